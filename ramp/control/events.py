@@ -187,8 +187,8 @@ class AgreementStanding:
 
     @property
     def cost(self) -> int:
-        """What was paid, less what amendments have given back, in minor units."""
-        return self.agreement.cost - sum(each.refund for each in self.amendments)
+        """What was paid, also for what amendments have added, less what they have given back, in minor units."""
+        return self.agreement.cost + sum(each.charge - each.refund for each in self.amendments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ class Transfer:
         debit_account: who gives.
         credit_account: who gets.
         amount: minor units, above zero.
-        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate `amendment_key`; with `kind`
-            it is the idempotency key.
+        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate, and of a payment of what an
+            amendment adds, `amendment_key`; with `kind` it is the idempotency key.
         kind: payment, refund, deposit or rebate.
         entered_at: when it was entered into the ledger.
         posted_at: when the money moved, or None.
@@ -82,11 +82,6 @@ def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
     It is derived, not drawn, so that a repeat after a crash names the same transfer and there is only one of a kind.
     """
     return f"{kind}:{agreement_id}"
-
-
-def amendment_key(agreement_id: str, number: int) -> str:
-    """The idempotency key of what an amendment gives back; the agreement's id is all of it before the last mark."""
-    return f"{agreement_id}#{number}"
 
 
 def agreement_of(transfer: Transfer) -> str:

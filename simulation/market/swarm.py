@@ -46,7 +46,14 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.changes import change_some, draw_changes, run_on, with_time_for_changes
+from simulation.market.drawing.changes import (
+    change_some,
+    draw_changes,
+    draw_growths,
+    grow_some,
+    run_on,
+    with_time_for_changes,
+)
 from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
 from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
@@ -170,7 +177,7 @@ def run_seed(
         wired: send messages as XML with real signatures.
         lying: whether the seed may draw liars.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
-        resized: whether owners make smaller what they have bought; drawn from the seed where None.
+        resized: whether owners change the size of what they have bought; drawn from the seed where None.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
@@ -278,6 +285,7 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:
     random = stream(seed, "requests")
+    growths = draw_growths(seed, changes)
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
     starts = stream(seed, "queued requests") if ruled and draw_starts(seed) is not None else None
@@ -293,10 +301,12 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     healing = world.healed_at - world.now
     world.run(limit=healing // 2)
     change_some(world, changes)
+    grow_some(world, growths)
     _cancel_some(world, random)
     _ask_some(world, random)
     run_on(world, changes, world.healed_at - world.now)
     change_some(world, changes)
+    grow_some(world, growths)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if not world.faults.clocks_agree(world.timing.message_age):

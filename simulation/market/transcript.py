@@ -172,6 +172,11 @@ def _money(content: c.Content) -> str:
             return _amending(content)
 
 
+def _moved(refund: int, charge: int) -> str:
+    """What an amendment gives back or costs."""
+    return f"{credits_text(charge)} paid" if charge else f"{credits_text(refund)} back"
+
+
 def _amending(content: c.Content) -> str:
     """What is said of changes of size, in a few words; of anything else what it is called."""
     match content:
@@ -179,8 +184,16 @@ def _amending(content: c.Content) -> str:
             return f"amendment {content.number} of {content.agreement_id}"
         case c.AmendmentRefused():
             return f"amendment {content.number} of {content.agreement_id}: {_coded(content.code, content.detail)}"
+        case c.AmendmentCall():
+            wanted = f"{content.cores} cores for {content.agreement_id} at {content.cpu_hour_cost}"
+            return f"{wanted} (amendment {content.number})"
+        case c.AmendmentPriced():
+            return f"amendment {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
+        case c.AmendmentFunded():
+            return f"amendment {content.number} of {content.agreement_id} is to be paid by {content.order_id}"
         case c.AmendmentPosted():
-            return f"amendment {content.number} of {content.agreement_id}: {credits_text(content.refund)} back"
+            moved = _moved(content.refund, content.charge)
+            return f"amendment {content.number} of {content.agreement_id}: {moved}"
         case c.Amended():
             return f"{_body(content.amendment)}, signed by {' and '.join(content.amendment.signers)}, is posted"
         case _:
@@ -222,7 +235,8 @@ def _offer(offer: Offer, start: Instant) -> str:
 def _body(signed: Signed) -> str:
     body = signed.body
     if isinstance(body, Amendment):
-        return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {credits_text(body.refund)} back"
+        moved = _moved(body.refund, body.charge)
+        return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
     return f"cancellation of {body.agreement_id}"
@@ -370,8 +384,8 @@ def _progress(progress: pr.Progress) -> str:
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
         case pr.AmendmentEnded(outcome=changed):
             if changed.done:
-                back = credits_text(changed.refund)
-                return f"reports {changed.agreement_id} at {changed.cores} cores, {back} back"
+                moved = _moved(changed.refund, changed.charge)
+                return f"reports {changed.agreement_id} at {changed.cores} cores, {moved}"
             return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
         case pr.UnitMoved():
             return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"

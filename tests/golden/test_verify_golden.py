@@ -160,6 +160,7 @@ def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
             "cores": 64,
             "end": "2026-11-21T12:00:00Z",
             "given_back": said["chains"][0]["given_back"],
+            "charged": 0.0,
         }
     ]
     assert (said["holds"], said["chains"][0]["given_back"]) == (True, 7040.0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ramp.cli.options import example, json_option, state_option
+from ramp.cli.views.agreement_report import amendment_text, amount_moved
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -105,6 +106,7 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
             "cores": chain.states[-1].cores,
             "end": iso(chain.states[-1].until),
             "given_back": amount_json(chain.given_back),
+            "charged": amount_json(chain.charged),
         }
         for chain in chains
     ]
@@ -117,11 +119,13 @@ def _print_chain(chain: Chain) -> None:
         say(f"ramp: {name}: its amendments are no chain")
         return
     last = chain.states[-1]
+    paid = amount_text(chain.agreement.cost + chain.charged)
     print_line(
         f"agreement {name} and its {count_text(len(chain.amendments), 'amendment')} are one chain: {last.cores} cores "
-        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back "
-        f"of {amount_text(chain.agreement.cost)}"
+        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back of {paid}"
     )
+    for amendment in chain.amendments:
+        print_line(f"  {amendment_text(amendment)}")
 
 
 def _is_request(file: Path) -> bool:
@@ -160,7 +164,7 @@ def _amendment_summary(amendment: Amendment) -> str:
     return (
         f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
         f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
-        f"{moment_text(amendment.effective_at)} on, for {amount_text(amendment.refund)} back"
+        f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
     )
 
 

@@ -24,7 +24,10 @@ from ramp.model.contents.accounts import (
 from ramp.model.contents.amendments import (
     Amended,
     AmendmentAgreed,
+    AmendmentCall,
+    AmendmentFunded,
     AmendmentPosted,
+    AmendmentPriced,
     AmendmentRefused,
     AmendmentWithdrawal,
 )
@@ -90,7 +93,10 @@ __all__ = [
     "AccountStatement",
     "Amended",
     "AmendmentAgreed",
+    "AmendmentCall",
+    "AmendmentFunded",
     "AmendmentPosted",
+    "AmendmentPriced",
     "AmendmentRefused",
     "AmendmentWithdrawal",
     "Bid",
@@ -180,7 +186,10 @@ Content = (
     | RefundClaim
     | CancellationDone
     | CancellationRefused
+    | AmendmentCall
+    | AmendmentPriced
     | AmendmentAgreed
+    | AmendmentFunded
     | AmendmentRefused
     | AmendmentPosted
     | AmendmentWithdrawal

@@ -10,8 +10,11 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents import (
     Acceptance,
+    AmendmentCall,
+    AmendmentFunded,
     AmendmentPosted,
     AmendmentRefused,
+    AmendmentWithdrawal,
     CallForProposals,
     CancellationRefused,
     ClockReading,
@@ -68,8 +71,9 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants
-from ramp.protocol.resource.slots.size_desk import SizeDesk
+from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
@@ -104,12 +108,13 @@ class ResourceParty(KeptParticipants):
     ) -> None:
         pace = Pace(timing)
         jobs = JobDesk(name, launching, timing)
+        unpaid = Unpaid(quotas or Quotas(), seller.cores)
         super().__init__(
-            unpaid=Unpaid(quotas or Quotas(), seller.cores),
+            unpaid=unpaid,
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor),
+            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor, seller=seller, unpaid=unpaid),
             tending=Tending(name, launching, pace),
         )
         self.name = name
@@ -188,10 +193,8 @@ class ResourceParty(KeptParticipants):
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
-            case SlotsQuoted(call_id, answers):
-                effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
-            case SlotsPriced(call_id, prices):
-                effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
+            case SlotsQuoted() | SlotsPriced():
+                effects = guarded(event.call_id, partial(self._on_quotes, event, now))
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
                 effects = self._act(participant, partial(_told_of_slot, participant, event, now))
                 if isinstance(event, SlotLookedUp):
@@ -230,6 +233,13 @@ class ResourceParty(KeptParticipants):
         effects += self.sizes.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
+    def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
+        """What machine or strategy say of slots that are called for, or of what would be added to sold ones."""
+        asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
+        if isinstance(event, SlotsQuoted):
+            return asked.on_quoted(event.call_id, event.answers, now)
+        return asked.on_priced(event.call_id, event.prices, now)
+
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """A sold slot cannot be had: give its money back, and end its jobs."""
         participant = self.participants.get(offer_id)
@@ -257,6 +267,10 @@ class ResourceParty(KeptParticipants):
             participant = self.participants.get(offer_id)
             if offer_id in self._releases or (participant is not None and participant.deadline is not None):
                 self._over.keep(offer_id, now)  # machine or bank has not answered yet
+                continue
+            ends = participant.size[1] if participant is not None and participant.released is None else 0
+            if offer_id in self.sizes.open or now < ends + self._timing.retention:
+                self._over.keep(offer_id, max(ends, now))
                 continue
             self.forget(offer_id)
             keys.append(offer_id)
@@ -303,8 +317,10 @@ class ResourceParty(KeptParticipants):
                 return self._on_hold_cancelled(message, offer_id, now)
             case Commitment():
                 return self._on_commitment(message, content, now)
-            case Signed(body=Cancellation() | Amendment()):
-                return self._on_signed(message, content, now)
+            case (
+                Signed(body=Cancellation() | Amendment()) | AmendmentCall() | AmendmentFunded() | AmendmentWithdrawal()
+            ):
+                return self._on_sold(message, content, now)
             case (
                 PaymentMade()
                 | PaymentRefused()
@@ -380,14 +396,19 @@ class ResourceParty(KeptParticipants):
             return self._act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
-    def _on_signed(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
-        body = signed.body
+    def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
+        """What a buyer says of what was sold to it: that it is given back, or shall have another size."""
+        if not isinstance(content, Signed):
+            sold = self._by_agreement.get(content.agreement_id)
+            act = partial(self.sizes.on_growth, message, content, sold, now)
+            return act() if sold is None else guarded(sold.offer.offer_id, act)
+        body = content.body
         assert isinstance(body, Cancellation | Amendment)
         participant = self.participants.get(body.offer_id)
         if isinstance(body, Amendment):
-            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, signed, participant, now))
+            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
         if participant is not None:
-            return self._act(participant, partial(participant.on_cancellation, signed, now))
+            return self._act(participant, partial(participant.on_cancellation, content, now))
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 

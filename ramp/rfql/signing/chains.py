@@ -32,7 +32,16 @@ class Chain:
     @property
     def given_back(self) -> int:
         """What the amendments that fit have given back together, in minor units."""
-        return sum(each.refund for each in self.amendments[: len(self.states) - 1])
+        return sum(each.refund for each in self._fitting)
+
+    @property
+    def charged(self) -> int:
+        """What those of them that add have cost together, in minor units."""
+        return sum(each.charge for each in self._fitting)
+
+    @property
+    def _fitting(self) -> tuple[Amendment, ...]:
+        return self.amendments[: len(self.states) - 1]
 
 
 def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
@@ -71,5 +80,5 @@ def chain_of(agreement: Agreement, amendments: Sequence[Amendment]) -> Chain:
             code, detail = problem
             failure = f"amendment {amendment.number} does not follow: {code}: {detail}"
             return Chain(agreement, tuple(amendments), tuple(states), failure)
-        states.append(after(amendment))
+        states.append(after(states[-1], amendment))
     return Chain(agreement, tuple(amendments), tuple(states))

@@ -6,8 +6,8 @@ from ramp.errors import LedgerRefusal
 from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind, amendment_key, transfer_id_of
-from ramp.model.agreement import Amendment
+from ramp.ledger.transfer import TransferKind, transfer_id_of
+from ramp.model.agreement import Amendment, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest

@@ -39,12 +39,7 @@ from ramp.protocol.timing import Retry
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
-from simulation.market.faults.planted_amendment_bugs import (
-    amendments_forgotten,
-    decisions_forgotten,
-    paid_back_untaken,
-    rebates_refunded_again,
-)
+from simulation.market.faults.planted_amendment_bugs import OF_AMENDMENTS
 from simulation.market.faults.planted_size_bugs import ideal_speed_up, length_believed
 
 FAR: Instant = 2**62
@@ -446,17 +441,6 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     "dearest_sets_price": PlantedBug(
         _dearest_sets_price, "the dearest of the other offers sets the second price", "price_owed"
     ),
-    "paid_back_untaken": PlantedBug(
-        paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"
-    ),
-    "decisions_forgotten": PlantedBug(
-        decisions_forgotten, "the ledger does not write what it has decided of an amendment", "refunded_once"
-    ),
-    "rebates_refunded_again": PlantedBug(
-        rebates_refunded_again, "a refund gives back what amendments have given back already", "refunded_once"
-    ),
-    "amendments_forgotten": PlantedBug(
-        amendments_forgotten, "a user that restarts knows no amendment that was posted", "amended_once"
-    ),
+    **{name: PlantedBug(*bug) for name, bug in OF_AMENDMENTS.items()},
 }
 """Every planted bug by its name."""
