@@ -13,7 +13,7 @@ from ramp.control.codec import findings_of, strict_converter
 from ramp.errors import ControlLineError
 
 READY_LIMIT_S: Final = 300.0
-"""How long a whole swarm may take until every agent is ready, in seconds; generous, for computers that do much besides.
+"""How long a launch waits for the next agent to be ready, in seconds; generous, for computers that do much besides.
 
 What cannot come up says so, and ends the launch at once.
 """
