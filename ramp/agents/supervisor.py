@@ -52,7 +52,7 @@ WATCH_S: Final = 0.5
 ROTATE_LOOKS: Final = 120
 """Looks between two at the size of logs."""
 
-GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
+GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.process")
 """Runs a process of agents; the supervisor adds what it shall run."""
 
 CALL_LIMIT_S: Final = 20.0
