@@ -208,12 +208,18 @@ cancellations = st.builds(
 )
 
 
+# What an amendment moves: a refund and no charge, or a charge and no refund.
+sums = st.integers(1, 10**12)
+moved = st.tuples(sums, st.just(0)) | st.tuples(st.just(0), sums)
+
+
 @st.composite
 def amendments(draw: st.DrawFn) -> Amendment:
-    """An amendment whose instants follow each other, the last of them one that a document holds."""
+    """One that gives up or adds, whose instants follow each other, the last of them one that a document holds."""
     issued_at = draw(st.integers(0, from_iso("8999-01-01T00:00:00Z")))
     pauses = [draw(st.integers(1, 10**12)) for _ in range(2)]
     valid_until = issued_at + sum(pauses)
+    refund, charge = draw(moved)
     return Amendment(
         agreement_id=draw(identifiers),
         number=draw(amendment_numbers),
@@ -225,18 +231,30 @@ def amendments(draw: st.DrawFn) -> Amendment:
         cores=draw(st.integers(1, 10**9)),
         until=valid_until + draw(st.integers(0, 10**12)),
         effective_at=issued_at + pauses[0],
-        refund=draw(st.integers(1, 10**12)),
+        refund=refund,
         issued_at=issued_at,
         valid_until=valid_until,
+        charge=charge,
+        cpu_hour_cost=draw(prices) if charge else 0,
+        order_id=draw(identifiers) if charge else "",
     )
 
 
 amendment_numbers = st.integers(1, AMENDMENT_NUMBER_MAX)
 AMENDMENT_WORDS = (
+    contents.AmendmentCall,
+    contents.AmendmentPriced,
+    contents.AmendmentFunded,
     contents.AmendmentAgreed,
     contents.AmendmentRefused,
-    contents.AmendmentPosted,
     contents.AmendmentWithdrawal,
+)
+posted_words = st.builds(
+    lambda about, number, transfer, amounts: contents.AmendmentPosted(about, number, transfer, *amounts),
+    identifiers,
+    amendment_numbers,
+    identifiers,
+    moved,
 )
 LINES = {
     contents.AccountStatement: contents.StatementLine,
@@ -320,7 +338,8 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobInput, "name"): file_names,
     (contents.JobOutput, "name"): file_names,
     (contents.JobOutputQuery, "name"): file_names,
-    (contents.AmendmentPosted, "refund"): st.integers(1, 10**12),
+    (contents.AmendmentCall, "cores"): counts,
+    (contents.AmendmentCall, "until"): instants,
     **{(kind, "number"): amendment_numbers for kind in AMENDMENT_WORDS},
 }
 BY_TYPE: dict[object, st.SearchStrategy[object]] = {
@@ -346,7 +365,11 @@ def flat(kind: type) -> st.SearchStrategy[object]:
     return st.builds(kind, **fields)
 
 
-COMPOUND = {contents.CallForProposals: calls, contents.Proposal: proposals()}
+COMPOUND = {
+    contents.CallForProposals: calls,
+    contents.Proposal: proposals(),
+    contents.AmendmentPosted: posted_words,
+}
 PLAIN = [
     (performative, kind)
     for performative, kinds in CONTENT_OF.items()
@@ -462,7 +485,7 @@ def test_proofs_round_trip(
 @given(body=amendments())
 def test_the_proof_of_an_amendment_round_trips(notaries: dict[str, XmlNotary], body: Amendment) -> None:
     user, resource, bank = notaries[USER], notaries[RESOURCE], notaries[NAMES[Role.BANK]]
-    posted = contents.AmendmentPosted(body.agreement_id, body.number, "rebate", body.refund)
+    posted = contents.AmendmentPosted(body.agreement_id, body.number, "rebate", body.refund, body.charge)
     told = bank.seal(Message(Performative.AGREE, bank.name, RESOURCE, "c-1", posted), NOW)
     assert told.seal is not None
     twice = resource.sign(user.sign(Signed(body), NOW), NOW)
