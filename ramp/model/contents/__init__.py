@@ -80,6 +80,17 @@ from ramp.model.contents.orders import (
     PaymentOrder,
 )
 from ramp.model.contents.payments import PaymentMade, PaymentQuery, PaymentRefused
+from ramp.model.contents.reclamations import (
+    Reclaimed,
+    ReclamationAnnounced,
+    ReclamationHeard,
+    ReclamationNotice,
+    ReclamationNoticed,
+    ReclamationPosted,
+    ReclamationQuery,
+    ReclamationRefused,
+    ReclamationTaken,
+)
 from ramp.model.contents.refunds import CancellationDone, CancellationRefused, RefundClaim, RefundMade, RefundRefused
 
 __all__ = [
@@ -141,6 +152,15 @@ __all__ = [
     "PaymentQuery",
     "PaymentRefused",
     "Proposal",
+    "Reclaimed",
+    "ReclamationAnnounced",
+    "ReclamationHeard",
+    "ReclamationNotice",
+    "ReclamationNoticed",
+    "ReclamationPosted",
+    "ReclamationQuery",
+    "ReclamationRefused",
+    "ReclamationTaken",
     "RefundClaim",
     "RefundMade",
     "RefundRefused",
@@ -185,6 +205,15 @@ Content = (
     | AmendmentPosted
     | AmendmentWithdrawal
     | Amended
+    | Reclaimed
+    | ReclamationAnnounced
+    | ReclamationHeard
+    | ReclamationNotice
+    | ReclamationNoticed
+    | ReclamationPosted
+    | ReclamationQuery
+    | ReclamationRefused
+    | ReclamationTaken
     | PaymentMade
     | PaymentRefused
     | RefundMade

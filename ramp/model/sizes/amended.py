@@ -13,7 +13,7 @@ from base64 import urlsafe_b64encode
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.called_terms import terms_digest
 from ramp.model.instant import Duration, Instant, iso, seconds
 
@@ -38,16 +38,16 @@ class SlotState:
     number: int = 0
 
 
-def state_digest(state: Agreement | Amendment) -> str:
-    """SHA-256 of what an agreement or amendment says of its slot, as URL-safe base64 without padding.
+def state_digest(state: Agreement | Amendment | Reclamation) -> str:
+    """SHA-256 of what an agreement, amendment or reclamation says of its slot, as URL-safe base64 without padding.
 
-    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment these are all
-    its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
+    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment or a
+    reclamation these are all its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
     unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). What is
     digested has `is`, the kind of document.
     """
-    if isinstance(state, Amendment):
-        said: dict[str, object] = {"is": "Amendment", **asdict(state)}
+    if isinstance(state, Amendment | Reclamation):
+        said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
     else:
         offer = state.offer
         said = {

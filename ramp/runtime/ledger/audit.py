@@ -98,7 +98,7 @@ _TRANSFERS: Final = Question(
     LEFT JOIN entries AS settled ON settled.transfer_id = transfers.transfer_id AND settled.action = 'settled'
     WHERE entered.entry_number IS NULL
         OR transfers.transfer_id <> kind || ':' || transfers.agreement_id
-        OR kind NOT IN ('payment', 'refund', 'deposit', 'rebate')
+        OR kind NOT IN ('payment', 'refund', 'deposit', 'rebate', 'compensation')
         OR amount <= 0
         OR debit_account = credit_account
         OR debit_account NOT IN (SELECT account_id FROM accounts)
@@ -144,16 +144,30 @@ _REFUNDS: Final = Question(
     """,
 )
 
-# A rebate's key is its agreement's id, a mark, and the amendment's number.
+# A rebate's key is its agreement's id, a mark, and the number of the amendment, or of the reclamation behind an r.
+_CHANGES: Final = """
+    WITH changes AS (
+        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount FROM amendments
+        WHERE code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
+    )
+    """
+
 _REBATES: Final = Question(
     "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
-    """
+    _CHANGES
+    + """
     SELECT rebates.transfer_id, rebates.amount, rebates.debit_account, rebates.credit_account
     FROM transfers AS rebates
-    LEFT JOIN amendments ON rebates.agreement_id = amendments.agreement_id || '#' || amendments.number
-        AND amendments.amount = rebates.amount
-    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
-    WHERE rebates.kind = 'rebate' AND (
+    LEFT JOIN changes ON rebates.agreement_id = changes.change_key AND rebates.kind = changes.kind
+        AND changes.amount = rebates.amount
+    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || changes.agreement_id
+    WHERE rebates.kind IN ('rebate', 'compensation') AND (
         charges.transfer_id IS NULL OR charges.posted_at IS NULL
         OR rebates.debit_account <> charges.credit_account OR rebates.credit_account <> charges.debit_account
         OR COALESCE(rebates.order_id, '') <> COALESCE(charges.order_id, '')
@@ -163,19 +177,19 @@ _REBATES: Final = Question(
 
 _AMENDED: Final = Question(
     "{agreement_id}: {back} minor units were given back of the {paid} paid, or not what its amendments say",
-    """
-    WITH given AS (
-        SELECT agreement_id, SUM(amount) AS amount FROM amendments WHERE code = '' GROUP BY agreement_id
+    _CHANGES
+    + """
+    , given AS (
+        SELECT agreement_id, SUM(amount) AS amount FROM changes WHERE kind = 'rebate' GROUP BY agreement_id
     )
     SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back, charges.amount AS paid FROM given
     JOIN transfers AS charges ON charges.transfer_id = 'payment:' || given.agreement_id
     LEFT JOIN transfers AS refunds ON refunds.reverses = charges.transfer_id
     WHERE given.amount + COALESCE(refunds.amount, 0) > charges.amount
     UNION ALL
-    SELECT amendments.agreement_id, amendments.amount, 0 FROM amendments
-    LEFT JOIN transfers AS rebates
-        ON rebates.transfer_id = 'rebate:' || amendments.agreement_id || '#' || amendments.number
-    WHERE amendments.code = '' AND rebates.transfer_id IS NULL
+    SELECT changes.agreement_id, changes.amount, 0 FROM changes
+    LEFT JOIN transfers AS rebates ON rebates.transfer_id = changes.kind || ':' || changes.change_key
+    WHERE rebates.transfer_id IS NULL
     """,
 )
 
@@ -196,7 +210,7 @@ _OVERDRAFTS: Final = Question(
     WITH spenders AS (
         SELECT DISTINCT debit_account AS account_id FROM transfers
         JOIN accounts ON accounts.account_id = debit_account
-        WHERE accounts.kind <> 'resource' OR transfers.kind NOT IN ('refund', 'rebate')
+        WHERE accounts.kind <> 'resource' OR transfers.kind NOT IN ('refund', 'rebate', 'compensation')
     ), moves AS (
         SELECT entry_number, transfers.transfer_id, kind, debit_account AS account_id, 1 AS is_debit,
             CASE WHEN action = 'entered' THEN -amount ELSE 0 END
@@ -222,7 +236,7 @@ _OVERDRAFTS: Final = Question(
     SELECT transfer_id, accounts.account_id, -spendable - credit_limit AS missing FROM running
     JOIN accounts ON accounts.account_id = running.account_id
     WHERE spendable + credit_limit < 0 AND is_debit = 1
-        AND (accounts.kind <> 'resource' OR running.kind NOT IN ('refund', 'rebate'))
+        AND (accounts.kind <> 'resource' OR running.kind NOT IN ('refund', 'rebate', 'compensation'))
     ORDER BY entry_number
     """,
 )

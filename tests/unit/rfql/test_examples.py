@@ -80,6 +80,8 @@ def test_every_schema_is_a_schema() -> None:
         "payment.xsd",
         "proof.xsd",
         "rfql.xsd",
+        "reclaim.xsd",
+        "reclamation.xsd",
         "sites.xsd",
         "start.xsd",
         "statement.xsd",
