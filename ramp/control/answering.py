@@ -186,6 +186,8 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return progress
         case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
             return progress
+        case pr.ReclamationAdvanced():
+            return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
         case pr.EnrolmentAnswered() | pr.RevocationsFollowed() | pr.MembershipEnded():

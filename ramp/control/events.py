@@ -33,6 +33,7 @@ from ramp.protocol.progress import (
     ApprovalAsked,
     CancellationEnded,
     ClockCompared,
+    ReclamationAdvanced,
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
@@ -251,6 +252,7 @@ Progress = (
     | UnitMoved
     | ClockCompared
     | AmendmentAdvanced
+    | ReclamationAdvanced
 )
 """What is told while a request goes on."""
 
@@ -292,6 +294,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "cancellation_ended": CancellationEnded,
     "amendment_advanced": AmendmentAdvanced,
     "amendment_ended": AmendmentEnded,
+    "reclamation_advanced": ReclamationAdvanced,
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,

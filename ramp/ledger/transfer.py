@@ -15,7 +15,7 @@ from ramp.model.instant import Instant
 class TransferKind(StrEnum):
     """What a transfer is for.
 
-    A rebate gives a part of a payment back, by an amendment or a reclamation; a compensation comes on top of the latter.
+    A rebate gives a part of a payment back, by an amendment or a reclamation; a compensation comes on top of that.
     """
 
     PAYMENT = "payment"
@@ -42,8 +42,8 @@ class Transfer:
         debit_account: who gives.
         credit_account: who gets.
         amount: minor units, above zero.
-        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate or a compensation `amendment_key` or
-            `reclamation_key`; with `kind` it is the idempotency key.
+        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate or compensation `amendment_key`
+            or `reclamation_key`; with `kind` it is the idempotency key.
         kind: payment, refund, deposit, rebate or compensation.
         entered_at: when it was entered into the ledger.
         posted_at: when the money moved, or None.

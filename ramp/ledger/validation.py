@@ -162,7 +162,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
 
 
 def check_refunds(transfers: Sequence[Transfer]) -> list[str]:
-    """What goes back goes the other way round than a posted payment; refunds and rebates are at most what was charged."""
+    """What goes back goes the other way than a posted payment; refunds and rebates are at most what was charged."""
     findings = []
     charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
     refunded: Counter[str] = Counter()

@@ -79,10 +79,11 @@ class AmendmentState(StrEnum):
 
 
 class SizeChangeState(StrEnum):
-    """Resource: taking back a part of one sold slot at the instant agreed on, and having it posted."""
+    """Resource: taking back a part of one sold slot at the instant agreed on, or noticed, and having it posted."""
 
     NEW = "new"
     CHECKING = "checking"
+    NOTICING = "noticing"
     AGREED = "agreed"
     TAKING = "taking"
     POSTING = "posting"
@@ -269,6 +270,29 @@ SIZE_CHANGE: Final = _moves(
     (_Z.RESTORING, "SlotResized", _Z.ENDED),
 )
 
+RECLAMATION: Final = _moves(
+    (_Z.NEW, "ReclaimOrdered", _Z.CHECKING),
+    (_Z.CHECKING, "SlotResized", _Z.NOTICING),
+    (_Z.CHECKING, "SlotResized", _Z.ENDED),
+    (_Z.CHECKING, "Amendment", _Z.ENDED),
+    (_Z.NEW, "recover", _Z.NOTICING),
+    (_Z.NEW, "recover", _Z.AGREED),
+    (_Z.NEW, "recover", _Z.POSTING),
+    (_Z.NOTICING, "ReclamationNoticed", _Z.AGREED),
+    (_Z.NOTICING, "ReclamationRefused", _Z.ENDED),
+    (_Z.NOTICING, "Amendment", _Z.ENDED),
+    (_Z.NOTICING, "deadline", _Z.ENDED),
+    (_Z.AGREED, "Amendment", _Z.ENDED),
+    (_Z.AGREED, "deadline", _Z.TAKING),
+    (_Z.AGREED, "deadline", _Z.RESTORING),
+    (_Z.TAKING, "SlotResized", _Z.POSTING),
+    (_Z.TAKING, "SlotResized", _Z.ENDED),
+    (_Z.TAKING, "deadline", _Z.RESTORING),
+    (_Z.POSTING, "ReclamationPosted", _Z.ENDED),
+    (_Z.POSTING, "ReclamationRefused", _Z.RESTORING),
+    (_Z.RESTORING, "SlotResized", _Z.ENDED),
+)
+
 TABLES: Final = {
     "auction": AUCTION,
     "voting": VOTING,
@@ -278,6 +302,7 @@ TABLES: Final = {
     "job": JOB,
     "amendment": AMENDMENT,
     "size_change": SIZE_CHANGE,
+    "reclamation": RECLAMATION,
 }
 
 

@@ -1,8 +1,8 @@
 """Agreements, their amendments and cancellations: the signable bodies, their countersigned forms and the answers.
 
-The schemas are agreement.xsd, amendment.xsd and, of what a seller takes back by right, reclamation.xsd. The bodies are written here and signed by
-`ramp.rfql.signing.signature`; they are read from what a signature covers only. What passes such a document on
-(`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as signed.
+The schemas are agreement.xsd and amendment.xsd and, for what a seller takes back by right, reclamation.xsd. The bodies
+are written here and signed by `ramp.rfql.signing.signature`; they are read from what a signature covers only. What
+passes such a document on (`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as signed.
 """
 
 from __future__ import annotations
@@ -83,9 +83,6 @@ RECLAMATION: Final = Record(
         "issued_at": INSTANT,
         "valid_until": INSTANT,
     },
-)
-RECLAMATION_NOTICED: Final = Record(
-    contents.ReclamationNoticed, {"agreement_id": TEXT, "number": INTEGER, "noticed_at": INSTANT}
 )
 RECLAMATION_HEARD: Final = Record(
     contents.ReclamationHeard, {"agreement_id": TEXT, "number": INTEGER, "posted": BOOLEAN}
@@ -182,7 +179,8 @@ def read_body(element: Element, opener: Opener) -> Signable:
 def _check_times(body: Amendment | Reclamation) -> None:
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
-        raise MeaningViolation(f"{type(body).__name__} {body.number} of {body.agreement_id}: {times} do not follow each other")
+        name = f"{type(body).__name__} {body.number} of {body.agreement_id}"
+        raise MeaningViolation(f"{name}: {times} do not follow each other")
 
 
 def _write_agreement(body: Agreement) -> str:

@@ -29,7 +29,6 @@ from ramp.model.contents import (
     Commitment,
     NotUnderstood,
     Reclaimed,
-    ReclamationAnnounced,
     ReclamationNotice,
     Settled,
 )
@@ -336,7 +335,7 @@ class Host:
         elif isinstance(content, Amended):
             document = self._bearing_own_signature(content.amendment, now)
             message = replace(message, content=replace(content, amendment=document))
-        elif isinstance(content, ReclamationAnnounced | Reclaimed):
+        elif isinstance(content, Reclaimed):
             document = self._bearing_own_signature(content.reclamation, now)
             message = replace(message, content=replace(content, reclamation=document))
         elif isinstance(content, ReclamationNotice):

@@ -1,4 +1,4 @@
-"""The rules of reclamations: noticed in time by the bank's own clock, posted once and after their time, or void for good.
+"""The rules of reclamations: noticed in time by the bank's own clock, posted once after that, or void for good.
 
 That a reclamation is by right (its seller's signature, the minimum, refund and compensation to the minor unit) the bank
 has checked against the agreement before it asks (`ramp.protocol.bank.reclaiming`). What only the ledger knows is
@@ -43,9 +43,7 @@ def note_reclamation(records: Records, terms: ReclamationTerms, at: Instant, evi
     there = next((each for each in known if each.number == terms.number), None)
     if there is not None:
         if there.digest != terms.digest:
-            refuse(
-                RefusalCode.DUPLICATE_DIFFERS, f"reclamation {terms.number} of {name} was noticed with other terms"
-            )
+            refuse(RefusalCode.DUPLICATE_DIFFERS, f"reclamation {terms.number} of {name} was noticed with other terms")
         return there
     if known and terms.number < known[-1].number:
         refuse(RefusalCode.OUT_OF_ORDER, f"{name} has had reclamation {known[-1].number} since")
@@ -140,7 +138,10 @@ def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Tr
     if charge is None:
         refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
     if charge.state is not TransferState.POSTED:
-        refuse(RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only of what is paid is taken back")
+        refuse(
+            RefusalCode.NOT_POSTED,
+            f"payment of {agreement_id} is {charge.state}; of what is not paid nothing goes back",
+        )
     # all that is decided of one agreement is decided one after the other
     records.balances((charge.debit_account, charge.credit_account))
     return charge

@@ -29,25 +29,31 @@ class ReclamationNotice:
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
 class ReclamationNoticed:
-    """AGREE by the bank to the resource, INFORM to the user: it is by right, and on record since `noticed_at`."""
+    """AGREE by the bank to the resource, INFORM to the user: it is by right, and on record since `noticed_at`.
+
+    Attributes:
+        agreement_id: of which agreement.
+        number: of the reclamation.
+        noticed_at: when the bank had it.
+        reclamation: signed by the resource.
+    """
 
     agreement_id: str
     number: int
     noticed_at: Instant
+    reclamation: Signed
 
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class ReclamationAnnounced:
-    """INFORM by the resource to the user: so many cores go at that time; with the bank's word that this is by right.
+    """INFORM by the resource to the user: so many cores go at that time; by the bank's word, which says that by right.
 
     Attributes:
-        reclamation: signed by the resource.
         noticed: what the bank said to the resource.
         noticed_seal: the bank's seal on it.
     """
 
-    reclamation: Signed
     noticed: ReclamationNoticed
     noticed_seal: Seal
 

@@ -41,10 +41,10 @@ class SlotState:
 def state_digest(state: Agreement | Amendment | Reclamation) -> str:
     """SHA-256 of what an agreement, amendment or reclamation says of its slot, as URL-safe base64 without padding.
 
-    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment or a
-    reclamation these are all its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
-    unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). What is
-    digested has `is`, the kind of document.
+    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment or a reclamation
+    these are all its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the
+    digest of the unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one).
+    What is digested has `is`, the kind of document.
     """
     if isinstance(state, Amendment | Reclamation):
         said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}

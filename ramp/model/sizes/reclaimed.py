@@ -35,7 +35,8 @@ def reclaim_problems(unit: RequestUnit) -> tuple[str, ...]:
         return ()
     found = []
     if not 1 <= right.least < most_cores(unit):
-        found.append(f"the seller leaves {right.least} of {most_cores(unit)} cores; right would be 1 or more, and fewer")
+        wrong = f"{right.least} of {most_cores(unit)} cores are left"
+        found.append(f"{wrong}; right would be 1 or more, and fewer than all")
     if right.notice % SECOND or not SECOND <= right.notice <= NOTICE_MAX:
         right_is = f"whole seconds, 1 s to {NOTICE_MAX // DAY} days"
         found.append(f"a notice of {seconds(right.notice):g} s; right would be {right_is}")
@@ -103,8 +104,8 @@ def reclamation_problem(agreement: Agreement, state: SlotState, reclamation: Rec
         return "below_minimum", f"it leaves {reclamation.cores} cores; right would be at least {right.least}"
     if reclamation.cores >= state.cores or reclamation.until != state.until:
         return "not_smaller", (
-            f"{reclamation.cores} cores until {iso(reclamation.until)}: right would be fewer than the {state.cores} that "
-            f"the slot has, until {iso(state.until)}"
+            f"it leaves {reclamation.cores} cores until {iso(reclamation.until)}; right would be fewer than the "
+            f"{state.cores} that the slot has, until {iso(state.until)}"
         )
     if not reclamation.issued_at < reclamation.effective_at < reclamation.valid_until <= state.until:
         return "bad_times", "it takes effect after its issue, and is posted after that and before the slot's end"
@@ -130,4 +131,6 @@ def notice_given_problem(right: ReclaimTerms, reclamation: Reclamation, told_at:
         told_at: when it was told of; what counts is when the bank had it, for the seller may date it as it likes.
     """
     given = reclamation.effective_at - told_at
-    return "" if given >= right.notice else f"its notice is {seconds(given):g} s; right would be {seconds(right.notice):g} s"
+    if given >= right.notice:
+        return ""
+    return f"its notice is {seconds(given):g} s; right would be {seconds(right.notice):g} s"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed, first_signer
+from ramp.model.agreement import Agreement, Amendment, Reclamation, first_signer
 from ramp.model.contents import (
     ReclamationNotice,
     ReclamationNoticed,
@@ -28,6 +28,7 @@ from ramp.model.sizes.reclaimed import changed, reclamation_problem
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.reclaiming.asking import (
+    STILL_OPEN,
     LookUpReclamation,
     NoteReclamation,
     PostReclamation,
@@ -109,11 +110,13 @@ def told(found: ReclamationKnown, message: Message) -> list[Effect]:
         return [reply(message, Performative.REFUSE, refused)]
     word: ReclamationNoticed | ReclamationPosted
     if found.transfer_id:
-        word = ReclamationPosted(
-            found.agreement_id, found.number, found.transfer_id, found.refund, found.compensation
-        )
+        word = ReclamationPosted(found.agreement_id, found.number, found.transfer_id, found.refund, found.compensation)
+    elif isinstance(message.content, ReclamationNotice):
+        reclamation = message.content.reclamation
+        word = ReclamationNoticed(found.agreement_id, found.number, found.noticed_at, reclamation)
     else:
-        word = ReclamationNoticed(found.agreement_id, found.number, found.noticed_at)
+        still = ReclamationRefused(found.agreement_id, found.number, STILL_OPEN, "nothing is decided of it yet")
+        return [reply(message, Performative.REFUSE, still)]
     if isinstance(message.content, ReclamationQuery):
         return [reply(message, Performative.INFORM, word)]
     to_buyer = Message(Performative.INFORM, message.receiver, found.user, message.conversation_id, word)

@@ -8,12 +8,16 @@ from typing import Final
 
 from ramp.model.agreement import Reclamation
 from ramp.model.instant import Duration, Instant
+from ramp.model.request import RequestUnit
 
 RECLAMATIONS_SINCE: Final = 4
 """Minor version of the wire format since which programs know reclamations (`ramp.model.acl.WIRE_MINOR`)."""
 
 TOO_EARLY: Final = "too_early"
 """The bank's code of what it does not post yet; every other refusal of it is final."""
+
+STILL_OPEN: Final = "still_open"
+"""The bank's code of what its buyer asks for and nothing is decided of."""
 
 GAVE_WAY: Final = "gave_way"
 """Code of a reclamation that its seller gives up for a proposal of the buyer's that it has crossed."""
@@ -106,19 +110,23 @@ class ReclaimOrdered:
     """The administrator of a resource wants cores of a sold slot back.
 
     Attributes:
-        order_id: names the order in its answer.
         reservation: the machine's name for the slot, its agreement or its offer.
         cores: how many of them; None for as many as the agreement allows.
     """
 
-    order_id: str
     reservation: str
     cores: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LookAtQueue:
-    """Ask the plug-in how many cores its own queue lacks; answered by `QueueSeen`."""
+    """Ask the plug-in how many cores somebody lacks who waits; answered by `QueueSeen`.
+
+    Attributes:
+        unit: a unit of a call that the machine could not serve; None for the first job of its own queue.
+    """
+
+    unit: RequestUnit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +134,11 @@ class QueueSeen:
     """The plug-in's answer to `LookAtQueue`.
 
     Attributes:
-        missing: cores that are not free for the first job that waits; 0 where none waits, or the machine cannot say.
+        unit: as asked.
+        missing: cores that are not free for it; 0 where nobody waits, or the machine cannot say.
     """
 
+    unit: RequestUnit | None = None
     missing: int = 0
 
 

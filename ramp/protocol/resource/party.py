@@ -18,14 +18,14 @@ from ramp.model.contents import (
     Commitment,
     HoldCancelled,
     HoldRefused,
-    JobCancellation,
-    JobOrder,
-    JobOutputQuery,
-    JobQuery,
     MachineQuery,
     NotUnderstood,
     PaymentMade,
     PaymentRefused,
+    ReclamationHeard,
+    ReclamationNoticed,
+    ReclamationPosted,
+    ReclamationRefused,
     RefundMade,
     RefundRefused,
     Registered,
@@ -59,6 +59,8 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
+from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
+from ramp.protocol.reclaiming.memory import ReclaimingRecord
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.job_desk import JobDesk, JobWord
@@ -66,16 +68,27 @@ from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
+from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
+from ramp.protocol.resource.reclaiming.waiting import Waiting
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants
-from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
 
-BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
+BankWord = (
+    PaymentMade
+    | PaymentRefused
+    | RefundMade
+    | RefundRefused
+    | AmendmentPosted
+    | AmendmentRefused
+    | ReclamationNoticed
+    | ReclamationPosted
+    | ReclamationRefused
+)
 
 
 class ResourceParty(KeptParticipants):
@@ -89,6 +102,7 @@ class ResourceParty(KeptParticipants):
         timing: the protocol's limits.
         quotas: what one buyer may have set aside without having paid.
         launching: how it launches jobs; None where it does not.
+        precedence: when it takes cores back by itself of what it has sold, where it may.
     """
 
     def __init__(
@@ -101,6 +115,7 @@ class ResourceParty(KeptParticipants):
         timing: Timing,
         quotas: Quotas | None = None,
         launching: LaunchTerms | None = None,
+        precedence: Precedence = Precedence.RUNNING,
     ) -> None:
         pace = Pace(timing)
         jobs = JobDesk(name, launching, timing)
@@ -109,7 +124,8 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor),
+            sizes=ReclaimDesk(name, pace, jobs.in_the_way, lambda: self._clock.bank_minor, jobs.end_larger),
+            waiting=Waiting(precedence),
             tending=Tending(name, launching, pace),
         )
         self.name = name
@@ -175,7 +191,7 @@ class ResourceParty(KeptParticipants):
                 self.participants[record.offer_id].replay(record)
             elif isinstance(record, SlotJobRecord):
                 self.jobs.replay(record, self.participants[record.offer_id])
-            elif isinstance(record, SizeRecord):
+            elif isinstance(record, SizeRecord | ReclaimingRecord):
                 self.sizes.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -188,10 +204,8 @@ class ResourceParty(KeptParticipants):
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
-            case SlotsQuoted(call_id, answers):
-                effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
-            case SlotsPriced(call_id, prices):
-                effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
+            case SlotsQuoted() | SlotsPriced() | MachineDescribed() | QueueSeen() | ReclaimOrdered():
+                effects = self._on_selling(event, now)
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
                 effects = self._act(participant, partial(_told_of_slot, participant, event, now))
                 if isinstance(event, SlotLookedUp):
@@ -212,9 +226,23 @@ class ResourceParty(KeptParticipants):
                 self._tending.opened(tended=tended)
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
-            case MachineDescribed(call_id, snapshot):
-                effects = self._queries.answered(call_id, self._seller.described(snapshot))
         return self._armed(effects)
+
+    def _on_selling(
+        self, event: SlotsQuoted | SlotsPriced | MachineDescribed | QueueSeen | ReclaimOrdered, now: Instant
+    ) -> list[Effect]:
+        """What machine and strategy say before anything is sold, and of those who wait."""
+        match event:
+            case SlotsQuoted(call_id, answers):
+                effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
+                unserved, self._seller.unserved = self._seller.unserved, []
+                return effects + self._waiting.unserved(unserved, now)
+            case SlotsPriced(call_id, prices):
+                return guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
+            case MachineDescribed(call_id, snapshot):
+                return self._queries.answered(call_id, self._seller.described(snapshot))
+            case _:
+                return self._reclaiming(event, now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let holds run out, ask the bank again, renew the registration."""
@@ -227,7 +255,7 @@ class ResourceParty(KeptParticipants):
                 effects += self._act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
-        effects += self.sizes.tick(now)
+        effects += self.sizes.tick(now) + self._waiting.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
@@ -272,6 +300,7 @@ class ResourceParty(KeptParticipants):
         self.jobs.clock_set(by)
         self.sizes.clock_set(by)
         self._tending.clock_set(by)
+        self._waiting.clock_set()
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -291,6 +320,10 @@ class ResourceParty(KeptParticipants):
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
+        if isinstance(content, BankWord):
+            return self._on_bank(message, content, now)
+        if isinstance(content, JobWord):
+            return self._on_job(message, content, now)
         match content:
             case CallForProposals():
                 return self._seller.on_call(message, content, now)
@@ -303,19 +336,8 @@ class ResourceParty(KeptParticipants):
                 return self._on_hold_cancelled(message, offer_id, now)
             case Commitment():
                 return self._on_commitment(message, content, now)
-            case Signed(body=Cancellation() | Amendment()):
-                return self._on_signed(message, content, now)
-            case (
-                PaymentMade()
-                | PaymentRefused()
-                | RefundMade()
-                | RefundRefused()
-                | AmendmentPosted()
-                | AmendmentRefused()
-            ):
-                return self._on_bank(message, content, now)
-            case JobOrder() | JobQuery() | JobCancellation() | JobOutputQuery():
-                return self._on_job(message, content, now)
+            case Signed(body=Cancellation() | Amendment()) | ReclamationHeard():
+                return self._on_change(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
             case ClockReading():
@@ -325,6 +347,7 @@ class ResourceParty(KeptParticipants):
                 return []
             case SlotMoveHeard() | NotUnderstood():
                 self._tending.answered(message, content, now)
+                self.sizes.answered(message)
                 return []
             case Unverified():
                 raise RemoteProtocolError(
@@ -380,7 +403,11 @@ class ResourceParty(KeptParticipants):
             return self._act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
-    def _on_signed(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
+    def _on_change(self, message: Message, signed: Signed | ReclamationHeard, now: Instant) -> list[Effect]:
+        if isinstance(signed, ReclamationHeard):
+            if buyer := self._by_agreement.get(signed.agreement_id):
+                self.sizes.on_heard(message, signed, buyer, now)
+            return []
         body = signed.body
         assert isinstance(body, Cancellation | Amendment)
         participant = self.participants.get(body.offer_id)
@@ -399,6 +426,9 @@ class ResourceParty(KeptParticipants):
         if isinstance(content, AmendmentPosted | AmendmentRefused):
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
+        if isinstance(content, ReclamationNoticed | ReclamationPosted | ReclamationRefused):
+            act = partial(self.sizes.on_reclamation, content, seal, participant, now)
+            return self._with_given_up(guarded(participant.offer.offer_id, act), now)
         act = partial(participant.on_bank, content, seal, now)
         return self._act(participant, act) + self.jobs.follow(participant, now)
 
@@ -428,7 +458,8 @@ class ResourceParty(KeptParticipants):
         return effects
 
     def _arm(self) -> None:
-        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs, self.sizes, self._tending)
+        own = (self._alarms, self._over, self._releases, self._tending, self._waiting)
+        parts = (self._entry, self.jobs, self.sizes, *own)
         self.deadline = earliest(*(each.deadline for each in parts))
 
 

@@ -135,6 +135,7 @@ class Seller:
     Attributes:
         terms: as above.
         draining: whether nothing new is sold; every unit of a call is refused then.
+        unserved: units, of one size each, that the machine had not the cores for; taken by whoever can do something.
     """
 
     def __init__(
@@ -164,6 +165,7 @@ class Seller:
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._being_quoted: set[tuple[str, str, int]] = set()
         self._calls = 0
+        self.unserved: list[RequestUnit] = []
 
     @property
     def cores(self) -> int:
@@ -228,6 +230,10 @@ class Seller:
         refused = [answer for answer in answers if isinstance(answer, Refusal)]
         slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
         self._pending[call_id] = replace(pending, refused=(*pending.refused, *refused), slots=tuple(slots))
+        taken = {each.unit for each in refused if each.code is RefusalCode.CORES_TAKEN} - {
+            each.number for each, _ in slots
+        }
+        self.unserved += [unit for unit in pending.asked if unit.number in taken]
         if not slots:
             return self.on_priced(call_id, (), now)
         questions = [self._price_question(unit, slot, pending) for unit, slot in slots]

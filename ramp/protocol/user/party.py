@@ -79,6 +79,7 @@ from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.change import AmendmentWord
 from ramp.protocol.user.resizing.changes import Changes
+from ramp.protocol.user.resizing.taken_back import ReclamationWord
 from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
@@ -116,7 +117,7 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor)
+        self.changes = Changes(name, self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
@@ -329,7 +330,7 @@ class UserParty:
         content = message.content
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
-        if isinstance(content, AmendmentWord):
+        if isinstance(content, AmendmentWord | ReclamationWord):
             return self.changes.handle(message, content, now)
         match content:
             case AccountStatement() | AccountQueryRefused():

@@ -1,8 +1,9 @@
 """The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
-signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form and signs the
-whole. A Reclamation its resource signs alone. Everything else that creates an obligation is sealed (`ramp.rfql.signing.seals`).
+signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form
+and signs the whole. A Reclamation its resource signs alone. Everything else that creates an obligation is sealed
+(`ramp.rfql.signing.seals`).
 """
 
 from __future__ import annotations

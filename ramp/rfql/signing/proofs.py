@@ -24,13 +24,14 @@ from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
 from ramp.rfql.xml import markup
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
-from ramp.rfql.xml.record import TEXT
+from ramp.rfql.xml.record import INSTANT, TEXT
 
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
 AMENDED: Final = "Amended"
 REFUND_CLAIM: Final = "RefundClaim"
 RECLAMATION_NOTICE: Final = "ReclamationNotice"
+RECLAMATION_NOTICED: Final = "ReclamationNoticed"
 RECLAMATION_ANNOUNCED: Final = "ReclamationAnnounced"
 RECLAIMED: Final = "Reclaimed"
 _SIGNED: Final = "SignedDocument"
@@ -95,10 +96,20 @@ def write_reclamation_announced(content: contents.ReclamationAnnounced) -> str:
     """Write that a resource will take cores back.
 
     Raises:
-        MeaningViolation: if the reclamation is not signed, or the bank's word not sealed.
+        MeaningViolation: if the bank's word is not sealed.
     """
-    proofs = _signed(content.reclamation) + write_sealed(content.noticed_seal)
-    return f'<{RECLAMATION_ANNOUNCED} xmlns="{MARKET}">{proofs}</{RECLAMATION_ANNOUNCED}>'
+    return f'<{RECLAMATION_ANNOUNCED} xmlns="{MARKET}">{write_sealed(content.noticed_seal)}</{RECLAMATION_ANNOUNCED}>'
+
+
+def write_reclamation_noticed(content: contents.ReclamationNoticed) -> str:
+    """Write that a bank has a reclamation on record.
+
+    Raises:
+        MeaningViolation: if the reclamation is not signed.
+    """
+    head = f'<{RECLAMATION_NOTICED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}"'
+    told = f'number="{content.number}" noticedAt="{INSTANT.write(content.noticed_at)}"'
+    return f"{head} {told}>{_signed(content.reclamation)}</{RECLAMATION_NOTICED}>"
 
 
 def write_reclaimed(content: contents.Reclaimed) -> str:
@@ -191,8 +202,8 @@ def read_reclamation_notice(element: Element, verifier: Verifier, now: Instant) 
     if kinds != [Reclamation, Agreement] or not all(isinstance(each, Amendment | Reclamation) for each in changes):
         found = ", ".join(kind.__name__ for kind in (*kinds, *map(type, changes)))
         raise MeaningViolation(
-            f"ReclamationNotice: the documents are {found}; right would be a Reclamation, its Agreement, and at most an "
-            "Amendment or a Reclamation"
+            f"ReclamationNotice: the documents are {found}; right would be a Reclamation, its Agreement, and at most "
+            "one Amendment or Reclamation"
         )
     named = {each.agreement_id for each in (reclamation.body, agreement.body, *changes)}
     if len(named) != 1:
@@ -204,12 +215,21 @@ def read_reclamation_announced(element: Element, verifier: Verifier, now: Instan
     """Read that a resource will take cores back, of a document that has passed the schema check.
 
     Raises:
-        DocumentError: if a proof does not hold, or is of another reclamation.
+        DocumentError: if the bank's word does not hold.
+    """
+    return contents.ReclamationAnnounced(*read_sealed(element, contents.ReclamationNoticed, _opener(verifier, now)))
+
+
+def read_reclamation_noticed(element: Element, verifier: Verifier, now: Instant) -> contents.ReclamationNoticed:
+    """Read that a bank has a reclamation on record, of a document that has passed the schema check.
+
+    Raises:
+        DocumentError: if the reclamation does not hold, or is another one.
     """
     reclamation = verifier.verify(_text_of(element, _SIGNED), now)
-    noticed, seal = read_sealed(element, contents.ReclamationNoticed, _opener(verifier, now))
-    _check_reclamation(element, reclamation, noticed.agreement_id, noticed.number)
-    return contents.ReclamationAnnounced(reclamation, noticed, seal)
+    agreement_id, number = element.get("agreementId", ""), int(element.get("number", "0"))
+    _check_reclamation(element, reclamation, agreement_id, number)
+    return contents.ReclamationNoticed(agreement_id, number, INSTANT.read(element.get("noticedAt", "")), reclamation)
 
 
 def read_reclaimed(element: Element, verifier: Verifier, now: Instant) -> contents.Reclaimed:

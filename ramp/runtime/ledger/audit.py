@@ -145,7 +145,9 @@ _REFUNDS: Final = Question(
 )
 
 # A rebate's key is its agreement's id, a mark, and the number of the amendment, or of the reclamation behind an r.
-_CHANGES: Final = """
+_REBATES: Final = Question(
+    "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
+    """
     WITH changes AS (
         SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount FROM amendments
         WHERE code = ''
@@ -156,12 +158,6 @@ _CHANGES: Final = """
         SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation FROM reclamations
         WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
     )
-    """
-
-_REBATES: Final = Question(
-    "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
-    _CHANGES
-    + """
     SELECT rebates.transfer_id, rebates.amount, rebates.debit_account, rebates.credit_account
     FROM transfers AS rebates
     LEFT JOIN changes ON rebates.agreement_id = changes.change_key AND rebates.kind = changes.kind
@@ -177,9 +173,17 @@ _REBATES: Final = Question(
 
 _AMENDED: Final = Question(
     "{agreement_id}: {back} minor units were given back of the {paid} paid, or not what its amendments say",
-    _CHANGES
-    + """
-    , given AS (
+    """
+    WITH changes AS (
+        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount FROM amendments
+        WHERE code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
+    ), given AS (
         SELECT agreement_id, SUM(amount) AS amount FROM changes WHERE kind = 'rebate' GROUP BY agreement_id
     )
     SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back, charges.amount AS paid FROM given

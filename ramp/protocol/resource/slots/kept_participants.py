@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
+from ramp.model.instant import Instant
+from ramp.model.request import RequestUnit
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.faults import guarded
+from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
+from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed, worth_it
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
@@ -38,6 +42,7 @@ class KeptParticipants:
         jobs: the jobs on sold slots.
         sizes: the changes of sold slots.
         tending: the machine that has to be told whose they are.
+        waiting: when cores are taken back for those who wait.
 
     Attributes:
         participants: by the offer's id.
@@ -52,8 +57,9 @@ class KeptParticipants:
         releases: Releases,
         over: Retention,
         jobs: JobDesk,
-        sizes: SizeDesk,
+        sizes: ReclaimDesk,
         tending: Tending,
+        waiting: Waiting,
     ) -> None:
         self.participants: OrderedDict[str, Participant] = OrderedDict()
         self.jobs = jobs
@@ -66,6 +72,7 @@ class KeptParticipants:
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = over
         self._tending = tending
+        self._waiting = waiting
 
     @property
     def has_open_participants(self) -> bool:
@@ -88,6 +95,7 @@ class KeptParticipants:
         self.jobs.forget(reference)
         self.sizes.forget(reference)
         self._tending.forget(reference)
+        self._waiting.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
         return True
@@ -105,6 +113,7 @@ class KeptParticipants:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
         self._tending.kept(participant)
+        self._waiting.kept(participant)
         self.sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
@@ -128,4 +137,43 @@ class KeptParticipants:
             if len(self._released) > RELEASED_MAX:
                 oldest, _ = self._released.popitem(last=False)
                 self._drop_agreement(self.participants.pop(oldest))
+        return effects
+
+    def reclaim(self, slot: str, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+        """Take cores of a sold slot back, as the administrator wants.
+
+        Args:
+            slot: its reservation, agreement or offer.
+            cores: how many; None for all that the agreement allows.
+            now: the present.
+
+        Returns:
+            What is to be done, or why nothing is, as a sentence.
+        """
+        for participant in self.participants.values():
+            agreement = participant.agreement
+            named = {participant.offer.offer_id, participant.reservation_id}
+            if slot in named or (agreement is not None and slot == participant.agreed.agreement_id):
+                effects, problem = self.sizes.take_back(participant, cores, now)
+                return effects, problem
+        return [], f"unknown_agreement: nothing is sold as {slot}"
+
+    def _reclaiming(self, event: QueueSeen | ReclaimOrdered, now: Instant) -> list[Effect]:
+        """The machine's answer for somebody who waits, or the administrator's wish."""
+        if isinstance(event, QueueSeen):
+            return self._for_who_waits(event.unit, event.missing, now)
+        effects, _ = self.reclaim(event.reservation, event.cores, now)
+        return effects
+
+    def _for_who_waits(self, unit: RequestUnit | None, missing: int, now: Instant) -> list[Effect]:
+        """Take back what the machine lacks for its own queue, or for a unit of a call, if the agreements allow it."""
+        if self._waiting.precedence is not Precedence.WAITING:
+            return []
+        slots = self.sizes.reclaimable(self._waiting.granted(now), now)
+        if unit is not None:
+            slots = worth_it(slots, unit, now)
+        effects: list[Effect] = []
+        for offer_id, cores in least_needed(slots, missing - self.sizes.being_taken):
+            begun, _ = self.sizes.take_back(self.participants[offer_id], cores, now)
+            effects += begun
         return effects

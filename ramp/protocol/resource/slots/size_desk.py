@@ -13,7 +13,7 @@ from functools import partial
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Signed
-from ramp.model.contents import Amended, AmendmentPosted, AmendmentRefused
+from ramp.model.contents import Amended, AmendmentPosted, AmendmentRefused, Reclaimed, ReclamationRefused
 from ramp.model.instant import Duration, Instant, iso, seconds
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
@@ -22,13 +22,14 @@ from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, A
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.resource.reclaiming.taking import Taking
+from ramp.protocol.resource.slots.size_change import STEPS, SizeChange
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
 
 
 @dataclass(slots=True)
-class _Slot:
+class KeptSlot:
     """One sold slot of which a change was proposed.
 
     Attributes:
@@ -36,12 +37,24 @@ class _Slot:
         state: how the slot stands.
         change: the one that is open, or None.
         said: the last word on each amendment that has ended, by its number.
+        last: what was posted last, with its buyer's signature or, of a reclamation, with none yet; or None.
+        steps: number of the first step at the machine of the change that was on record last.
+        taken: the last word on each reclamation that was noticed and has ended, by its number.
+        gave_way: whether the reclamation before has given way to a proposal of the buyer's.
     """
 
     participant: Participant
     state: SlotState
-    change: SizeChange | None = None
+    change: SizeChange | Taking | None = None
     said: dict[int, Amended | AmendmentRefused] = field(default_factory=dict)
+    last: Signed | None = None
+    steps: int = 0
+    taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
+    gave_way: bool = False
+
+    def first_step(self, number: int = 0) -> int:
+        """Number of the next change's first step at the machine; of an amendment at least what its number gives."""
+        return max(STEPS * number, self.steps + STEPS)
 
 
 class SizeDesk:
@@ -60,8 +73,8 @@ class SizeDesk:
         self._pace = pace
         self._in_the_way = in_the_way
         self._bank_minor = bank_minor
-        self._slots: dict[str, _Slot] = {}
-        self._open: dict[str, SizeChange] = {}
+        self._slots: dict[str, KeptSlot] = {}
+        self._open: dict[str, SizeChange | Taking] = {}
         self._stranded: list[tuple[str, str]] = []
 
     @property
@@ -75,10 +88,10 @@ class SizeDesk:
         return tuple(self._open)
 
     def given_back(self, offer_id: str) -> int:
-        """What the amendments of a slot have given back together, in minor units."""
+        """What the changes of a slot have given back of its price together, in minor units."""
         slot = self._slots.get(offer_id)
-        said = slot.said.values() if slot is not None else ()
-        return sum(each.posted.refund for each in said if isinstance(each, Amended))
+        said = (*slot.said.values(), *slot.taken.values()) if slot is not None else ()
+        return sum(each.posted.refund for each in said if isinstance(each, Amended | Reclaimed))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -86,12 +99,13 @@ class SizeDesk:
         """Take one record of the journal; its slot is known by then."""
         slot = self._slot(participant)
         if isinstance(record, AmendmentReceived):
-            slot.change = SizeChange(record.amendment, participant.agreed, slot.state, self._pace)
+            slot.change = self._change_of(record.amendment, slot)
+            slot.steps = slot.change.first_step
             return
         change = slot.change
-        assert change is not None, "it was received first"
+        assert isinstance(change, SizeChange), "it was received first"
         if isinstance(record, AmendmentSettled):
-            slot.state = after(change.body)
+            slot.state, slot.last = after(change.body), change.signed
             slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, AmendmentDropped):
@@ -157,7 +171,7 @@ class SizeDesk:
         if body.agreement_id != participant.agreed.agreement_id:
             return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
-        if slot.change is not None and slot.change.body == body:
+        if isinstance(slot.change, SizeChange) and slot.change.body == body:
             return slot.change.on_proposed()
         said = slot.said.get(body.number)
         if said is not None:
@@ -165,7 +179,7 @@ class SizeDesk:
         problem = self._problem(slot, body, now)
         if problem is not None:
             return [_refuse(message, body, *problem)]
-        slot.change = SizeChange(signed, participant.agreed, slot.state, self._pace)
+        slot.change = self._change_of(signed, slot)
         return self._kept(slot, slot.change.start())
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
@@ -182,7 +196,7 @@ class SizeDesk:
             RemoteProtocolError: if it has posted something else.
         """
         change = self._open.get(participant.offer.offer_id)
-        if change is None or change.body.number != content.number:
+        if not isinstance(change, SizeChange) or change.body.number != content.number:
             return []
         return self._kept(self._slots[participant.offer.offer_id], change.on_bank(content, seal, now))
 
@@ -200,13 +214,14 @@ class SizeDesk:
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _problem(self, slot: _Slot, body: Amendment, now: Instant) -> tuple[str, str] | None:
+    def _problem(self, slot: KeptSlot, body: Amendment, now: Instant) -> tuple[str, str] | None:
         """Why an amendment is not agreed to, as code and sentence."""
         participant, timing = slot.participant, self._pace.timing
         if participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {participant.state}; right would be sold"
         if slot.change is not None:
-            return "another_open", f"amendment {slot.change.body.number} of it is open"
+            kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
+            return "another_open", f"{kind} {slot.change.body.number} of it is open"
         if abs(now - body.issued_at) > timing.message_age:
             age = f"issued at {iso(body.issued_at)}, the clock here says {iso(now)}"
             return "too_old", f"{age}; right would be at most {seconds(timing.message_age):g} s apart"
@@ -223,34 +238,43 @@ class SizeDesk:
             return "job_in_the_way", busy
         return None
 
-    def _ticked(self, slot: _Slot, change: SizeChange, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+    def _change_of(self, signed: Signed, slot: KeptSlot) -> SizeChange:
+        assert isinstance(signed.body, Amendment)
+        first = slot.first_step(signed.body.number)
+        return SizeChange(signed, slot.participant.agreed, slot.state, self._pace, first)
+
+    def _ticked(
+        self, slot: KeptSlot, change: SizeChange | Taking, now: Instant, *, sold: bool, old_bank: str
+    ) -> list[Effect]:
         return self._kept(slot, change.tick(now, sold=sold, old_bank=old_bank))
 
-    def _slot(self, participant: Participant) -> _Slot:
+    def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id
         if offer_id not in self._slots:
-            self._slots[offer_id] = _Slot(participant, first_state(participant.agreed))
+            self._slots[offer_id] = KeptSlot(participant, first_state(participant.agreed))
         return self._slots[offer_id]
 
-    def _kept(self, slot: _Slot, effects: list[Effect]) -> list[Effect]:
+    def _kept(self, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
         """Keep what a change has come to."""
         change = slot.change
-        assert change is not None
+        assert isinstance(change, SizeChange)
         offer_id = slot.participant.offer.offer_id
         self._open[offer_id] = change
+        if change.state is not SizeChangeState.CHECKING:
+            slot.steps = change.first_step
         if change.state is SizeChangeState.ENDED:
             assert change.last_word is not None
             del self._open[offer_id]
             slot.change = None
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, Amended):
-                slot.state = after(change.body)
+                slot.state, slot.last = after(change.body), change.signed
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
         self._show(slot)
         return effects
 
-    def _show(self, slot: _Slot) -> None:
+    def _show(self, slot: KeptSlot) -> None:
         """Let the participant know how much of the slot may be used from now on."""
         change = slot.change
         if change is not None and change.is_binding:

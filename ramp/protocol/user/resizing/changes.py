@@ -7,11 +7,12 @@ from functools import partial
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
 from ramp.model.contents import Amended
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
-from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, refund_owed
+from ramp.model.sizes.amended import SlotState, amendment_problem, first_state, refund_owed
+from ramp.model.sizes.reclaimed import changed
 from ramp.protocol.amending.asking import (
     BANK_TOO_OLD,
     QUOTED,
@@ -27,6 +28,7 @@ from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.resizing.change import AmendmentWord, Change
+from ramp.protocol.user.resizing.taken_back import ReclamationWord, TakenBack, agreement_of
 
 NOT_ACTIVE = "not_active"
 """Code of a change of what this user has not bought, or has no longer."""
@@ -42,14 +44,19 @@ class Changes:
     """All of one user.
 
     Args:
+        name: the user.
         agreements: the user's agreements by id.
         standing: what an agreement of them is now (`UserParty.agreement_state`).
         pace: of the user.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
+
+    Attributes:
+        taken: what the sellers take back of it by right.
     """
 
     def __init__(
         self,
+        name: str,
         agreements: Mapping[str, Agreement],
         standing: Callable[[str], str],
         pace: Pace,
@@ -60,8 +67,9 @@ class Changes:
         self._pace = pace
         self._bank_minor = bank_minor
         self._proposed: dict[str, dict[int, Amendment]] = {}
-        self._posted: dict[str, list[Amendment]] = {}
+        self._posted: dict[str, list[Amendment | Reclamation]] = {}
         self._open: dict[str, Change] = {}
+        self.taken = TakenBack(name, agreements, self.state, self._note, pace)
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open
@@ -73,12 +81,18 @@ class Changes:
 
     def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
         """The amendments of an agreement that hold, in their order."""
+        return tuple(each for each in self.chain(agreement_id) if isinstance(each, Amendment))
+
+    def chain(self, agreement_id: str) -> tuple[Amendment | Reclamation, ...]:
+        """All changes of something bought that hold, its seller's too, in their order."""
         return tuple(self._posted.get(agreement_id, ()))
 
     def state(self, agreement_id: str) -> SlotState:
         """How something bought stands."""
-        posted = self._posted.get(agreement_id)
-        return after(posted[-1]) if posted else first_state(self._agreements[agreement_id])
+        state = first_state(self._agreements[agreement_id])
+        for change in self.chain(agreement_id):
+            state = changed(state, change)
+        return state
 
     @property
     def doubts(self) -> dict[str, str]:
@@ -88,7 +102,7 @@ class Changes:
     @property
     def deadline(self) -> Instant | None:
         """When `tick` wants to be called."""
-        return earliest(*(change.deadline for change in self._open.values()))
+        return earliest(self.taken.deadline, *(change.deadline for change in self._open.values()))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -120,6 +134,7 @@ class Changes:
             self._open.pop(agreement_id, None)
             self._proposed.pop(agreement_id, None)
             self._posted.pop(agreement_id, None)
+        self.taken.forget(agreement_ids)
 
     def _replayed(self, records: Sequence[Record]) -> dict[str, Amendment]:
         """What is on record and not concluded, by agreement; what is posted is known afterwards."""
@@ -134,12 +149,14 @@ class Changes:
                 waiting.pop(outcome.agreement_id, None)
                 if outcome.done:
                     self._note(self._proposed[outcome.agreement_id][outcome.number])
+            else:
+                self.taken.replay(record)
         return {key: amendment for key, amendment in waiting.items() if key in self._agreements}
 
-    def _note(self, amendment: Amendment) -> None:
-        posted = self._posted.setdefault(amendment.agreement_id, [])
-        if amendment not in posted:
-            posted.append(amendment)
+    def _note(self, change: Amendment | Reclamation) -> None:
+        posted = self._posted.setdefault(change.agreement_id, [])
+        if change not in posted:
+            posted.append(change)
 
     # -- commands and messages -----------------------------------------------------------------------------------
 
@@ -201,12 +218,14 @@ class Changes:
             valid_until=min(effective_at + timing.amendment_window, until),
         )
 
-    def handle(self, message: Message, content: AmendmentWord, now: Instant) -> list[Effect]:
-        """Take what resource or bank say of an amendment.
+    def handle(self, message: Message, content: AmendmentWord | ReclamationWord, now: Instant) -> list[Effect]:
+        """Take what resource or bank say of an amendment, or of what is taken back.
 
         Raises:
             RemoteProtocolError: if it is not its sender's own word, or is of something else.
         """
+        if isinstance(content, ReclamationWord):
+            return guarded(agreement_of(content), partial(self.taken.handle, message, content, now))
         body = content.amendment.body if isinstance(content, Amended) else content
         if isinstance(body, Agreement | Cancellation):
             raise RemoteProtocolError(f"the proof is of {type(body).__name__}; right would be an Amendment")
@@ -237,12 +256,13 @@ class Changes:
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
                 effects += guarded(agreement_id, partial(self._tick, change, now))
-        return effects
+        return effects + self.taken.tick(now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         for change in self._open.values():
             change.clock_set(by)
+        self.taken.clock_set(by)
 
     # -- common --------------------------------------------------------------------------------------------------
 
