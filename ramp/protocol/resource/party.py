@@ -20,14 +20,10 @@ from ramp.model.contents import (
     HoldRefused,
     MachineQuery,
     NotUnderstood,
-    PaymentMade,
-    PaymentRefused,
     ReclamationHeard,
     ReclamationNoticed,
     ReclamationPosted,
     ReclamationRefused,
-    RefundMade,
-    RefundRefused,
     Registered,
     Rejection,
     SlotMoveHeard,
@@ -72,23 +68,12 @@ from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
 from ramp.protocol.resource.reclaiming.waiting import Waiting
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
-
-BankWord = (
-    PaymentMade
-    | PaymentRefused
-    | RefundMade
-    | RefundRefused
-    | AmendmentPosted
-    | AmendmentRefused
-    | ReclamationNoticed
-    | ReclamationPosted
-    | ReclamationRefused
-)
 
 
 class ResourceParty(KeptParticipants):

@@ -31,6 +31,7 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
+from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000
@@ -131,6 +132,7 @@ class Seller:
         timing: the protocol's limits.
         draining: whether it begins so.
         launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
+        reclaiming: what the right to take cores back is worth to it.
 
     Attributes:
         terms: as above.
@@ -149,8 +151,10 @@ class Seller:
         timing: Timing,
         draining: bool = False,
         launching: LaunchTerms | None = None,
+        reclaiming: ReclaimPolicy | None = None,
     ) -> None:
         self._resource = resource
+        self._reclaiming = reclaiming or ReclaimPolicy()
         self.terms = terms
         self._prices = prices
         self.source = source
@@ -307,10 +311,11 @@ class Seller:
         last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
         if own_last is not None:
             own_last = price_with(replace(unit, cpu_hour_cost=own_last), slot.cores, slot.end - slot.start)
+        granted = unit.reclaim is not None
         return PriceQuestion(
             asking=price_with(unit, slot.cores, slot.end - slot.start),
-            start_price=self._prices.start_price,
-            minimum_price=self._prices.minimum_price,
+            start_price=self._reclaiming.price(self._prices.start_price, granted=granted),
+            minimum_price=self._reclaiming.price(self._prices.minimum_price, granted=granted),
             load=slot.load,
             rounds_expected=self._prices.rounds_expected,
             own_last=own_last if last_round < call.round_number else None,

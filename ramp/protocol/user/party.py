@@ -117,7 +117,7 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
-        self.changes = Changes(name, self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)

@@ -64,12 +64,16 @@ class Waiting:
         return list(self._granted.values())
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask the machine for its queue, while there is anything to take back for it."""
+        """Ask the machine for its queue, while slots run of which something could be taken back for it."""
         if self._look_at is None or now < self._look_at:
             return []
-        wanted = self.precedence is Precedence.WAITING and bool(self.granted(now))
-        self._look_at = now + LOOK_EVERY if wanted else None
-        return [LookAtQueue()] if wanted else []
+        starts = [each.offer.start for each in self.granted(now)]
+        if self.precedence is not Precedence.WAITING or not starts:
+            self._look_at = None
+            return []
+        runs = min(starts) <= now
+        self._look_at = now + LOOK_EVERY if runs else min(starts)
+        return [LookAtQueue()] if runs else []
 
     def unserved(self, units: Iterable[RequestUnit], now: Instant) -> list[Effect]:
         """Units of a call that the machine could not serve for want of cores: how many it lacks."""

@@ -44,7 +44,6 @@ class Changes:
     """All of one user.
 
     Args:
-        name: the user.
         agreements: the user's agreements by id.
         standing: what an agreement of them is now (`UserParty.agreement_state`).
         pace: of the user.
@@ -56,7 +55,6 @@ class Changes:
 
     def __init__(
         self,
-        name: str,
         agreements: Mapping[str, Agreement],
         standing: Callable[[str], str],
         pace: Pace,
@@ -69,7 +67,7 @@ class Changes:
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment | Reclamation]] = {}
         self._open: dict[str, Change] = {}
-        self.taken = TakenBack(name, agreements, self.state, self._note, pace)
+        self.taken = TakenBack(agreements, self.state, self._note, pace)
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open

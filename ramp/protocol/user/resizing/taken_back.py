@@ -50,7 +50,6 @@ class TakenBack:
     """All that is taken back of what one user has bought.
 
     Args:
-        name: the user.
         agreements: the user's agreements by id.
         state: how something bought stands.
         note: keeps what is posted.
@@ -59,13 +58,11 @@ class TakenBack:
 
     def __init__(
         self,
-        name: str,
         agreements: Mapping[str, Agreement],
         state: Callable[[str], SlotState],
         note: Callable[[Reclamation], None],
         pace: Pace,
     ) -> None:
-        self._name = name
         self._agreements = agreements
         self._state = state
         self._note = note
@@ -228,7 +225,7 @@ class TakenBack:
     def _heard(self, body: Reclamation, *, posted: bool) -> Send:
         content = ReclamationHeard(body.agreement_id, body.number, posted)
         about = self._agreements[body.agreement_id].request_id
-        return Send(Message(Performative.INFORM, self._name, body.resource, about, content))
+        return Send(Message(Performative.INFORM, body.user, body.resource, about, content))
 
     def _ask(self, key: Key) -> Send:
         agreement = self._agreements[key[0]]
@@ -236,7 +233,12 @@ class TakenBack:
         content = ReclamationQuery(*key)
         return Send(
             Message(
-                Performative.REQUEST, self._name, agreement.bank, agreement.request_id, content, reply_with=reference
+                Performative.REQUEST,
+                agreement.user,
+                agreement.bank,
+                agreement.request_id,
+                content,
+                reply_with=reference,
             )
         )
 
