@@ -19,13 +19,14 @@ from typing import Any, Final
 from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
+from ramp.model.agreement import Agreement, Cancellation, PricePaid, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
 from simulation.market.actors import BANK
 from simulation.market.faults.lies import Forger, missized
+from simulation.market.faults.wrong_reclamations import without_right, wronged
 
 LIES_MAX: Final = 60
 """Lies of one liar in a run."""
@@ -67,6 +68,7 @@ class Habit(StrEnum):
     NO_CANCELLATION = "refuses cancellations"
     OLD_PROOF = "settles with old proofs"
     FALSE_PAYMENT = "invents payments"
+    WRONG_RECLAMATION = "takes back what it may not"  # drawn where rights are, beside the others
     WRONG_SIZE = "offers other sizes, times and costs than were asked for"  # drawn where sizes are, beside the others
 
 
@@ -410,6 +412,29 @@ class Liar:
             return None
         return [(self._forger.sealed(replace(message, content=replace(content, offers=offers)), now), 0)]
 
+    def _wrong_reclamation(self, message: Message, now: Instant) -> list[Lie] | None:
+        """Fewer cores than agreed, no notice, too little for it, no right to it; or taken before its time."""
+        content = message.content
+        if isinstance(content, c.Settled):
+            body = without_right(content.agreement, 1, now)
+            if body is None:
+                return None
+            notice = c.ReclamationNotice(self._forger.signed(body, now), content.agreement)
+            taken = c.ReclamationTaken(body.agreement_id, body.number)
+            later = body.effective_at - now + self._random.choice((1, 20)) * SECOND
+            said = (notice, 0), (taken, later)
+            return [(message, 0), *((self._form(BANK, each, now, message), delay) for each, delay in said)]
+        if not isinstance(content, c.ReclamationNotice):
+            return None
+        made = content.reclamation.body
+        taken = c.ReclamationTaken(made.agreement_id, made.number if isinstance(made, Reclamation) else 1)
+        soon = (self._form(message, taken, now), self._random.choice((SECOND, 2 * SECOND, 20 * SECOND)))
+        wrong = wronged(content, self._random, now)
+        if wrong is None or self._random.random() < 0.2:
+            return [(message, 0), soon]
+        changed = replace(content, reclamation=self._forger.signed(wrong, now))
+        return [(self._forger.sealed(replace(message, content=changed), now), 0), soon]
+
     def _false_payment(self, message: Message, now: Instant) -> list[Lie] | None:
         content = message.content
         if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
@@ -449,4 +474,5 @@ _ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Lie] | None]] = {
     Habit.OLD_PROOF: Liar._old_proof,
     Habit.FALSE_PAYMENT: Liar._false_payment,
     Habit.WRONG_SIZE: Liar._wrong_size,
+    Habit.WRONG_RECLAMATION: Liar._wrong_reclamation,
 }

@@ -108,6 +108,11 @@ class ReclaimDesk(SizeDesk):
             if isinstance(change, Taking)
         )
 
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Buyers who were told of what was posted and have not said that they know."""
+        return self._words.awaited
+
     # -- the journal ---------------------------------------------------------------------------------------------
 
     def replay(self, record: SizeRecord | ReclaimingRecord, participant: Participant) -> None:

@@ -45,6 +45,11 @@ class Words:
         """When `tick` wants to be called."""
         return earliest(*(word.retry.due for word in self._words.values()))
 
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Buyers who have not said that they know what was posted."""
+        return tuple(word.message.receiver for word in self._words.values() if word.posted)
+
     def tell(
         self,
         offer_id: str,
