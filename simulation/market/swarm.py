@@ -228,12 +228,13 @@ def _new_world(
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
+    if lying and ruled:
+        liars = with_wrong_reclamations(seed, liars, [each.name for each in resources])
     if ruled and (starts := draw_starts(seed)) is not None:
         resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
     resources = [_tempting(each) if each.name in liars else each for each in resources]
     if (rights := _rights_of(seed, ruled=ruled)) is not None:
         resources = [taking_back(each, rights) for each in resources]
-        liars = with_wrong_reclamations(seed, liars)
     return World(
         resources,
         users,
@@ -316,7 +317,7 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     change_some(world, changes)
     _cancel_some(world, random)
     _ask_some(world, random)
-    run_on(world, changes, world.healed_at - world.now)
+    run_on(world, changes or taken, world.healed_at - world.now)
     take_some(world, taken)
     change_some(world, changes)
     _cancel_some(world, random)

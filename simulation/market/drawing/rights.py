@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -40,8 +40,8 @@ def granting(unit: RequestUnit, random: Random | None) -> RequestUnit:
     most = unit.cores.total if unit.moldable is None else unit.moldable.least
     if most < 2:
         return unit
-    notice = random.choice((10, 20, 40, 90)) * SECOND
-    terms = ReclaimTerms(random.randint(1, most - 1), notice, random.choice((0, 7, 30, 200)))
+    notice = random.choice((5, 10, 20, 60)) * SECOND
+    terms = ReclaimTerms(random.randint(1, max(1, most // 2)), notice, random.choice((0, 7, 30, 200)))
     return replace(unit, reclaim=terms)
 
 
@@ -61,20 +61,32 @@ def take_some(world: World, random: Random | None) -> None:
         for offer_id, participant in sorted(party.participants.items()):
             if participant.state is not ParticipantState.SOLD:
                 continue
-            for _ in range(random.choice((0, 1, 1, 2))):
-                cores = None if random.random() < 0.3 else random.randint(1, participant.offer.cores)
+            for _ in range(random.choice((0, 1, 2, 3))):
+                cores = None if random.random() < 0.4 else random.randint(1, max(1, participant.offer.cores // 3))
                 at = world.now + int(random.random() * LATER / SECOND) * SECOND
                 world.command(name, ReclaimOrdered(offer_id, cores), at)
 
 
-def with_wrong_reclamations(seed: int, liars: Mapping[str, LiarSpec]) -> dict[str, LiarSpec]:
-    """The liars of a market; where rights are drawn, nine of ten that sell also take back what they may not."""
+def with_wrong_reclamations(seed: int, liars: Mapping[str, LiarSpec], resources: Sequence[str]) -> dict[str, LiarSpec]:
+    """The liars of a market; where rights are drawn, most that sell also take back what they may not.
+
+    In half of these markets a seller that is honest else does nothing but that, as long as another one is honest.
+
+    Args:
+        seed: of the market.
+        liars: as drawn so far.
+        resources: names of the sellers.
+    """
     if draw_rights(seed) is None:
         return dict(liars)
     random = stream(seed, "wrong reclamations")
-    return {
+    found = {
         name: replace(spec, habits=(*spec.habits, Habit.WRONG_RECLAMATION))
         if spec.role is Role.RESOURCE and random.random() < 0.9
         else spec
         for name, spec in liars.items()
     }
+    honest = [name for name in resources if name not in found]
+    if len(honest) > 1 and random.random() < 0.5:
+        found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.WRONG_RECLAMATION,), 0.8)
+    return found

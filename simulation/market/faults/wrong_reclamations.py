@@ -42,7 +42,7 @@ def wronged(notice: ReclamationNotice, random: Random, now: Instant) -> Reclamat
         replace(body, until=body.until - MINUTE),
     ]
     if right.least > 1:
-        wrong += [worth(replace(body, cores=right.least - 1), agreement, state, right)] * 3
+        wrong += [worth(replace(body, cores=right.least - 1), agreement, state, right)] * 6
     found = random.choice(wrong)
     return None if found == body else found
 
