@@ -186,6 +186,15 @@ class Availability:
             return f"{wanted} cores more would be over the market's share"
         return ""
 
+    def more(self, cores: int, start: Instant, end: Instant) -> Parts:
+        """So many cores that are free, and the market may have, over all of a time; empty where there are none.
+
+        Notice, hours and lengths of slots are not looked at.
+        """
+        free, market = self._over(max(start, self._begin), end)
+        found = self._choose(TotalCores(cores), free)
+        return found if market + cores <= self._for_sale.cores(self.cores) else ()
+
     def like(self, parts: Parts, start: Instant, end: Instant) -> Parts:
         """Cores of as many nodes and as many of each as some that cannot be had any more; empty where there are none.
 

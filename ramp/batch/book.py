@@ -24,8 +24,9 @@ from ramp.model.slot import Reservation, Slot
 from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
 from ramp.runtime.storage_errors import storing
 
-BOOK_VERSION: Final = 3
-"""Of the file's format; 2 has when the job of a slot has started that is not reserved, 3 when a slot was moved."""
+BOOK_VERSION: Final = 4
+"""Of the file's format; 2 has when the job of a slot has started that is not reserved, 3 when a slot was moved, 4 which
+change of its size was the last."""
 
 _SCHEMA: Final = """
 CREATE TABLE hold (
@@ -44,19 +45,20 @@ CREATE TABLE hold (
     removed        INTEGER NOT NULL,
     lost           TEXT NOT NULL,
     started        INTEGER,
-    moved_at       INTEGER
+    moved_at       INTEGER,
+    step           INTEGER
 ) STRICT
 """
 
 _WHAT: Final = "book of holds"
 _BROKEN: Final = "this is no book of holds, or it is broken"
 
-_ADDED: Final = ("started", "moved_at")
+_ADDED: Final = ("started", "moved_at", "step")
 """Columns that versions 2, 3, ... have added."""
 
 _COLUMNS: Final = (
     "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "
-    "moved_at"
+    "moved_at, step"
 )
 
 
@@ -80,6 +82,7 @@ class Entry:
         lost: why the slot cannot be delivered any more; empty where it can.
         started: when the job started that stands for the slot; None before, and where the slot is reserved.
         moved_at: when it was moved last to other cores; None where it never was. It grows with every move.
+        step: of the last change of its size; 0 where there was none.
     """
 
     key: str
@@ -97,6 +100,7 @@ class Entry:
     lost: str = ""
     started: Instant | None = None
     moved_at: Instant | None = None
+    step: int = 0
 
     def stands(self, now: Instant) -> bool:
         """Whether it is a hold within its deadline, or firm; also after its slot's end."""
@@ -222,7 +226,7 @@ class HoldBook:
         row = (
             *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
             *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
-            *(entry.started, entry.moved_at),
+            *(entry.started, entry.moved_at, entry.step),
         )
         updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
         marks = ", ".join("?" * len(row))
@@ -290,7 +294,7 @@ def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row[:13]
-    started, moved_at = row[13:]
+    started, moved_at, step = row[13:]
     return Entry(
         key,
         name,
@@ -307,4 +311,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         lost,
         started,
         moved_at,
+        step or 0,  # of before version 4
     )

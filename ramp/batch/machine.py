@@ -200,7 +200,7 @@ class BatchMachine:
         """Make a hold on the system, or forget it where the system surely will not have it."""
         try:
             self._told(lambda: self.reconciler.make(entry, now))
-        except _Refused as refused:
+        except Refused as refused:
             self.book.drop(entry.key)
             if refused.transient:
                 raise PluginError(self.system.name, refused.reason, transient=True) from refused
@@ -214,7 +214,7 @@ class BatchMachine:
         if entry is not None and entry.stands(now) and not entry.firm:
             try:
                 self._told(lambda: self.reconciler.make(entry, now))
-            except _Refused as refused:
+            except Refused as refused:
                 if refused.transient:
                     raise PluginError(self.system.name, refused.reason, transient=True) from refused
                 self.book.release(key)
@@ -275,7 +275,7 @@ class BatchMachine:
             else:
                 try:
                     entry = self._told(partial(self.reconciler.make, entry, now))
-                except _Refused:
+                except Refused:
                     return None
         return entry.reservation()
 
@@ -344,18 +344,18 @@ class BatchMachine:
         """Act on the system; what fails is told as plug-ins tell it.
 
         Raises:
-            _Refused: a sure no.
+            Refused: a sure no.
             PluginError: anything else that the system does.
         """
         try:
             return act()
         except SystemRefused as refused:
-            raise _Refused(self.system.name, refused.reason, transient=refused.transient) from refused
+            raise Refused(self.system.name, refused.reason, transient=refused.transient) from refused
         except BatchSystemError as error:
             raise PluginError(self.system.name, error.reason, transient=error.transient) from error
 
 
-class _Refused(PluginError):
+class Refused(PluginError):
     """The system's sure no."""
 
 

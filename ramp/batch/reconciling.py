@@ -7,6 +7,7 @@ should counts as made, whoever said that it was not, and what does not exist doe
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import re
@@ -123,8 +124,7 @@ class Reconciler:
         """
         found = self.find(entry.name)
         if found is not None and not self.fits(found, entry, now):
-            self._remove(found)
-            found = None
+            found = self._changed_to_fit(found, entry, now)
         patience = patience_s if entry.made else 0.0
         while found is None:
             try:
@@ -136,6 +136,68 @@ class Reconciler:
                 self._wait(PAUSE_S)
                 patience -= PAUSE_S
         return self.note_made(entry, found, now)
+
+    def change(self, entry: Entry, now: Instant, *, anew: bool) -> Entry:
+        """Give what the system has under an entry's name the entry's cores and end, and no more; see `make`.
+
+        Args:
+            entry: of the book, as it shall be.
+            now: the present.
+            anew: whether it may be made anew, without a job in it, where the system changes none of its form.
+
+        Raises:
+            SystemRefused: the system surely does not; what it had may be gone where it was to be made anew.
+            BatchSystemError: nobody knows.
+        """
+        found = self.find(entry.name)
+        if found is None:
+            return self.make(entry, now)
+        if not self._is_exactly(found, entry, now):
+            found = self._changed(found, entry, now, anew=anew)
+        return self.note_made(entry, found, now)
+
+    def _is_exactly(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
+        return self._same_cores(found, entry) and found.end == self.wanted(entry, now).end
+
+    def _changed(self, found: SystemReservation, entry: Entry, now: Instant, *, anew: bool) -> SystemReservation:
+        """Change a reservation in place, else make it anew; what is there after that, as wanted."""
+        failure: BatchSystemError | None = None
+        try:
+            in_place = self._in_place(found, entry, now)
+        except SystemRefused:
+            raise
+        except BatchSystemError as error:
+            failure, in_place = error, True  # not believed: it is looked at
+        if not in_place:
+            jobs = self._system.running_in(found)
+            if jobs or not anew:
+                why = f"jobs {', '.join(jobs)} are in it" if jobs else "others wait that would take its cores meanwhile"
+                raise SystemRefused(f"{self._system.name} can give {entry.name} that size only anew, and {why}")
+            self._remove(found)
+            self._made(entry, now)
+        after = self.find(entry.name)
+        if after is not None and self._is_exactly(after, entry, now):
+            return after
+        raise failure or BatchSystemError(f"{self._system.name} said that it changed {entry.name}, and has not")
+
+    def _in_place(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
+        """Order a change, of a system that changes any; see `ramp.batch.system.ChangingSystem.change`."""
+        change: Callable[[SystemReservation, WantedReservation], bool] | None = getattr(self._system, "change", None)
+        return change is not None and change(found, self.wanted(entry, now))
+
+    def _changed_to_fit(self, found: SystemReservation, entry: Entry, now: Instant) -> SystemReservation | None:
+        """What does not fit is changed in place where that can be, for jobs may be in it; else it is removed, and None.
+
+        A change of size that was cut short leaves such a reservation.
+        """
+        after: SystemReservation | None = found
+        with contextlib.suppress(SystemRefused):
+            if not self._is_exactly(found, entry, now) and self._in_place(found, entry, now):
+                after = self.find(entry.name)
+        if after is not None and not self.fits(after, entry, now):
+            self._remove(after)
+            after = None
+        return after
 
     def make_anew(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
         """Make what an entry promises now, in place of whatever the system has under its name; see `make`.

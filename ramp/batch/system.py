@@ -218,3 +218,33 @@ class BatchSystem(Protocol):
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
         """Ids of the jobs that name the reservation, running or waiting."""
         ...
+
+
+class ChangingSystem(BatchSystem, Protocol):
+    """A system that changes reservations while they stand, and lets jobs give nodes up."""
+
+    def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
+        """Give a reservation other cores or another end in place; jobs in it go on.
+
+        What it gets is checked against everything that the system knows. That it is as wanted is for the caller to read
+        back, and so is what jobs have.
+
+        Args:
+            reservation: as it is there.
+            wanted: its name, and what it shall have; its begin and its user stay as they are.
+
+        Returns:
+            Whether it was ordered; false where the system changes no reservation of that form, or not to that.
+
+        Raises:
+            SystemRefused: it was not changed; `busy` tells whether the cores were the reason.
+        """
+        ...
+
+    def narrow_job(self, job_id: str, nodes: int) -> None:
+        """Let a running job keep only the first so many of its nodes.
+
+        Raises:
+            SystemRefused: it keeps all.
+        """
+        ...

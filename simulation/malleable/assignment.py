@@ -29,6 +29,9 @@ PARALLELISM_BITS: Final = 2.0
 VARIANCE_MAX: Final = 2.0
 """Its variance of parallelism (Downey's sigma) is uniform from 0 to this."""
 
+MALLEABLE_STREAM: Final = 18
+"""Of a seed: another one than that of synthetic workloads, so that speed-ups do not follow sizes."""
+
 ASSIGNED_SIZES: Final = (
     f"preferred: the log's; minimum: a {SMALLER}th of it, rounded up; maximum: {LARGER} times it, within "
     "the machine; any size in between"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,16 @@ from numpy.typing import NDArray
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.interface import Machine
-from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP, assigned_malleability
+from simulation.malleable.assignment import (
+    ASSIGNED_SIZES,
+    ASSIGNED_SPEED_UP,
+    MALLEABLE_STREAM,
+    assigned_malleability,
+)
 from simulation.malleable.malleability import Malleability, ResizeCost
 from simulation.queueing.shaped_jobs import ShapedJobs
 from simulation.queueing.whole_log import EventOrder, LogRun
 from simulation.workload.metrics import Schedule
-
-_STREAM: Final = 18
-"""Of the seed: another one than that of synthetic workloads, so that speed-ups do not follow sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def malleable_share_of(
         )
     sizes = [request.size for request in jobs.requests]
     cost = ResizeCost(suspension=resize_cost_s * MICROSECONDS_PER_SECOND)
-    draw = np.random.default_rng([seed, _STREAM])
+    draw = np.random.default_rng([seed, MALLEABLE_STREAM])
     made = tuple(assigned_malleability(sizes, machine.capacity, share, draw, cost))
     return MalleableShare(share, resize_cost_s, jobs.jobs.job_number, made)
 

@@ -20,7 +20,6 @@ from ramp.errors import RampError, SchedulerError
 from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
 from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
 from simulation.planning.plan import Plan
-from simulation.queueing.size_changes import changed, completes_at, ends_at
 from simulation.schedulers.interface import (
     AdvanceReservation,
     Job,
@@ -30,6 +29,7 @@ from simulation.schedulers.interface import (
     WithdrawingScheduler,
 )
 from simulation.schedulers.planner import placements_conflict, plan_of
+from simulation.schedulers.size_changes import changed, completes_at, ends_at
 
 
 class Overrun(enum.StrEnum):

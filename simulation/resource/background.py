@@ -15,6 +15,8 @@ from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
 from simulation.machines.interface import JobRequest, Machine
+from simulation.malleable.assignment import MALLEABLE_STREAM, assigned_malleability
+from simulation.malleable.malleability import ResizeCost
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.schedulers.interface import Job
@@ -39,6 +41,8 @@ class Workload:
         fat_probability: share of jobs with at least two units in each dimension, on machines with cables.
         torus_probability: share of jobs that are tori, on machines with cables.
         seed: of all that is drawn.
+        malleable_share: probability with which a job is malleable, as `simulation.malleable.assignment` says.
+        resize_cost: for how long a job stands still when its size changes, microseconds.
     """
 
     log: str
@@ -47,6 +51,8 @@ class Workload:
     fat_probability: float = 0.0
     torus_probability: float = 0.0
     seed: int = 0
+    malleable_share: float = 0.0
+    resize_cost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,10 @@ def _submissions(workload: Workload, machine: Machine, log: SwfLog, jobs: JobTab
         requests = tuple(JobRequest(number, size) for number, size in numbers)
     users = np.where(log.user_id[jobs.line] >= 0, log.user_id[jobs.line], -1).tolist()
     rows = zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.requested_time.tolist(), strict=True)
-    for request, user, (submitted, run_time, requested) in zip(requests, users, rows, strict=True):
-        job = Job(request.job_id, submitted, run_time, requested, request)
+    sizes, draw = [request.size for request in requests], np.random.default_rng([seed, MALLEABLE_STREAM])
+    cost = ResizeCost(workload.resize_cost)
+    may_change = assigned_malleability(sizes, machine.capacity, workload.malleable_share, draw, cost)
+    found = zip(requests, users, rows, may_change, strict=True)
+    for request, user, (submitted, run_time, requested), malleability in found:
+        job = Job(request.job_id, submitted, run_time, requested, request, malleability)
         yield Submission(job, user if user >= 0 else None)

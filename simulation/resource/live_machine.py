@@ -5,6 +5,9 @@ Precedence, where jobs and reservations meet:
 - A reservation is granted only where no running job (until its requested time), and no other hold or reservation, holds
   any of its units or cables. Waiting jobs do not stand in its way, but the plan of them does when a slot is looked for.
 - A granted reservation is kept: the scheduler starts no job whose requested time touches it.
+- Jobs that may change their size (`malleable_share` of the plug-in `modelled`, under the scheduler `malleable`) shrink
+  for those that wait and grow into what is idle, but never onto what is reserved, however long they run on at their new
+  size; what they hold then is what the next quote finds taken.
 - A job that outruns its request is ended at the request (`cut`), or runs on (`keep`) until it ends or until a
   reservation begins that needs one of its units or cables: then it is ended, and the reservation begins on time.
 """
@@ -27,7 +30,7 @@ from simulation.planning.space_time import SpaceTime
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
 from simulation.schedulers.declaration import make_scheduler
-from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
+from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, SizeChanges
 from simulation.schedulers.planner import placements_conflict
 
 SCHEDULER_DEFAULT: Final = "easy"
@@ -79,7 +82,7 @@ class Outlook:
         jobs: the queue in its order.
         begins: of each waiting job as planned, microseconds; -1 where nothing that is known lets it start.
         good_until: the first time at which something expected here must have happened, microseconds.
-        holders: numbers of the running jobs and reservations that it knows of.
+        holders: the running jobs, each with its changes of size, and the numbers of the reservations that it knows of.
         floors: what the planning of the queue has shown to be too early.
     """
 
@@ -87,7 +90,7 @@ class Outlook:
     jobs: tuple[Job, ...]
     begins: NDArray[np.int64]
     good_until: int
-    holders: frozenset[int]
+    holders: frozenset[int | tuple[int, SizeChanges | None]]
     floors: Floors
 
     @property
@@ -218,8 +221,9 @@ class LiveMachine:
         self._outlook = (self._queue.changes, outlook)
         return outlook
 
-    def _holders(self) -> frozenset[int]:
-        return frozenset((*self._queue.running, *(each.number for each in self._queue.reservations)))
+    def _holders(self) -> frozenset[int | tuple[int, SizeChanges | None]]:
+        running = ((number, job.changes) for number, job in self._queue.running.items())
+        return frozenset((*running, *(each.number for each in self._queue.reservations)))
 
     def _has_only_grown(self, outlook: Outlook) -> bool:
         """Whether nothing but submissions has happened: the new jobs are behind those that are planned already."""

@@ -47,6 +47,9 @@ class ModelledOptions:
         size_divisor: processors of the log that make one unit of the machine.
         fat: share of jobs with at least two units in each dimension.
         torus: share of jobs that are tori.
+        malleable_share: share of jobs that may change their size, from a quarter of it to four times it; they do under
+            the scheduler `malleable`, beside what is sold.
+        resize_cost_s: for how long such a job stands still when its size changes.
         scheduler: name or place of the scheduler.
         scheduler_options: of the scheduler.
         overrun: what happens to jobs that outrun their request.
@@ -63,6 +66,8 @@ class ModelledOptions:
     size_divisor: Annotated[int, Bounds(1)] = 1
     fat: _Share = 0.0
     torus: _Share = 0.0
+    malleable_share: _Share = 0.0
+    resize_cost_s: Annotated[int, Bounds(0, 86_400)] = 0
     scheduler: str = SCHEDULER_DEFAULT
     scheduler_options: Mapping[str, Any] = field(default_factory=dict)
     overrun: Overrun = Overrun.CUT
@@ -90,6 +95,8 @@ class ModelledOptions:
             fat_probability=self.fat,
             torus_probability=self.torus,
             seed=int.from_bytes(digest[:6], "big"),
+            malleable_share=self.malleable_share,
+            resize_cost=self.resize_cost_s * SECOND,
         )
 
     def new_machine(self, resource: str) -> GridMachine:

@@ -38,6 +38,8 @@ from mutmut.type_checking import TypeCheckingError, run_type_checker
 from mutmut.utils.file_utils import change_cwd, walk_mutatable_files
 from mutmut.utils.format_utils import get_mutant_name
 
+from tests.mutation.trying import first_to_fail, left_to_run
+
 #: seconds of processor time that a test may take with a mutant beyond what it takes without one by the clock
 PROCESSOR_SECONDS_MORE = 5
 #: bytes of address space that a mutant may take: an endless loop that collects must end
@@ -81,12 +83,10 @@ class CollectedTests(PytestRunner):
         if mutant_name is None and os.environ.get("MUTANT_UNDER_TEST") != "fail":
             return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
         passed = _passed_before(mutant_name) if mutant_name is not None else set()
-        first = {each: number for number, each in enumerate(_killers_like(mutant_name or ""))}
-        seconds = state().duration_by_test
-        ordered = sorted(tests, key=lambda each: (first.get(each, len(first)), seconds.get(each, 0.0), each))
-        chosen = [self._items[each] for each in ordered if _text_of_tests(self._items[each].path) not in passed]
+        killers, seconds = _killers_like(mutant_name or ""), state().duration_by_test
+        chosen = left_to_run(tests, lambda each: _text_of_tests(self._items[each].path), passed, killers, seconds)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
-        status = self._run(chosen, mutant_name)
+        status = self._run([self._items[each] for each in chosen], mutant_name)
         if mutant_name is not None and status == 0:
             texts = {_text_of_tests(self._items[each].path) for each in tests}
             with SURVIVED.open("a") as told:
@@ -110,18 +110,21 @@ class CollectedTests(PytestRunner):
         self._items = {item.nodeid: item for item in session.items}
 
     def _run(self, items: list[pytest.Item], mutant_name: str | None = None) -> int:
-        assert self._session is not None
+        session = self._session
+        assert session is not None
+
+        def fails(item: pytest.Item, following: pytest.Item | None) -> bool:
+            if mutant_name is not None:
+                _limit_processor(state().duration_by_test.get(item.nodeid, 0.0) + PROCESSOR_SECONDS_MORE)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            return session.testsfailed > 0
+
         with change_cwd("mutants"):
-            for item, following in zip(items, [*items[1:], None], strict=False):  # none may be left to run
-                if mutant_name is not None:
-                    _limit_processor(state().duration_by_test.get(item.nodeid, 0.0) + PROCESSOR_SECONDS_MORE)
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-                if self._session.testsfailed:
-                    if mutant_name is not None:
-                        with (Path("..") / KILLERS).open("a") as told:
-                            told.write(f"{mutant_name}\t{item.nodeid}\n")
-                    return 1
-        return 0
+            failed = first_to_fail(items, fails)
+        if failed is not None and mutant_name is not None:
+            with KILLERS.open("a") as told:
+                told.write(f"{mutant_name}\t{failed.nodeid}\n")
+        return 0 if failed is None else 1
 
 
 def _limit_processor(seconds: float) -> None:

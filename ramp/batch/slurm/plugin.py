@@ -13,8 +13,9 @@ from typing import Annotated, Any, Final
 
 from ramp.batch.commands import CommandRunner
 from ramp.batch.for_sale import ForSale
-from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
+from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.places import open_torus
+from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
@@ -72,7 +73,7 @@ def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
 
 @tells_terms(terms_of)
 @takes(SlurmOptions)
-def open_plugin(settings: PluginSettings) -> BatchMachine:
+def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     """The entry point `slurm` of the group `ramp.resource_plugins`.
 
     Raises:
@@ -87,7 +88,7 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
         places = open_torus(torus, nodes, settings.resource)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
-    machine = BatchMachine(
+    machine = ResizableBatchMachine(
         system,
         settings.resource,
         settings.cores,

@@ -1,12 +1,16 @@
 """Slurm's reservations: how they are listed and made. scontrol(1), "RESERVATIONS - SPECIFICATIONS FOR ...".
 
-They are made in one form only, nodes with a count of cores each, for it alone is checked against whole nodes, cores,
-jobs and nodes out of service; every other double-books (22.05). Lists are read with expressions that name the fields
-around, for an administrator may call a reservation anything.
+They are made as nodes with a count of cores each, for that form alone is checked against whole nodes, cores, jobs and
+nodes out of service; every other double-books (22.05). It is also the one that can never get other nodes. So what has
+whole nodes is made in two steps: a guard in that form, and over it the reservation of whole nodes, which sees no cores;
+then the guard goes. Where such a reservation grows or gets longer, a guard takes first what it gets.
+
+Lists are read with expressions that name the fields around, for an administrator may call a reservation anything.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -15,6 +19,7 @@ from ramp.batch.commands import Question
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.times import instant_of, told
 from ramp.batch.system import Parts, SystemReservation, WantedReservation
+from ramp.model.instant import Instant
 
 NONE_THERE: Final = "No reservations in the system"
 MAKER: Final = "scontrol"
@@ -95,6 +100,33 @@ def make_question(wanted: WantedReservation, user: str, partition: str) -> tuple
         *(f"StartTime={told(wanted.start)}", f"EndTime={told(wanted.end)}"),
         *(f"Nodes={names}", f"CoreCnt={counts}", f"Users={user}"),
     )
+
+
+def whole_question(wanted: WantedReservation, user: str, partition: str) -> tuple[str, ...]:
+    """The arguments that make a reservation of whole nodes, which is checked against whole nodes and jobs alone."""
+    made = make_question(wanted, user, partition)
+    return tuple(word for word in made if not word.startswith("CoreCnt="))
+
+
+def end_question(name: str, end: Instant) -> tuple[str, ...]:
+    """The arguments that give a reservation another end."""
+    return ("update", f"ReservationName={name}", f"EndTime={told(end)}")
+
+
+def nodes_question(name: str, end: Instant, parts: Parts) -> tuple[str, ...]:
+    """The arguments that give a reservation of whole nodes others, and an end."""
+    return (*end_question(name, end), f"Nodes={','.join(node for node, _ in parts)}")
+
+
+def narrow_question(job_id: str, nodes: int) -> tuple[str, ...]:
+    """The arguments that let a running job keep the first so many of its nodes."""
+    return ("update", f"JobId={job_id}", f"NumNodes={nodes}")
+
+
+def guard_name(name: str, number: int) -> str:
+    """What a guard of a reservation is called: ours by its beginning, and no name that a key has, for its dots."""
+    prefix = name[: name.rfind(".") + 1]
+    return f"{prefix}guard.{number}.{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def users_question(name: str, user: str) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """A live Slurm cluster as a `ramp.batch.system.BatchSystem`; what is peculiar to it is in its questions and here.
 
-Read with the sheet of findings in `docs/slurm.md`: a snapshot is three or four commands; a reservation is made in one
-form only; an answer of the kind "cannot say" is never taken for a no.
+Read with the sheet of findings in `docs/slurm.md`: a snapshot is three or four commands; what is reserved is checked by
+Slurm in one form only, see `ramp.batch.slurm.reservations`; an answer of the kind "cannot say" is never taken for a no.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ramp.batch.commands import Question, Runner, ask
@@ -33,6 +35,13 @@ _BUSY: Final = (
 _NEVER: Final = ("Invalid user id", "Invalid group id", "Access denied", "Invalid time", "Invalid partition")
 _GONE: Final = ("Requested reservation is invalid", "not found")
 _IN_USE: Final = "is in use"
+_OF_CORES: Final = "Core-based reservation can not be updated"
+_TAKEN_NAME: Final = "Duplicate reservation name"
+
+_Guarded = tuple[Parts, Instant, Instant]
+"""Cores that a guard takes, from when to when."""
+
+_log: Final = logging.getLogger(__name__)
 
 
 class SlurmSystem:
@@ -119,12 +128,108 @@ class SlurmSystem:
     # -- what is done --------------------------------------------------------------------------------------------
 
     def make(self, wanted: WantedReservation) -> None:
-        """See `BatchSystem.make`."""
-        self._change(reservations.make_question(wanted, wanted.user or self.market_user, self.partition))
+        """See `BatchSystem.make`: of whole nodes where it has whole ones, so that it can be changed later."""
+        user = wanted.user or self.market_user
+        if not (self._are_whole(wanted.parts) and self._made_whole(wanted, user)):
+            self._order(reservations.make_question(wanted, user, self.partition))
+
+    def _made_whole(self, wanted: WantedReservation, user: str) -> bool:
+        """Make a reservation of whole nodes; false where that is not to be had, though the cores are."""
+        with self._guarded(wanted.name, [(wanted.parts, wanted.start, wanted.end)]):
+            try:
+                self._order(reservations.whole_question(wanted, user, self.partition))
+            except (SystemRefused, CommandFailed) as error:  # as by the wrapper of an earlier version
+                _log.warning("%s is made of cores, and keeps its size: %s", wanted.name, error)
+                return False
+        return True
+
+    def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
+        """See `ramp.batch.system.ChangingSystem.change`: nodes of reservations of whole nodes, the end of any."""
+        had = dict(reservation.parts)
+        added = tuple(part for part in wanted.parts if part[0] not in had)
+        kept = tuple(part for part in wanted.parts if part[0] in had)
+        whole = self._are_whole(wanted.parts)
+        if reservation.cores_in_all is None and reservation.parts == wanted.parts:
+            order = reservations.end_question(wanted.name, wanted.end)
+        elif reservation.cores_in_all is None and whole and self._are_whole(reservation.parts):
+            order = reservations.nodes_question(wanted.name, wanted.end, wanted.parts)
+        else:
+            return False
+        guarded: list[_Guarded] = [(added, wanted.start, wanted.end)] if added else []
+        if reservation.end is not None and reservation.end < wanted.end:
+            if not whole and self._has_neighbours(reservation, wanted.end):
+                return False  # Slurm would not see that they have the very cores
+            guarded.append((kept, reservation.end, wanted.end))
+        with self._guarded(wanted.name, guarded):
+            try:
+                self._order(order)
+            except CommandFailed as failed:
+                if _OF_CORES in failed.said:
+                    return False
+                raise
+        return True
+
+    def narrow_job(self, job_id: str, nodes: int) -> None:
+        """See `ramp.batch.system.ChangingSystem.narrow_job`; Slurm does it once for each job."""
+        try:
+            self._order(reservations.narrow_question(job_id, nodes))
+        except CommandFailed as failed:
+            raise SystemRefused(f"job {job_id} cannot be narrowed to {nodes} nodes: {failed.said}") from failed
+
+    def _are_whole(self, parts: Parts) -> bool:
+        """Whether nodes are taken with all of their cores."""
+        cores = self._cores or {}  # known since reservations were read last; without them nothing is taken for whole
+        return all(count == cores.get(name) for name, count in parts)
+
+    def _has_neighbours(self, reservation: SystemReservation, end: Instant) -> bool:
+        """Whether others have cores of a reservation's nodes at any time from its end on, until a later one."""
+        assert reservation.end is not None
+        nodes = {name for name, _ in reservation.parts}
+        return any(
+            each.name != reservation.name
+            and each.start < end
+            and (each.end is None or each.end > reservation.end)
+            and any(name in nodes for name, _ in each.parts)
+            for each in self.reservations()
+        )
+
+    @contextlib.contextmanager
+    def _guarded(self, name: str, guarded: Sequence[_Guarded]) -> Iterator[None]:
+        """Take cores by guards while a reservation gets them in a form that Slurm does not check.
+
+        A guard that cannot be removed is swept as all that nobody holds.
+
+        Raises:
+            SystemRefused: they are not free.
+        """
+        made: list[str] = []
+        try:
+            for number, (parts, start, end) in enumerate(guarded, start=1):
+                guard = reservations.guard_name(name, number)
+                made.append(guard)
+                self._guard(WantedReservation(guard, start, end, parts))
+            yield
+        finally:
+            for guard in made:
+                try:
+                    self._order(reservations.delete_question(guard))
+                except BatchSystemError as error:
+                    if not isinstance(error, SystemRefused):
+                        _log.warning("%s is not removed yet: %s", guard, error)
+
+    def _guard(self, wanted: WantedReservation) -> None:
+        order = reservations.make_question(wanted, self.market_user, self.partition)
+        try:
+            self._order(order)
+        except CommandFailed as failed:
+            if _TAKEN_NAME not in failed.said:
+                raise
+            self._order(reservations.delete_question(wanted.name))  # of an earlier time, as after a crash
+            self._order(order)
 
     def hand_over(self, reservation: SystemReservation, user: str) -> None:
         """See `BatchSystem.hand_over`."""
-        self._change(reservations.users_question(reservation.name, user))
+        self._order(reservations.users_question(reservation.name, user))
 
     def remove(self, reservation: SystemReservation) -> None:
         """See `BatchSystem.remove`: jobs are cancelled first, for Slurm deletes nothing that jobs name."""
@@ -134,7 +239,7 @@ class SlurmSystem:
             if jobs:
                 self._privileged("scancel", ("--quiet", *jobs))
             try:
-                self._change(reservations.delete_question(reservation.name))
+                self._order(reservations.delete_question(reservation.name))
             except SystemRefused as refused:
                 if any(words in refused.reason for words in _GONE):
                     return
@@ -147,7 +252,7 @@ class SlurmSystem:
                 continue
             return
 
-    def _change(self, arguments: tuple[str, ...]) -> None:
+    def _order(self, arguments: tuple[str, ...]) -> None:
         """Run scontrol to change something.
 
         Raises:

@@ -163,7 +163,8 @@ class _Walk:
         self._due.extend(order.lines)
 
     def _countersigned(self, entry: AgreementCountersigned) -> None:
-        order = self.orders.get(self._order_ids.get(entry.agreement_id, ""))
+        order_id = self._order_ids.get(entry.agreement_id)
+        order = None if order_id is None else self.orders[order_id]
         if order is None or order.state is not OrderState.RESERVED or entry.agreement_id in order.countersigned:
             self._find(f"{entry.agreement_id} is countersigned without waiting for it in a reserved order")
             return

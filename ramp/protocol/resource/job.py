@@ -144,7 +144,7 @@ class Job(StateMachine[JobState]):
         if not late:
             return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
         self.delivery = Delivery.UNDELIVERED
-        detail = f"not delivered: the job in the queue had not started by {iso(self._offer.start)}"
+        detail = f"not delivered: the job in the queue had not started by {iso(min(now, self._offer.start))}"
         return self._ended(JobSight(S.FAILED, detail=detail), "JobSeen", now)
 
     def replay(self, record: JobCancelAsked | JobEnded) -> None:

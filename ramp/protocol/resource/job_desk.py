@@ -292,7 +292,7 @@ class JobDesk:
         terms = self._terms or LaunchTerms("none")
         job = Job(
             taken,
-            offer=replace(participant.offer, cores=participant.size[0], end=participant.size[1]),
+            offer=replace(participant.offer, end=participant.size[1]),
             reservation_id=participant.reservation_id,
             resource=self._resource,
             terms=terms,

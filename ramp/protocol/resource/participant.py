@@ -60,7 +60,7 @@ class Participant(ParticipantAnswers):
         account: the buyer's local account; empty where the site maps the buyer to none.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace, account: str = "") -> None:
+    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace, account: str) -> None:
         super().__init__(intended, resource=resource, account=account)
         self._intended = intended
         self._bank = bank
@@ -225,7 +225,6 @@ class Participant(ParticipantAnswers):
     def _firm(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
         if self.offer.in_queue and reservation.started_at is None:
             self._enter(S.QUEUED, stimulus)
-            self._doubted = False
             self._retry.begin(now)
             self._await()
             return [self._acknowledge(), self._to_bank()]  # which may have given it up while this agent was away
@@ -316,10 +315,10 @@ class Participant(ParticipantAnswers):
             return [self._failure() if accepted else self._refuse()]
         problem = self._problem(commitment)
         if problem:  # no Failed: sealed, it would buy back whatever is sold under that agreement id later
-            return [self._refuse(RefusalCode.BAD_AGREEMENT, problem)]
+            return [self._refuse_for(RefusalCode.BAD_AGREEMENT, problem)]
         unfair = agreed_price_problem(signed.body, self.unit, self._intended.rule)
         if unfair is not None:
-            return [self._refuse(RefusalCode.BAD_PRICE, str(unfair))]
+            return [self._refuse_for(RefusalCode.BAD_PRICE, str(unfair))]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed

@@ -49,7 +49,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         released: how it ended, if it has.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str, account: str = "") -> None:
+    def __init__(self, intended: HoldIntended, *, resource: str, account: str) -> None:
         super().__init__(intended.offer.request_id, PARTICIPANT, ParticipantState.NEW)
         self.unit = intended.unit
         self.offer: Offer = intended.offer
@@ -97,10 +97,11 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
         return self._to_user(Performative.AGREE, granted)
 
-    def _refuse(self, code: RefusalCode | None = None, detail: str = "") -> Send:
-        if code is None:
-            assert self.released is not None
-            code, detail = self.released.code, self.released.detail
+    def _refuse(self) -> Send:
+        assert self.released is not None
+        return self._refuse_for(self.released.code, self.released.detail)
+
+    def _refuse_for(self, code: RefusalCode, detail: str) -> Send:
         refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
         return self._to_user(Performative.REFUSE, refused)
 
@@ -134,8 +135,8 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))
 
     def _cancelled(self, agreement_id: str) -> Send:
-        refund = self.released.refund if self.released is not None else 0
-        return self._to_user(Performative.INFORM, CancellationDone(agreement_id, refund))
+        assert self.released is not None
+        return self._to_user(Performative.INFORM, CancellationDone(agreement_id, self.released.refund))
 
     def _refuse_cancellation(self, code: str, detail: str, body: Cancellation) -> Send:
         return self._to_user(Performative.REFUSE, CancellationRefused(body.agreement_id, code, detail))

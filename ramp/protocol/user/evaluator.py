@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import itemgetter
 
 from ramp.model.contents import Bid
 from ramp.model.money import credits_text
@@ -29,29 +30,23 @@ class Ranking:
     """
 
     preference: Preference
-    _ranked: list[tuple[tuple[int, int, int], Offer]]
-    _arrivals: int
+    _ranked: list[tuple[tuple[int, int], Offer]]
 
     def __init__(self, preference: Preference) -> None:
         self.preference = preference
         self._ranked = []
-        self._arrivals = 0
 
     def add(self, offer: Offer) -> None:
         """Take an offer that meets the request; a resource's earlier offer gives way to a better one."""
-        self._arrivals += 1
-        first, second = offer.cost, offer.end
-        if self.preference is Preference.SOONEST:
-            first, second = second, first
-        entry = ((first, second, self._arrivals), offer)
-        for index, (key, known) in enumerate(self._ranked):
+        key = (offer.end, offer.cost) if self.preference is Preference.SOONEST else (offer.cost, offer.end)
+        for index, (its_key, known) in enumerate(self._ranked):
             if known.resource == offer.resource:
-                if entry[0][:2] >= key[:2]:
+                if key >= its_key:
                     return
                 del self._ranked[index]
                 break
-        self._ranked.append(entry)
-        self._ranked.sort(key=lambda ranked: ranked[0])
+        self._ranked.append((key, offer))
+        self._ranked.sort(key=itemgetter(0))  # which keeps the order of arrival where keys are the same
 
     @property
     def offers(self) -> tuple[Offer, ...]:

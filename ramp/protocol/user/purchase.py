@@ -69,7 +69,6 @@ class Purchase:
         self._auction = self._new_auction()
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
-        self._blamed: frozenset[str] = frozenset()
         self._recalled = False
         self._recalled_decided = False
 
@@ -310,8 +309,8 @@ class Purchase:
         if result.posted:
             status = RequestStatus.FAILED if result.reason else RequestStatus.COMMITTED
             return self._end(status, result.reason, result.units, now)
-        self._blamed |= result.blamed
-        left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}
+        # who was blamed earlier is no candidate of this voting any more
+        left = self._voting.remaining(result.blamed) if self._voting is not None and result.blamed else {}
         if self._won is None or not left or not all(left.values()):
             warning = self._clock_warning() if result.expired else ""
             reason = f"{result.reason}; {warning}" if warning else result.reason

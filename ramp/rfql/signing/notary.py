@@ -100,7 +100,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         told.append("request, offer and cost agree with one another")
     _check_party(inner, body.user, Role.USER, told)
     _check_party(outer, body.resource, Role.RESOURCE, told)
-    countersigned_at = _read_instant(content.get("countersignedAt", ""))
+    countersigned_at = _read_instant(str(content.attrib["countersignedAt"]))
     return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
 
 
@@ -146,8 +146,7 @@ class PublicNotary:
 
     def __init__(self, trust: Trust, passed: list[str] | None = None) -> None:
         self._trust = trust
-        self._told: list[str] = [] if passed is None else passed
-        self._telling = passed is not None
+        self._passed = passed
 
     def verify(self, document: str, now: Instant) -> Signed:
         """Check every signature of a document and return what they cover.
@@ -155,7 +154,7 @@ class PublicNotary:
         Raises:
             DocumentError: if anything about document or signatures is not right.
         """
-        verified = verify_document(document, self._trust, now, self._told if self._telling else None)
+        verified = verify_document(document, self._trust, now, self._passed)
         signers = tuple(signature.signer for signature in verified.signatures)
         return Signed(body=verified.body, signers=signers, document=document)
 
@@ -187,8 +186,9 @@ class PublicNotary:
             raise DocumentError(
                 f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"
             )
-        if self._telling:
-            self._told.append(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
+        if self._passed is not None:
+            may = f"{signer.role} is the role to say it in"
+            self._passed.append(f"{sealed.document} goes with {performative}, and {may}")
         return Message(
             performative=performative,
             sender=sealed.sender,
@@ -208,14 +208,14 @@ class PublicNotary:
             raise
         except DocumentError as error:
             raise seals.as_seal_error(error) from error
-        if self._telling:
+        if self._passed is not None:
             serial = certificates.serial_text(signer.certificate)
-            self._told.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
+            self._passed.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
         if signer.name != sealed.sender:
             raise SealInvalid(f"sealed by {signer.name!r}; right would be {sealed.sender!r}, whom it names as sender")
         sealed.check_signature(signer.key)
-        if self._telling:
-            self._told.append(
+        if self._passed is not None:
+            self._passed.append(
                 f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document"
             )
         if signed_at > now + CLOCK_SKEW:

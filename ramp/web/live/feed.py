@@ -28,6 +28,7 @@ from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
 from ramp.protocol.tables import AuctionState
 from ramp.runtime.clock import SystemClock
+from ramp.web.live.size_changes import SizeChanges
 from ramp.web.live.standings import Standings
 from ramp.web.live.story import AuctionStory
 from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
@@ -73,6 +74,7 @@ class UserFeed:
         is_heard: whether everything that goes on is told at present.
         problem: why nothing is heard at present, or empty.
         cancelled: the last cancellation that has ended.
+        changes: of the sizes of this user's slots.
     """
 
     def __init__(self, find_market: FindMarket, on_offers: OnOffers = lambda _: None) -> None:
@@ -91,6 +93,7 @@ class UserFeed:
         self.is_heard = False
         self.problem = ""
         self.cancelled: CancellationOutcome | None = None
+        self.changes = SizeChanges()
 
     def begin(self) -> None:
         """Follow what goes on from now on."""
@@ -238,6 +241,10 @@ class UserFeed:
             self._bought_or_cancelled = True  # what is upcoming is different
         if isinstance(event, CancellationEnded):
             self.cancelled = event.outcome
+            self._tell("")
+            return
+        if self.changes.take(event):
+            self._bought_or_cancelled = True
             self._tell("")
             return
         if isinstance(event, RoundClosed):

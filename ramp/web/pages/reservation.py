@@ -1,8 +1,9 @@
-"""One thing that was bought: its agreement and whether it holds, giving it back, and running jobs on it."""
+"""One thing that was bought: whether its agreement holds, another size, giving it back, and running jobs on it."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +14,15 @@ from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import to_datetime
 from ramp.model.money import credits_text
-from ramp.rfql.signing.verification import FileReport, verify_file
+from ramp.rfql.signing.chains import Chain, chains_of
+from ramp.rfql.signing.verification import verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.reservations import standing
+from ramp.web.pages.resizing import SizeCard
 from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
@@ -66,8 +69,12 @@ class ReservationPage:
                         )
         self._draw_facts()
         with frame.card():
+            self._size = SizeCard(self._visit, each, self._look_again)
+            self._size.build()
+        with frame.card():
             frame.subheading("Does the agreement hold?")
-            await self._build_checks()
+            self._checks = ui.element("div").classes("column full-width")
+            await self._draw_checks()
         with frame.card():
             frame.subheading("Jobs on this slot")
             self._build_jobs()
@@ -107,22 +114,36 @@ class ReservationPage:
                             ui.label(value)
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
-    async def _build_checks(self) -> None:
-        if self._bought.file is None:
-            ui.label("There is no signed agreement on file.").classes("ramp-quiet")
-            return
-        checking = frame.waiting("Checking it…")
-        report = await run.io_bound(checked, self._bought.file, self._visit.site.state)
+    async def _look_again(self) -> None:
+        """Ask how it stands, for that is different."""
+        self._bought = await find(self._visit, self._bought.agreement_id)
+        self._draw_facts()
+        self._size.show(self._bought)
+        await self._draw_checks()
+
+    async def _draw_checks(self) -> None:
+        self._checks.clear()
+        with self._checks:
+            if self._bought.file is None:
+                ui.label("There is no signed agreement on file.").classes("ramp-quiet")
+                return
+            checking = frame.waiting("Checking it…")
+        found = await run.io_bound(checked, self._bought, self._visit.site.state)
+        if found is None:
+            return  # the server stops
         checking.delete()
-        if report is None or not report.holds:
-            why = "it cannot be read" if report is None else report.failure
-            ui.label(f"It does not hold: {why}").classes("ramp-bad").props('role="alert"')
-            return
-        ui.label(f"It holds: {len(report.passed)} checks passed, offline.").classes("ramp-good text-weight-medium")
-        with ui.expansion("The checks").classes("full-width"), ui.element("ul"):
-            for sentence in report.passed:
-                with ui.element("li"):
-                    ui.label(sentence)
+        with self._checks:
+            if found.failure:
+                ui.label(f"It does not hold: {found.failure}").classes("ramp-bad").props('role="alert"')
+                return
+            what = f"It holds: {len(found.passed)} checks passed, offline."
+            ui.label(what).classes("ramp-good text-weight-medium")
+            if found.chain is not None:
+                ui.label(_chain_text(found.chain)).classes("ramp-good")
+            with ui.expansion("The checks").classes("full-width"), ui.element("ul"):
+                for sentence in found.passed:
+                    with ui.element("li"):
+                        ui.label(sentence)
 
     # -- giving it back ------------------------------------------------------------------------------------------
 
@@ -210,19 +231,51 @@ def _given_back(each: Reservation) -> str:
     return f"{credits_text(back)} credits" if each.standing.amendments else ""
 
 
-def checked(file: Path, state: StateFolder) -> FileReport | None:
-    """An agreement checked as `ramp verify` does; None where it cannot be read."""
-    store = KeyStore(state.keys)
+def _chain_text(chain: Chain) -> str:
+    number = len(chain.amendments)
+    what = "its amendment" if number == 1 else f"its {number} amendments"
+    return f"It and {what} are one chain: {credits_text(chain.given_back)} credits were given back."
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An agreement and its amendments, checked as `ramp verify` does.
+
+    Attributes:
+        failure: why they do not hold; empty where they do.
+        passed: what was found right.
+        chain: the agreement with its amendments; None where it has none.
+    """
+
+    failure: str = ""
+    passed: tuple[str, ...] = ()
+    chain: Chain | None = None
+
+
+def checked(bought: Reservation, state: StateFolder) -> Checked:
+    """Check an agreement on file, and all amendments of it that hold."""
+    assert bought.file is not None
+    numbers = [each.number for each in bought.standing.amendments]
+    files = [bought.file, *(bought.file.with_stem(f"{bought.file.stem}.amendment-{each}") for each in numbers)]
+    store, now = KeyStore(state.keys), SystemClock().now()
     try:
-        return verify_file(
-            file,
-            store.ca_certificates(),
-            SystemClock().now(),
-            pins=store.certificate_on_file,
-            revoked=store.is_revoked,
-        )
+        reports = [
+            verify_file(
+                file,
+                store.ca_certificates(),
+                now,
+                pins=store.certificate_on_file,
+                revoked=store.is_revoked,
+            )
+            for file in files
+        ]
     except (RampError, OSError):
-        return None
+        return Checked("it cannot be read")
+    failure = next((f"{each.failure}" for each in reports if not each.holds), "")
+    chain = next(iter(chains_of(reports)), None)
+    if not failure and chain is not None:
+        failure = chain.failure
+    return Checked(failure, tuple(sentence for each in reports for sentence in each.passed), chain)
 
 
 async def find(visit: Visit, agreement_id: str) -> Reservation:

@@ -4,7 +4,10 @@ Starts are another scheduler's, by name. Where the first job of its queue has no
 that are larger than they prefer, then down to their minimum, the youngest first, and only as many as it takes; if all
 together leave no room, none does. When nobody waits, they grow, those that have least of what they prefer first. On a
 machine whose units have places a job grows by whole planes of its box and keeps what it has; its cables come along.
-Sizes do not change while something is reserved, for a job that has grown could stand where a reservation will be.
+
+Jobs and reservations share one plan: a job gets another size only where what it holds then, until its request is over
+at its new speed, touches nothing that is reserved, and shrinks for a waiting job only where that can start beside all
+that is. On a machine whose units have no places, sizes do not change while something is reserved.
 
 On flat machines that is average stealing and pooling of P. Zojer, J. Posner, T. Oezden, arXiv 2602.17318, 2026, in the
 main; how boxes grow and shrink is ours.
@@ -16,9 +19,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from simulation.machines.interface import JobRequest, Machine
+from simulation.machines.interface import JobRequest, Machine, has_places
+from simulation.planning.plan import Plan
 from simulation.schedulers.declaration import make_scheduler, scheduler
 from simulation.schedulers.interface import Job, RunningJob, Site
+from simulation.schedulers.planner import placements_conflict
+from simulation.schedulers.size_changes import changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class MalleableJobs:
     def decide(self, site: Site) -> int | None:
         """Start what fits, shrink for the first that does not, and grow where nobody waits."""
         again = self._starts.decide(site)
-        if site.reservations:
+        if site.reservations and not has_places(site.machine):
             return again
         while (head := next(iter(self.waiting()), None)) is not None and self._make_room(site, head):
             again = self._starts.decide(site)
@@ -72,15 +78,12 @@ class MalleableJobs:
         """Shrink running jobs for a waiting one, if that is enough; it starts with the next decision."""
         if self._no_room_for == head.job_number:
             return False
-        tried, steps = site.machine.copy(), list(_ways_to_shrink(site))
-        for count, request in enumerate(steps, start=1):
-            tried.reallocate(request)
-            if tried.free >= head.request.size and tried.place(head.request) is not None:
-                for each in steps[:count]:
-                    site.resize(each)
-                return True
-        self._no_room_for = head.job_number
-        return False
+        steps = _steps_for(site, head) if not site.reservations else _steps_beside_reservations(site, head)
+        for each in steps:
+            site.resize(each)
+        if not steps:
+            self._no_room_for = head.job_number
+        return bool(steps)
 
     def _use_what_is_idle(self, site: Site) -> None:
         """Let running jobs grow, one step each, again and again."""
@@ -88,9 +91,67 @@ class MalleableJobs:
         while grown and site.machine.free:
             grown = False
             for running in sorted(_resizable(site), key=_share_of_preferred):
-                if any(site.resize(request) is not None for request in _ways_to_grow(running, site.machine)):
+                ways = _ways_to_grow(running, site.machine)
+                if any(_stays_clear(site, running, request) and site.resize(request) is not None for request in ways):
                     grown = True
         self._nothing_grows = True
+
+
+def _steps_for(site: Site, head: Job) -> list[JobRequest]:
+    """The changes that make room for a waiting job where nothing is reserved; none where all together make none."""
+    tried, steps = site.machine.copy(), list(_ways_to_shrink(site))
+    for count, request in enumerate(steps, start=1):
+        tried.reallocate(request)
+        if tried.free >= head.request.size and tried.place(head.request) is not None:
+            return steps[:count]
+    return []
+
+
+def _steps_beside_reservations(site: Site, head: Job) -> list[JobRequest]:
+    """The same where something is reserved: changes that do not touch it, until the job can start beside it."""
+    machine, running, steps = site.machine.copy(), dict(site.running), list[JobRequest]()
+    for request in _ways_to_shrink(site):
+        tried = machine.copy()
+        job = _resized(tried, running[request.job_id], request, site.now)
+        if job is None or not _is_clear(job, site):
+            continue
+        machine = tried
+        running[request.job_id] = job
+        steps.append(request)
+        if machine.free >= head.request.size and _can_start(site, machine, running.values(), head):
+            return steps
+    return []
+
+
+def _can_start(site: Site, machine: Machine, running: Iterable[RunningJob], head: Job) -> bool:
+    """Whether a job could start now and run for its requested time beside what runs and what is reserved."""
+    runs = [(each.job.job_number, site.now, each.expected_end(site.now), each.placement) for each in running]
+    reserved = [(each.number, each.begin_time, each.end_time, each.placement) for each in site.reservations]
+    plan = Plan(machine, site.now, [*runs, *reserved])
+    return plan.fits_at(head.request, site.now, head.planned_length) is not None
+
+
+def _stays_clear(site: Site, running: RunningJob, request: JobRequest) -> bool:
+    """Whether a job with that size could go on beside what is reserved; true where nothing is."""
+    if not site.reservations:
+        return True
+    job = _resized(site.machine.copy(), running, request, site.now)
+    return job is not None and _is_clear(job, site)
+
+
+def _resized(machine: Machine, running: RunningJob, request: JobRequest, now: int) -> RunningJob | None:
+    """A job after a change of its size on that machine; None where it cannot have it."""
+    malleability, change = running.job.malleability, machine.reallocate(request)
+    assert malleability is not None, "the others are left out"
+    return None if change is None else changed(running, change, malleability, now)
+
+
+def _is_clear(job: RunningJob, site: Site) -> bool:
+    """Whether a running job touches nothing, until its request is over, that is reserved for later."""
+    return not any(
+        site.now < each.begin_time < job.planned_end and placements_conflict(job.placement, each.placement)
+        for each in site.reservations
+    )
 
 
 def _resizable(site: Site) -> list[RunningJob]:

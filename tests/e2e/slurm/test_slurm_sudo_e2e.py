@@ -18,14 +18,14 @@ import pytest
 
 from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
-from ramp.batch.machine import BatchMachine
+from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.inspection import WRAPPER, WRAPPER_SETTINGS, wrapper_remarks
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
-from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster
+from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -92,13 +92,19 @@ def _wrapped(cluster: EmulatedCluster, *words: str) -> subprocess.CompletedProce
     return _as_account(cluster, "sudo", "-n", str(INSTALLED), *words)
 
 
-def test_an_account_without_privileges_sells_through_the_wrapper(cluster: EmulatedCluster) -> None:
+def _machine(cluster: EmulatedCluster) -> ResizableBatchMachine:
+    """The plug-in over commands of the account, which reads itself and changes through the wrapper."""
+
     def run(argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         done = _as_account(cluster, *argv)
         return Completed(argv, done.returncode, done.stdout, done.stderr)
 
     system = SlurmSystem(run, "debug", ACCOUNT, ("sudo", "-n", str(INSTALLED)))
-    machine = BatchMachine(system, "slurm1", NODES * CORES, ForSale(), None)
+    return ResizableBatchMachine(system, "slurm1", NODES * CORES, ForSale(), None)
+
+
+def test_an_account_without_privileges_sells_through_the_wrapper(cluster: EmulatedCluster) -> None:
+    machine = _machine(cluster)
     now = int(time.time()) * SECOND
     unit = RequestUnit(1, 70, now + 9 * HOUR, TotalCores(12), not_before=now + HOUR, wall_time=HOUR)
     slot = machine.quote(unit, now)
@@ -110,6 +116,39 @@ def test_an_account_without_privileges_sells_through_the_wrapper(cluster: Emulat
     machine.release("offer-1", now)
     assert reservation_names(cluster) == []
     assert not any(each.is_finding for each in wrapper_remarks("slurm1", ["sudo", "-n", str(INSTALLED)]))
+
+
+def test_what_it_has_sold_changes_its_size_through_the_wrapper(cluster: EmulatedCluster) -> None:
+    machine = _machine(cluster)
+    now = int(time.time()) * SECOND
+    unit = RequestUnit(1, 70, now + 9 * HOUR, TotalCores(2 * CORES), not_before=now, wall_time=HOUR)
+    slot = machine.quote(unit, now)
+    assert isinstance(slot, Slot)
+    assert isinstance(machine.hold("offer-2", unit, slot, now + 10 * MINUTE, now), Reservation)
+    assert isinstance(machine.confirm("offer-2", now), Reservation)
+    assert machine.tend({"offer-2": "nobody"}, now) == {}
+    name = "ramp_slurm1.offer-2"
+    words = ("sbatch", "--parsable", f"--reservation={name}", "-N2", f"--ntasks-per-node={CORES}", "-t20")
+    job = cluster.run(*words, "-o/dev/null", "--wrap", "sleep 600", user="nobody").strip()
+    wait_for(lambda: cluster.run("squeue", "-h", "-t", "R", "-o", "%N") == "cs[1-2]\n", "the buyer's job runs")
+    larger = machine.resize("offer-2", 3, 4 * CORES, slot.end + 10 * MINUTE, now)
+    assert isinstance(larger, Reservation), larger
+    assert "Nodes=cs[1-4]" in cluster.run("scontrol", "-o", "show", "reservation", name)
+    smaller = machine.resize("offer-2", 6, CORES, slot.end - 10 * MINUTE, now)
+    assert isinstance(smaller, Reservation), smaller
+    assert cluster.run("squeue", "-h", "-j", job, "-o", "%N") == "cs1\n"
+    assert "Nodes=cs1 " in cluster.run("scontrol", "-o", "show", "reservation", name)
+    for wider in (
+        ("scontrol", "update", f"ReservationName={name}", f"EndTime=uts{slot.end // SECOND}", "Nodes=cs1,cs2"),
+        ("scontrol", "update", f"ReservationName={name}", f"EndTime=uts{slot.end // SECOND}"),
+    ):
+        refused = _wrapped(cluster, *wider)
+        assert (refused.returncode, "no reservation of the market covers" in refused.stderr) == (2, True)
+    machine.release("offer-2", now)
+    assert reservation_names(cluster) == []
+    local = cluster.run("sbatch", "--parsable", "-o/dev/null", "-t5", "--wrap", "sleep 60", user="nobody").strip()
+    assert _wrapped(cluster, "scontrol", "update", f"JobId={local}", "NumNodes=1").returncode == 2
+    cluster.run("scancel", local)
 
 
 def test_without_the_wrapper_the_account_may_nothing(cluster: EmulatedCluster) -> None:

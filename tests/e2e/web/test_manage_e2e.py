@@ -80,3 +80,44 @@ def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):
     alice.goto(pages.url + "/account")
     alice.get_by_role("cell", name=f"+{refund}", exact=True).first.wait_for()
     alice.locator("canvas").wait_for()
+
+
+def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alice, pages, market):
+    with ramp.connect(market, user="alice") as buyer:
+        (unit,) = buyer.submit(ramp.request(cores=16, wall_time="2h", start="+6h", price=70), rounds=1).units
+    alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
+    alice.get_by_text("It has the size that it was bought with.").wait_for()
+    half = ramp.credits_text(unit.cost // 2)
+    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_text("nothing would be different").wait_for()
+    alice.get_by_label("Cores", exact=True).fill("8")
+    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_text(re.compile(rf"8 cores until .* would bring {half} credits back")).wait_for()
+    alice.get_by_role("button", name="Leave it").click()
+    alice.get_by_role("button", name="Change it").wait_for(state="detached")
+    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_role("button", name="Change it").click()
+    alice.get_by_text(re.compile("has agreed, it takes effect in [0-9]+ s")).wait_for()
+    alice.get_by_text(re.compile(f"Done: 8 cores until .* {half} credits came back")).wait_for()
+    alice.get_by_role("cell", name="as bought", exact=True).wait_for()
+    alice.get_by_role("row", name=re.compile(f"^1 .* 8 .*{half}")).wait_for()
+    alice.get_by_text(f"It and its amendment are one chain: {half} credits were given back.").wait_for()
+    alice.get_by_text(re.compile(r"It holds: [2-9][0-9] checks passed, offline")).wait_for()
+    alice.goto(pages.url + "/account")
+    alice.get_by_role("cell", name=f"+{half}", exact=True).first.wait_for()
+
+
+def test_a_change_that_is_begun_elsewhere_is_seen_as_it_goes_on_and_one_that_is_refused_says_why(alice, pages, market):
+    with ramp.connect(market, user="alice") as buyer:
+        (unit,) = buyer.submit(LATER, rounds=1).units
+        alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
+        alice.get_by_text("It has the size that it was bought with.").wait_for()
+        assert buyer.resize(unit.agreement_id, cores=4).done
+    alice.get_by_role("cell", name="as bought", exact=True).wait_for()
+    alice.get_by_role("definition").filter(has_text=re.compile("^4$")).wait_for()
+    alice.get_by_label("New end, if another").fill("when it is done")
+    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_text("'when it is done' is no moment").wait_for()
+    alice.get_by_label("New end, if another").fill("+1min")
+    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_text(re.compile("It cannot be: .*nothing of the slot would be left")).wait_for()

@@ -32,6 +32,8 @@ class FakeSystem:
     calls: list[str] = field(default_factory=list)
     name: str = "fake"
     market_user: str = "market"
+    changes: bool = True
+    """Whether reservations of whole nodes can be changed in place; no others ever can."""
 
     def _fault(self, call: str) -> str:
         self.calls.append(call)
@@ -93,6 +95,28 @@ class FakeSystem:
         self.there.pop(reservation.name, None)
         if fault == "after":
             raise NOBODY_KNOWS
+
+    def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
+        fault = self._fault("change")
+        if fault == "before":
+            raise NOBODY_KNOWS
+        if fault == "refuse":
+            raise SystemRefused("Requested nodes are busy", busy=True)
+        if not self.changes or {*reservation.parts, *wanted.parts} - {(each.name, each.cores) for each in self.nodes}:
+            return False
+        for each in self.there.values():
+            if each.name != reservation.name and (each.end is None or each.start < wanted.end):
+                self._room_beside(each, wanted)
+        there = self.there[reservation.name]
+        self.there[reservation.name] = replace(there, parts=wanted.parts, end=wanted.end)
+        if fault == "after":
+            raise NOBODY_KNOWS
+        return True
+
+    def narrow_job(self, job_id: str, nodes: int) -> None:
+        if self._fault("narrow_job"):
+            raise SystemRefused(f"job {job_id} cannot be narrowed to {nodes} nodes")
+        self.running = [replace(job, parts=job.parts[:nodes]) if job.job_id == job_id else job for job in self.running]
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
         self._fault("running_in")

@@ -235,7 +235,9 @@ def test_the_probability_is_the_share_of_like_jobs_that_started_in_time(tmp_path
     assert new_machine(queue, tmp_path, enough=10).quote(unit, now) == slot
 
 
-@pytest.mark.parametrize(("version", "lacks"), [(1, ("started", "moved_at")), (2, ("moved_at",))])
+@pytest.mark.parametrize(
+    ("version", "lacks"), [(1, ("started", "moved_at", "step")), (2, ("moved_at", "step")), (3, ("step",))]
+)
 def test_a_book_of_an_older_version_is_read_also_without_changing_it(
     version: int, lacks: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import getpass
 import importlib.machinery
 import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import ramp.batch.slurm
-from ramp.batch.slurm.reservations import delete_question, make_question, users_question
+from ramp.batch.slurm.reservations import (
+    delete_question,
+    end_question,
+    guard_name,
+    make_question,
+    narrow_question,
+    nodes_question,
+    users_question,
+    whole_question,
+)
 from ramp.batch.system import WantedReservation
 from ramp.model.instant import HOUR, SECOND
 
@@ -43,6 +54,128 @@ def test_what_the_plugin_asks_for_gets_through_unchanged(wrapper: ModuleType) ->
 
 
 MAKE = list(make_question(WANTED, ME, "debug"))
+
+NODES = "".join(f"n{number} 1 8 1 8\n" for number in range(1, 7))
+"""As `sinfo` prints them: a socket of eight cores, a thread each."""
+
+
+def _reservation(name: str, hours: tuple[int, int], nodes: str, cores: int) -> str:
+    start, end = (f"1970-01-01T{hour:02d}:00:00" for hour in hours)
+    return (
+        f"ReservationName={name} StartTime={start} EndTime={end} Duration=01:00:00 Nodes={nodes} NodeCnt=1 "
+        f"CoreCnt={cores} Features=(null) PartitionName=debug Flags=SPEC_NODES TRES=cpu=1 Users=root State=INACTIVE\n"
+    )
+
+
+SOLD = _reservation("ramp_s.offer-1", (10, 11), "n1,n2", 16)
+PARTLY = _reservation("ramp_s.offer-1", (10, 11), "n1,n2", 11)
+
+
+@pytest.fixture
+def slurm(wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says which reservations Slurm has; it is half past ten."""
+
+    def has(*reservations: str) -> None:
+        def asked(command: list[str], settings: dict[str, str]) -> str:
+            if command[:3] == ["scontrol", "show", "hostnames"]:
+                return command[3].replace(",", "\n")
+            return "".join(reservations) if command[0] == "scontrol" else NODES
+
+        monkeypatch.setattr(wrapper, "asked", asked)
+        monkeypatch.setattr(wrapper.time, "time", lambda: 10.5 * 3600)
+
+    return has
+
+
+def _guard(hours: tuple[int, int], nodes: str, cores: int, name: str = guard_name(WANTED.name, 1)) -> str:
+    return _reservation(name, hours, nodes, cores)
+
+
+WHOLE = replace(WANTED, parts=(("n1", 8), ("n2", 8)), end=11 * HOUR)
+THREE = (("n1", 8), ("n2", 8), ("n3", 8))
+FOUR = (*THREE, ("n4", 8))
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [
+        (whole_question(WHOLE, ME, "debug"), [_guard((10, 11), "n1,n2", 16)]),
+        (whole_question(WHOLE, ME, "debug"), [_guard((9, 12), "n1,n2,n3", 24)]),
+        (end_question(WANTED.name, 11 * HOUR - SECOND), [SOLD]),
+        (nodes_question(WANTED.name, 11 * HOUR, (("n2", 8),)), [SOLD]),
+        (nodes_question(WANTED.name, 11 * HOUR, THREE), [SOLD, _guard((10, 11), "n3", 8)]),
+        (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n2", 16)]),
+        (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1,n2", 11)]),
+        (
+            nodes_question(WANTED.name, 12 * HOUR, (("n2", 8), ("n3", 8))),
+            [SOLD, _guard((10, 12), "n3", 8), _guard((11, 12), "n2", 8, guard_name(WANTED.name, 2))],
+        ),
+    ],
+)
+def test_a_change_of_size_gets_through_where_what_is_taken_is_covered(
+    wrapper: ModuleType, slurm: Callable[..., None], words: tuple[str, ...], there: list[str]
+) -> None:
+    slurm(*there)
+    assert wrapper.build(["scontrol", *words], SETTINGS) == ["scontrol", *words]
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [
+        # whole nodes that nothing covers, or only for a while, on some of them, in part, or by somebody else's
+        (whole_question(WHOLE, ME, "debug"), []),
+        (whole_question(WHOLE, ME, "debug"), [SOLD]),
+        (whole_question(replace(WHOLE, end=12 * HOUR), ME, "debug"), [_guard((10, 11), "n1,n2", 16)]),
+        (whole_question(WHOLE, ME, "debug"), [_guard((10, 11), "n1", 8)]),
+        (whole_question(WHOLE, ME, "debug"), [_guard((10, 11), "n1,n2", 15)]),
+        (whole_question(WHOLE, ME, "debug"), [_guard((10, 11), "n1,n2", 16, "theirs")]),
+        # more nodes
+        (nodes_question(WANTED.name, 11 * HOUR, THREE), [SOLD]),
+        (nodes_question(WANTED.name, 11 * HOUR, FOUR), [SOLD, _guard((10, 11), "n3", 8)]),
+        (nodes_question(WANTED.name, 11 * HOUR, THREE), [SOLD, _guard((11, 12), "n3", 8)]),
+        (nodes_question(WANTED.name, 12 * HOUR, THREE), [SOLD, _guard((10, 12), "n3", 8)]),
+        # longer
+        (end_question(WANTED.name, 12 * HOUR), [SOLD]),
+        (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n3", 16)]),
+        (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n2", 16, "theirs")]),
+        (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1,n2", 10)]),
+        (
+            end_question(WANTED.name, 12 * HOUR),
+            [PARTLY, _guard((11, 12), "n1,n2", 11), _reservation("theirs", (11, 13), "n2", 2)],
+        ),
+        (end_question(WANTED.name, 99 * HOUR), [SOLD, _guard((11, 23), "n1,n2", 16)]),
+        (end_question(WANTED.name, 10 * HOUR), [SOLD]),
+        # not there, not the market's, not in the form
+        (end_question(WANTED.name, 11 * HOUR), []),
+        (end_question("theirs", 11 * HOUR), [_reservation("theirs", (10, 11), "n1", 8)]),
+        (("update", "ReservationName=ramp_s.offer-1", "EndTime=now"), [SOLD]),
+        (("update", "ReservationName=ramp_s.offer-1", "Nodes=n1"), [SOLD]),
+        (("update", "ReservationName=ramp_s.offer-1", "EndTime=uts39600", "Nodes=ALL"), [SOLD]),
+        (("update", "ReservationName=ramp_s.offer-1", "EndTime=uts39600", "Nodes=n1,n1"), [SOLD]),
+        (("update", "ReservationName=ramp_s.offer-1", "EndTime=uts39600", "Flags=OVERLAP"), [SOLD]),
+        (("update", "ReservationName=ramp_s.offer-1", "EndTime=uts39600", "Nodes=n1", "Flags=OVERLAP"), [SOLD]),
+        (("update", "JobId=7", "NumNodes=0"), [SOLD]),
+        (("update", "JobId=7", "TimeLimit=9"), [SOLD]),
+        (("update", "JobId=7,8", "NumNodes=1"), [SOLD]),
+    ],
+)
+def test_a_change_of_size_that_slurm_would_not_look_at_is_refused(
+    wrapper: ModuleType, slurm: Callable[..., None], words: tuple[str, ...], there: list[str]
+) -> None:
+    slurm(*there)
+    with pytest.raises(wrapper.Refused):
+        wrapper.build(["scontrol", *words], SETTINGS)
+
+
+def test_only_jobs_of_the_markets_reservations_are_narrowed(
+    wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["scontrol", *narrow_question("7", 2)]
+    monkeypatch.setattr(wrapper, "job_of_ours", lambda job, settings: job)
+    assert wrapper.build(words, SETTINGS) == words
+    monkeypatch.setattr(wrapper, "job_of_ours", lambda job, settings: "")
+    with pytest.raises(wrapper.Refused, match="job 7 has ended"):
+        wrapper.build(words, SETTINGS)
 
 
 def _with(index: int, word: str) -> list[str]:

@@ -69,6 +69,13 @@ def test_a_statement_says_what_it_covers_and_shows_nothing_of_others(book: Book)
     assert (whole.since, whole.until) == (None, None)
 
 
+def test_what_nobody_has_written_down_has_no_memo(book: Book) -> None:
+    reserve(book, 1)
+    book.countersign("a-1", at=20, starts_at=START)
+    assert book.refund("a-1", at=30).memo == ""
+    assert book.deposit("d-9", "alice", 1, at=40).memo == ""
+
+
 def test_an_order_has_no_line_for_an_agreement_of_another(book: Book) -> None:
     reserve(book, 1)
     order = book.order("o-1")

@@ -61,6 +61,11 @@ REFUND_1 = Transfer(
 )
 
 
+def test_what_stands_on_an_account_that_was_closed_all_the_same_is_not_lost() -> None:
+    book = Book([*START, AccountClosed(replace(ALICE, closed_at=9))])
+    assert (book.balance("alice").posted, book.balance("alice").account.closed_at) == (100, 9)
+
+
 def test_a_sound_ledger_has_no_findings() -> None:
     entries = [
         *START,

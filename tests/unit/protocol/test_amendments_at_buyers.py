@@ -22,6 +22,7 @@ from ramp.model.sizes.amended import after, first_state
 from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
+from ramp.protocol.events import ClockAsked
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
@@ -375,6 +376,25 @@ def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
     outcome = outcome_of(buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn")))
     assert outcome.code == "not_understood"
     assert "res does not understand it" in outcome.detail
+
+
+def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any) -> None:
+    bought = alice.bought()
+    (proposal,) = messages(alice.command(AgreementResized(bought, 8)))
+    what = Message(
+        Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("?"), in_reply_to=proposal.reply_with
+    )
+    (withdrawal,) = messages(alice.take(what, 1))
+    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.AmendmentWithdrawal(bought, 1))
+
+
+def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(alice: Any, seal_message: Any) -> None:
+    bought = alice.bought()
+    alice.command(ClockAsked("clock-1"))
+    reading = Message(Performative.INFORM, "bank", "alice", "clock-1", c.ClockReading("clock-1", 0))
+    alice.take(replace(seal_message(reading), wire_minor=2))
+    outcome = outcome_of(alice.command(AgreementResized(bought, 8)))
+    assert (outcome.done, outcome.code) == (False, "bank_too_old")
 
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:

@@ -19,6 +19,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import after, first_state
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import (
     AmendmentDropped,
@@ -187,6 +188,16 @@ def test_an_amendment_needs_a_bank_that_knows_them(desk: Desk, minor: int | None
     if not agreed:
         sentence = "bank speaks version 1.2 of the wire format; amendments need 1.3 or later"
         assert refusal(effects) == ("bank_too_old", sentence)
+
+
+def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(resource: Any, seal_message: Any) -> None:
+    offer = resource.sell()
+    resource.party.handle(ev.ClockAsked("clock-1"), 0)
+    reading = Message(Performative.INFORM, "bank", "res", "clock-1", c.ClockReading("clock-1", 0))
+    resource.take(replace(seal_message(reading), wire_minor=2))
+    body = Desk(resource.party.participants[offer.offer_id]).amendment()
+    effects = resource.hear("alice", Signed(body, ("alice",), "text"), performative=Performative.REQUEST)
+    assert refusal(effects)[0] == "bank_too_old"
 
 
 def test_nobody_but_the_buyer_changes_a_slot(desk: Desk, refused: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,21 @@ def test_unsigned_offers_are_not_taken_where_the_winner_is_shown_them() -> None:
         buyer.offer("res1", 50, seal=False)
     with pytest.raises(RemoteProtocolError, match="certified as user"):
         buyer.offer("res1", 50, role=Role.USER)
+
+
+class TheFirst(AuctionRule):
+    def winners(self, bids: UnitBids) -> Sequence[Offer]:
+        return bids.offers[:1]
+
+
+def test_who_is_passed_over_is_not_told_that_the_request_has_ended() -> None:
+    buyer = Buyer("first", rules=lambda _: TheFirst())
+    told = sent(buyer.bids(60, 50, 55), c.Rejection)
+    assert {(each.offer_id, each.reason == REQUEST_ENDED) for each in told} == {
+        ("offer-res1", False),
+        ("offer-res3", False),
+    }
+    assert buyer.outcome is None
 
 
 # -- what is paid --------------------------------------------------------------------------------------------------
@@ -538,6 +553,7 @@ def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     buyer.bids(60, 50, 55)
     assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, code)
     assert "the auction rule bad failed" in buyer.outcome.reason
+    assert code is not RuleFault.RAISED or f": {method}: " in buyer.outcome.reason
     assert len(buyer.outcome.reason) < 400
     assert buyer.outcome.reason.isprintable()
     told = sent(buyer.effects, c.Rejection)
@@ -564,6 +580,21 @@ def test_a_rule_that_does_not_say_what_it_is_fails() -> None:
 
     buyer = Buyer("torn", rules=lambda _: Torn())
     assert (buyer.refused.status, buyer.refused.code) == (RequestStatus.FAILED, RuleFault.RAISED)
+    assert ": sealed: " in buyer.refused.reason
+
+    class Vague(AuctionRule):
+        @property
+        def pays_offer(self) -> bool:  # type: ignore[override]
+            raise SystemExit(1)
+
+    assert ": pays_offer: " in Buyer("vague", rules=lambda _: Vague()).refused.reason
+
+
+@pytest.mark.parametrize(("named", "shown"), [(offer_of("res9", 10), "'offer-res9'"), (17, "17")])
+def test_what_was_not_offered_is_named(named: Any, shown: str) -> None:
+    buyer = Buyer("bad", rules=lambda _: Misbehaving("winners", (named,)))
+    buyer.bids(60, 50, 55)
+    assert f"it lets win {shown}, which was not offered" in buyer.outcome.reason
 
 
 def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:

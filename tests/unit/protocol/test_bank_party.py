@@ -135,7 +135,7 @@ def test_a_void_that_comes_before_its_order_is_remembered(bank: Any, said: Any) 
 def test_nobody_voids_anothers_order(bank: Any, said: Any) -> None:
     bank.order()
     (refused,) = said(withdraw(bank, sender="mallory"))
-    assert (type(refused), refused.code) == (c.OrderRefused, "unknown_order")
+    assert (type(refused), refused.code, refused.detail) == (c.OrderRefused, "unknown_order", "mallory has no order o1")
     withdraw(bank, now=5, order_id="o2", sender="mallory")  # in advance: remembered as her own, not as alice's
     assert isinstance(bank.order(bank.line(2), order_id="o2"), c.FundsReserved)
     assert bank.reserved() == 2 * COST
@@ -191,7 +191,7 @@ def test_an_agreement_that_no_order_names_leaves_no_trace(bank: Any, said: Any) 
     """Attack A6: who learns an id in advance cannot have it refused for good."""
     entries = bank.ledger.entries()
     (refused,) = said(bank.countersign(bank.line()))
-    assert (type(refused), refused.code) == (c.PaymentRefused, "unknown_agreement")
+    assert refused == c.PaymentRefused("a1", "unknown_agreement", "no order names it")
     broken = c.Unverified("agreement", "a1", "bad_signature", "the digest does not fit")
     assert type(said(bank.hear("res1", broken, 10))[0]) is c.PaymentRefused
     assert bank.ledger.entries() == entries

@@ -17,7 +17,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
+from ramp.protocol.progress import CancellationEnded, QueryAnswered, RecordsMissing, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, RefundClaimed
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
@@ -211,6 +211,20 @@ def test_a_question_that_a_bug_has_met_is_dropped(alice: Any) -> None:
     assert len(effects) == 1
     assert isinstance(effects[0], fx.Report)
     assert alice.party.deadline is None
+
+
+@pytest.mark.parametrize("name", ["r1", "agreement-alice-1"])
+def test_all_that_goes_by_one_name_is_taken_up_or_told(alice: Any, name: str) -> None:
+    """Whoever asks names the question, and may name it like a request or an agreement."""
+    alice.committed()
+    if name != "r1":
+        alice.hear("res1", alice.proof())
+        alice.command(ev.AgreementCancelled(name, "no"), 1)
+    expected = alice.party.resume(name, tuple(alice.journal), SECOND)
+    assert expected
+    alice.command(ev.AccountAsked(name, None, None), 1)
+    dropped = fx.Report(QueryAnswered(name, None))
+    assert alice.party.resume(name, tuple(alice.journal), SECOND) == [dropped, *expected]
 
 
 # -- resources -------------------------------------------------------------------------------------------------------

@@ -12,10 +12,14 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.offer import RefusalCode
 from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
+from ramp.protocol.timing import Timing
 from ramp.protocol.user.final_refusals import FOR_GOOD
+from simulation.market.counted_ids import CountedIds
 
 PRICES = PriceRange(70, 20, 4)
 
@@ -29,7 +33,7 @@ def test_every_unit_of_a_call_is_refused_with_the_code(resource: Any) -> None:
     resource.party.set_selling(PRICES, draining=True, now=0)
     answer = resource.call()
     assert answer.performative is Performative.REFUSE
-    assert [each.code for each in answer.content.refusals] == [RefusalCode.DRAINING]
+    assert [(each.code, each.detail) for each in answer.content.refusals] == [(RefusalCode.DRAINING, DRAINING_DETAIL)]
     assert RefusalCode.DRAINING in FOR_GOOD, "nobody calls it again in that auction"
 
 
@@ -53,7 +57,7 @@ def test_an_offer_made_before_cannot_be_accepted_any_more(resource: Any, said: A
     offer = resource.call().content.offers[0]
     resource.party.set_selling(PRICES, draining=True, now=0)
     (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
-    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.DRAINING)
+    assert (type(refused), refused.code, refused.detail) == (c.HoldRefused, RefusalCode.DRAINING, DRAINING_DETAIL)
 
 
 def test_what_is_held_is_sold_and_what_is_sold_stays(resource: Any) -> None:
@@ -78,6 +82,23 @@ def test_the_directory_is_told_at_once_and_by_every_heartbeat(resource: Any) -> 
         (Performative.CANCEL, DRAINING_SERVICE)
     ]
     assert words(resource.party.tick(resource.party.deadline)) == both[:1]
+
+
+def test_who_drains_from_the_start_says_so_with_its_first_word() -> None:
+    seller = Seller(
+        "res",
+        terms=StaticTerms(64),
+        prices=PRICES,
+        source="synthetic",
+        ids=CountedIds("res"),
+        timing=Timing(),
+        draining=True,
+    )
+    party = ResourceParty("res", directories=["directory"], bank="bank", seller=seller, timing=Timing())
+    assert words(party.start(0)) == [
+        (Performative.SUBSCRIBE, RESOURCE_SERVICE),
+        (Performative.SUBSCRIBE, DRAINING_SERVICE),
+    ]
 
 
 def test_who_leaves_while_it_drains_leaves_both_lists(resource: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents.jobs import Delivery, JobState
-from ramp.model.instant import HOUR, MINUTE, SECOND, iso
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Reservation, Slot, StaticTerms
@@ -38,6 +38,7 @@ class Queue(SteadyMachine):
     """A machine whose jobs start when the test says so, and that offers them with probability .95."""
 
     started_at: int | None = None
+    gone = False
     held_for: tuple[str, ...] = ()
 
     def quote(self, unit: RequestUnit, now: int) -> Any:
@@ -50,7 +51,7 @@ class Queue(SteadyMachine):
 
     def reservation(self, key: str, now: int) -> Reservation | None:
         found = super().reservation(key, now)
-        return None if found is None else replace(found, started_at=self.started_at)
+        return None if found is None or self.gone else replace(found, started_at=self.started_at)
 
 
 class Market:
@@ -122,6 +123,25 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     assert (status.delivery, status.started_at is not None) == (Delivery.ON_TIME, True)
     market.world.run(limit=3 * HOUR)
     market.world.finish()
+
+
+def test_all_that_waits_for_a_start_is_submitted_then(market: Market) -> None:
+    market.orders("job-1")
+    market.orders("job-2")
+    market.starts()
+    assert market.launcher.launches == {"job-1": 1, "job-2": 1}
+
+
+def test_a_queue_that_loses_its_job_before_its_time_has_not_delivered(market: Market) -> None:
+    market.orders()
+    before = market.world.now
+    market.machine.gone = True
+    market.world.run(limit=MINUTE)
+    status = market.status()
+    assert (status.state, status.delivery) == (JobState.FAILED, Delivery.UNDELIVERED)
+    told = "not delivered: the job in the queue had not started by "
+    assert status.detail.startswith(told)
+    assert before < from_iso(status.detail.removeprefix(told)) < before + MINUTE  # and not by a time still to come
 
 
 def test_what_has_not_started_has_no_output(market: Market) -> None:

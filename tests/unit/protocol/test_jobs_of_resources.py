@@ -280,6 +280,12 @@ def test_a_buyer_whose_account_was_taken_away_launches_nothing_more(launching_re
     assert (refusal.code, "alice" in refusal.detail) == ("no_account", True)
 
 
+def test_a_resource_that_launches_no_more_still_tells_of_its_jobs(launching_resource: Any, resource: Any) -> None:
+    written = life(launching_resource(TERMS), submitted=True)
+    resource.party.recover(written, MINUTE)
+    assert (status(resource).job_id, status(resource).executor) == ("job-1", "none")
+
+
 def test_a_bug_in_a_job_stays_in_its_slot(seller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> list[fx.Effect]:
         raise ZeroDivisionError

@@ -38,6 +38,7 @@ def test_the_machine_is_asked_and_its_answer_passed_on_with_what_the_seller_know
     (status,) = [each.message.content for each in effects]
     described = json.loads(status.snapshot)
     assert (status.query_id, described["load"], described["start_price"]) == ("q", 0.5, 60)
+    assert " " not in status.snapshot  # the message's size is limited
 
 
 @pytest.mark.parametrize("draining", [False, True])

@@ -11,11 +11,13 @@ from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import RefusalCode
+from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.probable_start import probable_start_problem, request_problem, start_shortcoming
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers
@@ -181,6 +183,27 @@ def test_a_buyer_takes_no_offer_that_is_less_certain_than_asked(alice: Any) -> N
     assert "with probability 0.89 only, asked was 0.9" in rejection.reason
 
 
+def test_who_hears_nothing_of_a_job_after_its_latest_start_asks_for_its_money(alice: Any) -> None:
+    """The seller has confirmed, and is silent from then on; the bank's word on the end has been lost."""
+    unit = replace(UNIT, deadline=3 * HOUR)
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(rounds=1)))
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1",)))
+    offer = replace(alice.offer("res1", 50), start=2 * HOUR, end=3 * HOUR, **LONE)
+    alice.hear("res1", c.Proposal("r1", 1, (offer,)), performative=Performative.PROPOSE)
+    alice.grant()
+    alice.vote()
+    (agreement,) = alice.confirmation.agreements
+    alice.hear("res1", c.Confirmed(agreement.agreement_id, offer.offer_id), SECOND)
+    said: list[Any] = []
+    while not said:  # the seller is asked now and then
+        now = alice.party.deadline
+        assert now <= 3 * HOUR, "it never asks"
+        sent = [each.message for each in alice.tick(now) if isinstance(each, fx.Send)]
+        said = [each.content for each in sent if each.receiver == "bank"]
+    assert agreement.valid_until == 2 * HOUR < now <= 2 * HOUR + MINUTE
+    assert [type(each) for each in said] == [c.OrderWithdrawal]
+
+
 LONE = {"start_probability": 0.95, "if_late": "whole"}
 
 
@@ -232,3 +255,11 @@ def test_what_waits_is_bought_alone_and_as_offered() -> None:
     assert "a request of 2 units" in request_problem(two)
     assert "pays what is offered" in request_problem(RequestForQuotation((UNIT,)), pays_offer=False)
     assert request_problem(RequestForQuotation((UNIT,))) == ""
+
+
+def test_what_waits_is_not_bought_where_another_offer_sets_the_price(alice: Any) -> None:
+    options = ev.AuctionOptions(rounds=1, rule=SECOND_PRICE)
+    (told,) = alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), options))
+    assert told.progress.outcome.status is RequestStatus.FAILED
+    right = "unit 1 has a StartProbability; right would be an auction rule that pays what is offered"
+    assert (told.progress.outcome.reason, "r1" in alice.party.purchases) == (right, False)

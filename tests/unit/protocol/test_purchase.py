@@ -55,6 +55,7 @@ def test_why_there_was_nobody_to_ask(alice: Any, registered: tuple[str, ...] | N
         alice.tick(alice.party.deadline)
     told = "the directory does not answer" if registered is None else "no resource is registered in the market"
     assert (alice.outcome.status, alice.outcome.reason) == (RequestStatus.NO_OFFERS, told)
+    assert alice.outcome.code == ""  # codes are of rules that have failed
 
 
 # -- what the owner reads of the units -------------------------------------------------------------------------------
@@ -109,6 +110,11 @@ def test_the_units_are_named_that_have_no_offer_at_all(alice: Any) -> None:
     assert alice.outcome.status is RequestStatus.NO_OFFERS
     assert alice.outcome.reason == "no offer meets the request for unit 2"
     assert [unit.unit for unit in alice.outcome.units] == [1]
+
+
+def test_several_units_without_an_offer_are_named_one_by_one(alice: Any) -> None:
+    unmet(alice, late_offer(alice), units=3, approval=ev.Approval.ASK)
+    assert alice.outcome.reason == "no offer meets the request for unit 2, 3"
 
 
 def test_a_quotation_at_the_price_offered_says_no_other(alice: Any) -> None:

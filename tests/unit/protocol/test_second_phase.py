@@ -110,6 +110,18 @@ def test_the_record_of_a_release_names_the_agreement_if_there_was_one(
     assert (released.agreement_id, released.refund) == ("a1" if agreed else "", 0)
 
 
+def test_the_record_of_a_slot_that_was_lost_has_the_banks_word_on_the_refund(resource: Any, written: Any) -> None:
+    offer = resource.sell()
+    effects = resource.party.handle(ev.SlotsTended(((offer.offer_id, "it burns"),), ()), 1)
+    told = [(each.message.receiver, each.message.in_reply_to) for each in effects if isinstance(each, fx.Send)]
+    assert told == [("alice", offer.offer_id), ("bank", "")]  # to the bank it is the answer to nothing
+    (released,) = written(resource.hear("bank", c.RefundMade("a1", "t2", offer.cost), 2))
+    assert isinstance(released, SlotReleased)
+    assert (released.code, released.detail, released.refund) == (RefusalCode.PLUGIN_FAILED, "it burns", offer.cost)
+    assert released.seal is not None
+    assert (released.seal.signer, released.seal.signed_at) == ("bank", 2)
+
+
 def test_a_sale_is_confirmed_by_the_bank_when_the_slot_begins(resource: Any, said: Any) -> None:
     """Before that nothing is asked, and afterwards until the bank has answered."""
     offer = resource.sell()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from ramp.model.instant import DAY, SECOND
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
 from ramp.protocol.effects import Send, TendSlots
+from ramp.protocol.events import MachineOpened
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.tending import REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.tables import ParticipantState
@@ -220,6 +222,13 @@ def test_where_nobody_has_an_account_the_machine_is_told_of_none() -> None:
     tending.opened(tended=True)
     tending.kept(_sale("o1"))  # type: ignore[arg-type]
     assert tending.tick(SECOND) == [TendSlots((("o1", ""),))]
+
+
+def test_a_resource_that_launches_tells_its_machine_of_whose_account_a_sold_slot_is(launching_resource: Any) -> None:
+    one = launching_resource(LaunchTerms("slurm", {"alice": "alice1"}))
+    one.party.handle(MachineOpened("live", tended=True), 0)
+    offer = one.sell()
+    assert TendSlots(((offer.offer_id, "alice1"),)) in one.party.tick(SECOND)
 
 
 def test_a_slot_that_is_not_sold_any_more_is_told_of_no_more() -> None:

@@ -165,7 +165,8 @@ def test_a_refusal_of_the_bank_ends_the_request(alice: Any, said: Any) -> None:
     effects = alice.hear("bank", c.OrderRefused(order_id, "insufficient_funds", "alice has 5.00"))
     assert c.HoldCancelled in types(said(effects))
     assert (alice.outcome.status, alice.outcome.units) == (RequestStatus.FAILED, ())
-    assert "alice has 5.00" in alice.outcome.reason
+    assert ("alice has 5.00" in alice.outcome.reason, alice.outcome.code) == (True, "")  # codes are of rules
+    assert alice.outcome.duration == 0  # all of it at one instant
 
 
 # -- settlement ------------------------------------------------------------------------------------------------------
@@ -367,6 +368,7 @@ def test_a_restart_without_a_decision_voids(alice: Any, said: Any, restarted_use
     alice.grant()
     again, effects = restarted_user(alice.journal, SECOND)
     assert set(types(said(effects))) == {c.HoldCancelled, c.OrderWithdrawal}
+    assert again.party.doubts()["r1"].startswith("the user agent was interrupted before the decision; ")
     assert again.vote(now=SECOND) == []  # a late yes decides nothing any more
     again.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
     assert again.outcome.status is RequestStatus.FAILED
@@ -393,8 +395,9 @@ def test_a_restart_after_the_void_was_asked_for_asks_again(
     _, effects = restarted_user(alice.journal, MINUTE)
     assert types(said(effects)) == [c.OrderWithdrawal]
     if why == "failed":  # the crash came between the two records
-        _, effects = restarted_user(alice.journal[:-1], MINUTE)
+        again, effects = restarted_user(alice.journal[:-1], MINUTE)
         assert types(said(effects)) == [c.OrderWithdrawal]
+        assert again.party.doubts()["r1"].startswith("a unit has failed; ")
 
 
 def test_a_restart_takes_cancellations_and_claims_up_again_until_the_bank_has_answered(

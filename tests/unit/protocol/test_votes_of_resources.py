@@ -33,6 +33,11 @@ def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: An
     assert told(one.hear("res1", refusal)) == [(1, "res1", "refused", "slot_taken"), (1, "res2", "asking", "")]
 
 
+def test_where_nothing_is_launched_a_slot_is_held_for_no_account(resource: Any) -> None:
+    _, effects = resource.hold()
+    assert [each.account for each in effects if isinstance(each, fx.HoldSlot)] == [""]
+
+
 @pytest.mark.parametrize(("hold_for", "counts"), [(MARGIN, True), (MARGIN - 1, False)])
 def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hold_for: int, counts: bool) -> None:
     alice.auction()
@@ -49,6 +54,19 @@ def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
     alice.auction()
     alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
     assert alice.confirmation is None
+
+
+def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_units: Any) -> None:
+    """Unit 1 is held; res2 is silent until its limit, and res1 is asked for unit 2 as well."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.grant("res1", 1)
+    let_go: list[str] = []
+    while not let_go:
+        assert one.party.deadline <= Pace(Timing()).vote_limit
+        sent = [each.message.content for each in one.tick(one.party.deadline) if isinstance(each, fx.Send)]
+        let_go = [each.offer_id for each in sent if isinstance(each, c.HoldCancelled)]
+    assert let_go == ["offer-res2-2"]
 
 
 def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:

@@ -98,6 +98,9 @@ def test_a_sealed_word_of_a_later_minor_version_is_read(keys: KeyStore, monkeypa
     assert found.seal is not None
     with pytest.raises(SchemaViolation, match="floor"):
         heard(keys, sealed, version=str(WIRE_VERSION))
+    # kept or passed on it is a proof, and read to the letter
+    with pytest.raises(SchemaViolation, match=f"^subscribe of {RESOURCE}: .*floor"):
+        keys.notary(DIRECTORY).open(found.seal.text, NOW)
 
 
 def test_a_message_of_the_version_before_is_read_and_known_as_such(keys: KeyStore) -> None:

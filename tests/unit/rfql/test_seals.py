@@ -450,7 +450,7 @@ def test_sizes_are_checked_before_anything_is_read(
         deliver(encoded, body=encoded.body + " " * DOCUMENT_BYTES_MAX)
     with pytest.raises(DocumentTooLarge):
         user_notary.open(text_of(sealed).replace("<HoldGranted", " " * seals.TEXT_BYTES_MAX + "<HoldGranted"), now)
-    with pytest.raises(DocumentTooLarge):
+    with pytest.raises(DocumentTooLarge, match=f"HoldGranted of {granted().conversation_id}: "):
         resource_notary.seal(replace(granted(), content=contents.HoldGranted("x" * 90_001, "o", "r", 0)), now)
 
 

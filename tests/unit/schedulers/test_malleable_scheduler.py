@@ -82,7 +82,57 @@ def test_nobody_shrinks_in_vain() -> None:
     assert ended[3].start_time == 60 * SECOND
 
 
-def test_sizes_stay_while_something_is_reserved() -> None:
+def _beside(begin_s: float, *jobs: Job) -> dict[int, EndedJob]:
+    """Run jobs on Blue Gene/L of which half is reserved from then on, for a long time."""
+    machine, ended = load_machine("bgl"), dict[int, EndedJob]()
+    simulation = QueueSimulation(
+        machine, make_scheduler("malleable"), on_end=lambda one: ended.update({one.job.job_number: one})
+    )
+    half = machine.place(JobRequest(-1, 64, (4, 4, 4)))
+    assert half is not None
+    simulation.reserve_place(half, int(begin_s * SECOND), 9_999 * SECOND)
+    for each in jobs:
+        simulation.submit(each)
+    simulation.advance(1_000 * SECOND)
+    return ended
+
+
+def test_a_job_grows_only_as_far_as_what_is_reserved_for_later_leaves_to_it() -> None:
+    """100 midplane-seconds: on all 128 over after 0.8 s, on the half that is not reserved after 1.6 s."""
+    one = job(1, 0, 1, 100, (1, 128), (1, 1, 1))
+    assert max(sizes(_beside(10, one)[1])) == 128
+    kept = _beside(1, one)[1]
+    assert max(sizes(kept)) == 64
+    assert 1_562_500 <= kept.end_time <= 1_562_600, "64 steps, each rounded up by a microsecond at most"
+
+
+def test_a_job_shrinks_for_one_that_waits_beside_what_is_reserved() -> None:
+    """The half that is not reserved: a job of all of it gives half of that up; job 2 waits for no more than that."""
+    wide, narrow = job(1, 0, 64, 100, (32, 64), (4, 4, 4)), job(2, 10, 32, 50, None, (4, 4, 2))
+    ended = _beside(5, wide, narrow)
+    assert ended[2].start_time == 10 * SECOND
+    assert sizes(ended[1])[:2] == [64, 32]
+    rigid = _beside(5, job(1, 0, 64, 100, None, (4, 4, 4)), narrow)
+    assert rigid[2].start_time == 100 * SECOND
+
+
+def test_a_job_does_not_shrink_where_it_would_run_on_into_what_is_reserved() -> None:
+    """It would be over when all is reserved, but at half its size only 40 s later."""
+    machine, ended = load_machine("bgl"), dict[int, EndedJob]()
+    simulation = QueueSimulation(
+        machine, make_scheduler("malleable"), on_end=lambda one: ended.update({one.job.job_number: one})
+    )
+    everything = machine.place(JobRequest(-1, 128, (8, 4, 4)))
+    assert everything is not None
+    simulation.reserve_place(everything, 60 * SECOND, 70 * SECOND)
+    simulation.submit(job(1, 0, 128, 50, (64, 128), (8, 4, 4)))
+    simulation.submit(job(2, 10, 64, 5, None, (4, 4, 4)))
+    simulation.run()
+    assert sizes(ended[1]) == [128]
+    assert ended[2].start_time == 50 * SECOND
+
+
+def test_sizes_stay_while_something_is_reserved_on_a_machine_without_places() -> None:
     ended = run(FlatMachine(4), job(1, 0, 4, 100, (1, 4)), job(2, 10, 3, 30), reserve=True)
     assert sizes(ended[1]) == [4]
     assert ended[2].start_time == 100 * SECOND

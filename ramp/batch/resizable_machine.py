@@ -1,0 +1,194 @@
+"""A batch system whose sold slots change their size while they stand; a `ramp.plugins.interface.ResizablePlugin`.
+
+The book is written first, as for a hold; then jobs are narrowed where they must be, the reservation is changed, and
+both are read back. What the system surely will not do leaves book and reservation as they were; what nobody knows stays
+as it was meant, and the next call, or the next look at the sold slots, brings the system to agree with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from ramp.batch.book import Entry
+from ramp.batch.machine import BatchMachine, Refused
+from ramp.batch.smaller_slots import SmallerSlot, smaller_slot
+from ramp.batch.sold_nodes import placement_of, token_of
+from ramp.batch.system import ChangingSystem, Parts, RunningJob, SystemSnapshot
+from ramp.errors import PluginError
+from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Reservation, Slot
+
+_log: Final = logging.getLogger(__name__)
+_NAMED: Final = 5
+"""Jobs in the way that a refusal names."""
+
+
+class ResizableBatchMachine(BatchMachine):
+    """A batch machine over a system that changes reservations while they stand."""
+
+    system: ChangingSystem
+
+    def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Give a sold slot another size from now on; see `ResizablePlugin.resize`."""
+        entry = self.book.entry(key)
+        if entry is None or entry.slot is None or not entry.firm or not entry.stands(now):
+            answer = self.book.answer(key, now)
+            if isinstance(answer, Refusal):
+                return answer
+            return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
+        same = (entry.slot.cores, entry.slot.end) == (cores, until)
+        if step < entry.step:
+            return _refused(entry, f"{key} was changed by step {entry.step} since")
+        if step == entry.step and not same:
+            return _refused(entry, f"step {step} of {key} was another change")
+        if not same:
+            return self._resized(entry, step, cores, until, now)
+        if step > entry.step:
+            entry = self.book.change(key, step=step)
+        if entry.live(now):
+            try:
+                self._told(lambda: self.reconciler.change(entry, now, anew=False))
+            except Refused as refused:
+                return _refused(entry, refused.reason)
+        return self.book.answer(key, now)
+
+    def _resized(self, entry: Entry, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Give an entry another size than it has."""
+        assert entry.slot is not None
+        self._picture = None
+        picture = self._told(lambda: self.picture(now))
+        planned = self._told(lambda: self._planned(entry, cores, until, picture, now))
+        if isinstance(planned, str):
+            return _refused(entry, planned)
+        slot = replace(
+            entry.slot,
+            cores=cores,
+            end=until,
+            placement=placement_of(planned.parts),
+            token=token_of(planned.parts),
+        )
+        moved_at = entry.moving(now) if slot.placement != entry.slot.placement else entry.moved_at
+        after = self.book.change(entry.key, slot=slot, parts=planned.parts, step=step, moved_at=moved_at)
+        try:
+            self._changed(after, planned, anew=self._may_be_made_anew(entry, picture, now), now=now)
+        except Refused as refused:
+            self._put_back(entry, now)
+            if refused.transient:
+                raise PluginError(self.system.name, refused.reason, transient=True) from refused
+            return _refused(entry, refused.reason)
+        finally:
+            self._picture = None
+        return self.book.answer(entry.key, now)
+
+    def _changed(self, after: Entry, planned: SmallerSlot, *, anew: bool, now: Instant) -> None:
+        """Bring the system to agree with the book, and see that nobody is left on what was given up.
+
+        Raises:
+            Refused: it surely does not.
+            PluginError: nobody knows.
+        """
+        if not after.live(now):
+            self._told(lambda: self.reconciler.remove(after))
+            return
+        for job, nodes in planned.jobs:
+            self._told(lambda job=job, nodes=nodes: self.system.narrow_job(job, nodes))  # type: ignore[misc]
+        self._told(lambda: self.reconciler.change(after, now, anew=anew))
+        left = _outside(after, self._told(lambda: self.system.snapshot(now)))
+        if left:
+            raise Refused(self.system.name, f"{_jobs(left)} still runs on what would be given up", transient=False)
+
+    def _put_back(self, entry: Entry, now: Instant) -> None:
+        """The slot keeps the size that it had: in the book, and on the system where that has changed."""
+        book = self.book
+        book.change(entry.key, slot=entry.slot, parts=entry.parts, step=entry.step, moved_at=entry.moved_at)
+        if not entry.live(now):
+            return
+        try:
+            self._told(lambda: self.reconciler.make(entry, now))
+        except PluginError as error:
+            _log.warning("%s cannot have its old size again now: %s", entry.name, error)
+
+    def _planned(
+        self, entry: Entry, cores: int, until: Instant, picture: SystemSnapshot, now: Instant
+    ) -> SmallerSlot | str:
+        """What the slot is to have, or why it cannot."""
+        assert entry.slot is not None
+        slot = entry.slot
+        several = len(entry.parts) > 1 or cores > slot.cores
+        if cores != slot.cores and self._places is not None and several:
+            return "its nodes may be a box of the torus, and others would be none; only its end can be changed"
+        inside = [job for job in picture.running if job.reservation == entry.name]
+        planned: SmallerSlot | None = SmallerSlot(entry.parts)
+        if cores < slot.cores:
+            planned = self._smaller(entry, cores, inside, picture)
+        if planned is None:
+            return f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
+        if until > slot.end:
+            longer = self._longer(slot, planned.parts, until, inside, now)
+            if longer:
+                return longer
+        if cores > slot.cores:
+            begin = max(slot.start, now) // SECOND * SECOND
+            more = self.availability(now).more(cores - slot.cores, begin, until)
+            if not more:
+                return f"{cores - slot.cores} cores more are not free and for sale until {iso(until)}"
+            planned = SmallerSlot(_together(entry.parts, more, picture))
+        return planned
+
+    def _smaller(
+        self, entry: Entry, cores: int, inside: list[RunningJob], picture: SystemSnapshot
+    ) -> SmallerSlot | None:
+        """What stays of a slot: whole nodes where it has whole ones, for those can be changed under jobs."""
+        sizes = {node.name: node.cores for node in picture.nodes}
+        whole = all(count == sizes.get(name) for name, count in entry.parts)
+        found = smaller_slot(entry.parts, cores, inside, whole=whole)
+        return found or (smaller_slot(entry.parts, cores, inside, whole=False) if whole and not inside else None)
+
+    def _longer(self, slot: Slot, parts: Parts, until: Instant, inside: list[RunningJob], now: Instant) -> str:
+        """Why a slot cannot have these cores for longer; empty where it can."""
+        if until > self.for_sale.latest_end(now):
+            return f"nothing is for sale beyond {iso(self.for_sale.latest_end(now))}"
+        if until - slot.start > self.for_sale.longest:
+            return f"a slot may be {self.for_sale.longest // SECOND} s long"
+        if not any(begin <= slot.end and until <= end for begin, end in self.for_sale.openings(slot.start, until)):
+            return f"it would reach into hours that are not for sale, until {iso(until)}"
+        beyond = [job for job in inside if job.end is None or job.end > slot.end]
+        if beyond:
+            return f"the time limit of {_jobs(beyond)} is beyond the slot's end already; it is to be shortened first"
+        return self.availability(now).lacking(parts, slot.end, until)
+
+    def _may_be_made_anew(self, entry: Entry, picture: SystemSnapshot, now: Instant) -> bool:
+        """Whether a reservation may be away for a moment: not when others wait that would start on its cores."""
+        assert entry.slot is not None
+        return entry.slot.start > now or not any(not job.held and not job.reservation for job in picture.waiting)
+
+
+def _refused(entry: Entry, detail: str) -> Refusal:
+    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=detail)
+
+
+def _outside(entry: Entry, picture: SystemSnapshot) -> list[RunningJob]:
+    """Jobs of a slot that have nodes which are not its own."""
+    own = {name for name, _ in entry.parts}
+    return [
+        job
+        for job in picture.running
+        if job.reservation == entry.name and any(name not in own for name, _ in job.parts)
+    ]
+
+
+def _together(parts: Parts, more: Parts, picture: SystemSnapshot) -> Parts:
+    """Both, in the order of the system's nodes."""
+    cores = dict(parts)
+    for name, count in more:
+        cores[name] = cores.get(name, 0) + count
+    return tuple((node.name, cores[node.name]) for node in picture.nodes if node.name in cores)
+
+
+def _jobs(jobs: list[RunningJob]) -> str:
+    """Jobs, named for people."""
+    named = ", ".join(job.job_id for job in jobs[:_NAMED])
+    return f"job {named}" + (f" and {len(jobs) - _NAMED} more" if len(jobs) > _NAMED else "")

@@ -1,0 +1,205 @@
+"""Another size for something bought: what it would bring, the change as it goes on, and the changes that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from nicegui import ui
+
+from ramp.client.results import Reservation, Resized
+from ramp.errors import ConfigurationError, RampError
+from ramp.model.instant import SECOND, to_datetime
+from ramp.model.money import credits_text
+from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.runtime.clock import SystemClock
+from ramp.web.pages import frame
+from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+CHAIN: Final = (
+    Column("number", "Amendment", right=True),
+    Column("from", "From"),
+    Column("cores", "Cores", right=True),
+    Column("until", "Until"),
+    Column("back", "Given back (credits)", right=True),
+)
+
+COUNTED_S: Final = 1.0
+"""Pause between two looks at how long it is until a change takes effect, in seconds."""
+
+
+class SizeCard:
+    """The card of one open page.
+
+    Args:
+        visit: who looks.
+        bought: what was bought.
+        on_changed: called when a change has ended, here or elsewhere, to ask how the slot stands.
+    """
+
+    def __init__(self, visit: Visit, bought: Reservation, on_changed: Callable[[], Awaitable[None]]) -> None:
+        self._visit = visit
+        self._bought = bought
+        self._on_changed = on_changed
+        self._ended: AmendmentOutcome | None = visit.feed().changes.ended(bought.agreement_id)
+        self._told = ""
+
+    def build(self) -> None:
+        """Draw it."""
+        frame.subheading("Its size")
+        self._form = ui.element("div").classes("column full-width").style("gap: .3rem")
+        with self._form:
+            with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
+                self._cores = ui.number("Cores", min=1, format="%d")
+                self._until = ui.input("New end, if another", placeholder="+30min, 18:00 (UTC)")
+                self._ask = ui.button("What would it bring?", on_click=self._quote).props("outline no-caps")
+            ui.label("What you give up comes back by its share of the price, from some seconds on.").classes(
+                "ramp-quiet text-caption"
+            )
+        self._answer = ui.element("div").classes("column full-width").style("gap: .6rem").props('aria-live="polite"')
+        self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
+        self._chain = table(CHAIN, [], "number", empty="It has the size that it was bought with.")
+        self.show(self._bought)
+        refresher = Refresher(self._look)
+        feed = self._visit.feed()
+        self._visit.until_gone(feed.listen(lambda request_id: None if request_id else refresher.changed()))
+        ui.timer(COUNTED_S, self._look)
+        self._look()
+
+    def show(self, bought: Reservation) -> None:
+        """Show how the slot stands now."""
+        self._bought = bought
+        now = to_datetime(SystemClock().now())
+        self._form.set_visibility(bought.state == "active" and now < bought.end)
+        self._cores.set_value(bought.cores)
+        self._until.set_value("")
+        self._chain.show(_chain_rows(self._visit, bought))
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def _wish(self) -> tuple[int | None, str | None]:
+        """What is filled in: cores and end, None for what stays.
+
+        Raises:
+            ConfigurationError: it is no size.
+        """
+        given, until = self._cores.value, str(self._until.value or "").strip()
+        if given is None or given < 1 or given != int(given):
+            raise ConfigurationError(f"{given} is no number of cores; right would be for example {self._bought.cores}")
+        cores = None if int(given) == self._bought.cores else int(given)
+        if cores is None and not until:
+            raise ConfigurationError("nothing would be different; right would be other cores, or another end")
+        return cores, until or None
+
+    async def _quote(self) -> None:
+        self._answer.clear()
+        try:
+            cores, until = self._wish()
+            self._ask.disable()
+            told = await self._visit.market().resize(
+                self._bought.agreement_id, cores=cores, until=until, quote_only=True
+            )
+        except RampError as error:
+            self._say(str(error), "ramp-bad")
+            return
+        finally:
+            self._ask.enable()
+        if told.quoted:
+            self._offer(told)
+        else:
+            self._say(f"It cannot be: {told.detail or told.code}", "ramp-bad")
+
+    def _offer(self, told: Resized) -> None:
+        """Say what the new size would bring, and ask whether it shall be."""
+        with self._answer:
+            ui.label(f"{self._size(told)} would bring {credits_text(told.refund)} credits back.").classes(
+                "text-weight-medium"
+            )
+            ui.label(
+                "What runs on what you give up is ended; what has been given up may be sold to others at once."
+            ).classes("ramp-quiet")
+            with ui.element("div").classes("row").style("gap: .6rem"):
+                ui.button("Change it", on_click=lambda: self._change(told)).props("no-caps")
+                ui.button("Leave it", on_click=self._answer.clear).props("outline no-caps")
+
+    def _size(self, told: Resized) -> str:
+        return f"{told.cores} cores until {self._visit.moment(told.end)}"
+
+    def _say(self, text: str, look: str) -> None:
+        self._answer.clear()
+        with self._answer:
+            ui.label(text).classes(look)
+
+    # -- changing ------------------------------------------------------------------------------------------------
+
+    def _change(self, told: Resized) -> None:
+        self._answer.clear()
+        self._told = f"{self._size(told)}: asking {self._bought.resource}…"
+        self._look()
+        self._visit.soon(self._do_change(told))
+
+    async def _do_change(self, told: Resized) -> None:
+        try:
+            done = await self._visit.market().resize(self._bought.agreement_id, cores=told.cores, until=told.end)
+        except RampError as error:
+            done = None
+            with self._answer:
+                ui.label(f"Nobody knows yet: {error}").classes("ramp-bad")
+        self._told = ""
+        with self._answer:
+            if done is not None and done.done:
+                ui.label(f"Done: {self._size(done)}; {credits_text(done.refund)} credits came back.").classes(
+                    "ramp-good"
+                )
+            elif done is not None:
+                ui.label(f"It stays as it was: {done.detail or done.code}").classes("ramp-bad")
+        await self._on_changed()
+
+    def _look(self) -> None:
+        """Say what goes on, and ask anew how the slot stands when something has ended, wherever it was begun."""
+        agreement_id = self._bought.agreement_id
+        changes = self._visit.feed().changes
+        agreed = changes.agreed(agreement_id)
+        text = self._told
+        if agreed is not None:
+            left = agreed.effective_at - SystemClock().now()
+            when = f"in {-(-left // SECOND)} s" if left > 0 else "now; the bank's word is waited for"
+            size = f"{agreed.cores} cores until {self._visit.moment(to_datetime(agreed.until))}"
+            text = f"{size}: {self._bought.resource} has agreed, it takes effect {when}"
+        self._going.set_text(text)
+        self._going.set_visibility(bool(text))
+        self._ask.set_enabled(not text)
+        ended = changes.ended(agreement_id)
+        if ended is not self._ended:
+            self._ended = ended
+            self._visit.soon(self._refreshed())
+
+    async def _refreshed(self) -> None:
+        await self._on_changed()
+
+
+def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
+    """The sizes that the slot has had, the one that was bought first; none where it has had no other."""
+    offer = bought.standing.agreement.offer
+    rows: list[dict[str, object]] = [
+        {
+            "number": each.number,
+            "from": visit.moment(to_datetime(each.effective_at)),
+            "cores": each.cores,
+            "until": visit.moment(to_datetime(each.until)),
+            "back": credits_text(each.refund),
+        }
+        for each in bought.standing.amendments
+    ]
+    if not rows:
+        return []
+    first: dict[str, object] = {
+        "number": "as bought",
+        "from": visit.moment(to_datetime(offer.start)),
+        "cores": offer.cores,
+        "until": visit.moment(to_datetime(offer.end)),
+        "back": "",
+    }
+    return [first, *rows]
