@@ -20,6 +20,7 @@ from ramp.control.market_changes import (
     DrainResource,
     MarketChanged,
     OwnerRequest,
+    ReclaimCores,
     Reload,
     RemoveResource,
     RemoveUser,
@@ -59,7 +60,7 @@ class Agents(Protocol):
 
     agents: dict[str, AgentStatus]
 
-    async def call(self, name: str, act: Act, account: str = "") -> tuple[list[str], list[str]]:
+    async def call(self, name: str, act: Act, account: str = "", cores: int = 0) -> tuple[list[str], list[str]]:
         """Ask the process of an agent."""
         ...
 
@@ -132,6 +133,8 @@ class Changing:
                     return await self._remove(name, Role.RESOURCE, who, forced=forced)
                 case DrainResource(name, draining):
                     return await self._drain(name, draining, who)
+                case ReclaimCores():
+                    return await self._reclaim(request, who)
                 case SetResource():
                     return await self._set(request, who)
                 case RenewKeys():
@@ -285,6 +288,16 @@ class Changing:
             late += await (self._rebuild(step.name) if step.kind is StepKind.REBUILD else self._update(step.name))
         what = "; ".join(step.text for step in steps) or f"resource {asked.name}: nothing changed"
         return self._done("resource set", asked.name, f"{what}{late}", who)
+
+    async def _reclaim(self, asked: ReclaimCores, who: str) -> MarketChanged:
+        self._check_there(asked.name, Role.RESOURCE)
+        if asked.cores is not None and asked.cores < 1:
+            raise ConfigurationError(f"{asked.cores} cores; right would be 1 or more")
+        problems, told = await self._agents.call(asked.name, Act.RECLAIM, asked.slot, asked.cores or 0)
+        if problems:
+            reason = f"{asked.name} takes nothing of {asked.slot} back: {'; '.join(problems)}"
+            raise _refused(MarketRefusalCode.NOT_RECLAIMED, reason)
+        return self._done("resource reclaim", asked.name, f"{asked.name} takes cores back: {'; '.join(told)}", who)
 
     # -- keys and agents -----------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ buyer, and whoever verifies the documents.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +17,7 @@ from ramp.model import money
 from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.instant import DAY, SECOND, Duration, Instant, iso, seconds
 from ramp.model.request import ReclaimTerms, RequestUnit
-from ramp.model.sizes.amended import SlotState, after, refund_owed, state_digest
+from ramp.model.sizes.amended import SlotState, after, first_state, refund_owed, state_digest
 
 NOTICE_MAX: Final[Duration] = 30 * DAY
 """Longest notice; longer than any slot."""
@@ -77,6 +78,22 @@ def reclaimed(state: SlotState, reclamation: Reclamation) -> SlotState:
 def changed(state: SlotState, change: Amendment | Reclamation) -> SlotState:
     """The state of a slot once either has been posted."""
     return after(change) if isinstance(change, Amendment) else reclaimed(state, change)
+
+
+def in_order(agreement: Agreement, changes: Iterable[Amendment | Reclamation]) -> list[Amendment | Reclamation]:
+    """The changes of a slot in the order in which they were posted, as far as each follows the one before.
+
+    Args:
+        agreement: what was bought.
+        changes: amendments and reclamations of it, in any order.
+    """
+    state, left = first_state(agreement), list(changes)
+    found: list[Amendment | Reclamation] = []
+    while (following := next((each for each in left if each.previous == state.digest), None)) is not None:
+        left.remove(following)
+        found.append(following)
+        state = changed(state, following)
+    return found
 
 
 def reclamation_problem(agreement: Agreement, state: SlotState, reclamation: Reclamation) -> tuple[str, str] | None:

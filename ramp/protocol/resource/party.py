@@ -296,6 +296,11 @@ class ResourceParty(KeptParticipants):
         """Deregister, so that no later auction calls this resource."""
         return self._entry.leave(now)
 
+    def order_reclamation(self, slot: str, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+        """The administrator's wish to take cores of a sold slot back; see `reclaim`."""
+        effects, problem = self.reclaim(slot, cores, now)
+        return self._armed(effects), problem
+
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
         """The administrator's prices from the next call on, and whether nothing new is sold."""
         self._seller.set_selling(prices, draining=draining)

@@ -81,6 +81,10 @@ class Changes:
         """The amendments of an agreement that hold, in their order."""
         return tuple(each for each in self.chain(agreement_id) if isinstance(each, Amendment))
 
+    def reclaimed(self, agreement_id: str) -> tuple[Reclamation, ...]:
+        """What its seller has taken back of something bought, in its order."""
+        return tuple(each for each in self.chain(agreement_id) if isinstance(each, Reclamation))
+
     def chain(self, agreement_id: str) -> tuple[Amendment | Reclamation, ...]:
         """All changes of something bought that hold, its seller's too, in their order."""
         return tuple(self._posted.get(agreement_id, ()))
