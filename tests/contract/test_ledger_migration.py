@@ -209,7 +209,7 @@ def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> 
     run(ledger_url, "DROP TABLE amendments")
     run(ledger_url, "UPDATE ledger_version SET version = 2")
     with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 3
+        assert version(ledger_url) == 4
         assert [order.order_id for order in store.open_orders()] == ["o-2"]
         terms = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
         assert store.post_amendment(terms, at=30).is_posted
@@ -235,7 +235,7 @@ def test_several_processes_may_open_an_old_ledger_at_once(old_url: str) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     assert [process.communicate() for process in running] == ["[] 20\n"] * 3
-    assert version(old_url) == 3
+    assert version(old_url) == 4
 
 
 def test_an_old_ledger_with_stray_rows_stays_as_it_is(tmp_path: Path) -> None:
@@ -254,4 +254,4 @@ def test_a_new_ledger_is_not_migrated_again(ledger_url: str) -> None:
         store.deposit("d-1", "alice", 5, at=2)
     with LedgerStore.open(ledger_url) as store:
         assert store.transfer("d-1", TransferKind.DEPOSIT) is not None
-    assert version(ledger_url) == 3
+    assert version(ledger_url) == 4
