@@ -42,6 +42,7 @@ from ramp.runtime.changes.overlay import Overlay, part_of_market, save_overlay, 
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
+from ramp.runtime.joining.register import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record
 from ramp.runtime.state_folder import StateFolder
@@ -187,6 +188,10 @@ class Changing:
             role = self._config.agents().get(name)
             what = f"a {role} of the market" if role is not None else "an account of the server"
             raise _refused(MarketRefusalCode.NAME_TAKEN, f"{name} is {what} already; right would be another name")
+        address = self._config.address(name)
+        if Register(self._state.invitations).is_promised(address, self._clock.now()):
+            reason = f"{address} has been invited; right would be another name, or `ramp invite revoke {address}` first"
+            raise _refused(MarketRefusalCode.NAME_TAKEN, reason)
 
     async def _come(self, name: str, then: Overlay, verb: str, what: str, who: str) -> MarketChanged:
         before = self._overlay

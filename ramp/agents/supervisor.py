@@ -32,6 +32,7 @@ from ramp.model.instant import iso
 from ramp.runtime.changes.overlay import save_overlay, starting
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
+from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.logs.events import record
 from ramp.runtime.logs.rotation import rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
@@ -149,7 +150,8 @@ class Supervisor:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
                 watches = [self._watch_server(), self._server_watch.run()]
                 if self._config.own_agents:
-                    watches.append(RegisterWatch(self._state, self._give_accounts, changing.tell_bank).run())
+                    told = self._give_accounts, self._give_tokens, changing.tell_bank
+                    watches.append(RegisterWatch(self._state, *told).run())
                 looks = [asyncio.create_task(each) for each in watches]
                 await self._wait_ready()
                 if ready is not None and not self._stopping.is_set():
@@ -394,6 +396,11 @@ class Supervisor:
     def _give_accounts(self, accounts: dict[str, str]) -> None:
         if self._server is not None:
             self._server.ensure_accounts(accounts)
+
+    def _give_tokens(self, tokens: dict[str, AccountToken | None]) -> None:
+        if self._server is not None:
+            own = {*self._config.agents(), *self._config.server.accounts}  # whatever the register says
+            self._server.ensure_tokens({name: token for name, token in tokens.items() if name not in own})
 
     def configure(self, config: SwarmConfig) -> None:
         """The swarm is another one from now on; its agents are started and ended by those who ask for it."""

@@ -2,7 +2,7 @@
 
 It is pyjabber, SPADE's own server, run as a process of its own with its defects mended (see
 `ramp.servers.embedded_process`). It listens on loopback only, and is meant for one machine. Its accounts are those that
-whoever starts it hands over, see `ramp.servers.accounts`.
+whoever starts it hands over, see `ramp.servers.accounts`, and those registered with tokens that it hands over.
 
     python -m ramp.servers.embedded --port 5222 --state DIR < accounts.json
 """
@@ -17,9 +17,11 @@ from pathlib import Path
 
 import ramp
 from ramp.errors import RampError, TransportError
+from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.servers.accounts import AccountGiver, AccountLine, Accounts
 from ramp.servers.certificate import ServerCertificate, ensure_server_certificate
 from ramp.servers.process import READY_LIMIT_S, ServerProcess
+from ramp.servers.registered_accounts import RegisteredAccounts
 
 
 class EmbeddedServer(ServerProcess):
@@ -44,13 +46,20 @@ class EmbeddedServer(ServerProcess):
         assert self._giver is not None
         self._giver.child.close()
         # what goes wrong here ends the server, and its log says why
-        self._giver.give(self.accounts)
+        self._giver.give(self.accounts, self.tokens)
 
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
+        self._give(accounts, {})
+
+    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
+        self._give({}, tokens)
+
+    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
         assert self._giver is not None
-        problem = self._giver.give(accounts)
+        problem = self._giver.give(accounts, tokens)
         if problem:
-            raise TransportError(f"{self.kind}: the accounts {', '.join(accounts)} cannot be made: {problem}")
+            names = ", ".join((*accounts, *tokens))
+            raise TransportError(f"{self.kind}: the accounts {names} cannot be made or closed: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
         return [
@@ -81,14 +90,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="ramp.servers.embedded", description="the embedded XMPP server")
     parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
     parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
-    parser.add_argument("--state", type=Path, required=True, help="directory of rosters and certificate")
+    parser.add_argument("--state", type=Path, required=True, help="directory of rosters, accounts and certificate")
     options = parser.parse_args(arguments)
     from ramp.servers.embedded_process import serve  # imports SQLAlchemy and all that
 
     state: Path = options.state.absolute()
     try:
         certificate = ensure_server_certificate(state / "tls", options.host)
-        accounts = Accounts(options.host)
+        accounts = Accounts(options.host, RegisteredAccounts(state / "registered.json"))
         line = AccountLine(accounts)
         line.take_first()
         serve(options.host, options.port, state, certificate, accounts, line)

@@ -40,6 +40,7 @@ import pyjabber.server
 import uvloop
 from pyjabber import AppConfig
 from pyjabber.db.database import DB
+from pyjabber.features.Features import SASL_feature
 from pyjabber.features.presence.PresenceFeature import Presence
 from pyjabber.features.SASL.SASL import SASL
 from pyjabber.features.SASL.utils import success_response
@@ -52,12 +53,15 @@ from pyjabber.server_parameters import Parameters
 from pyjabber.stanzas.error import StanzaError
 from pyjabber.stream.handlers.StanzaHandler import StanzaHandler
 from pyjabber.stream.JID import JID
+from pyjabber.stream.negotiators.StreamNegotiator import StreamNegotiator
 from pyjabber.stream.utils.Enums import Stage
 
 from ramp.errors import ConfigurationError
+from ramp.runtime.clock import SystemClock
 from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.embedded_multicast import Multicast
+from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.servers.process import LOOPBACK
 from ramp.xmpp.complaints import Complaints
@@ -161,6 +165,7 @@ class Parser(XMLParser):  # type: ignore[misc]
     def __init__(self, transport: asyncio.Transport, protocol: Connection) -> None:
         super().__init__(transport, protocol, stanza_handler=Session)
         self._pieces: list[str] = []
+        self.registration: Registration | None = None
 
     def startElementNS(self, name: Any, qname: Any, attrs: Any) -> None:  # noqa: N802 (SAX's name)
         """An element begins."""
@@ -270,13 +275,26 @@ async def _announce_absence(presence: Any, jid: Any) -> None:
 
 
 def _close_accounts(accounts: Accounts) -> None:
-    """Let nobody make an account, and log in only who has one, under exactly its name."""
+    """Let nobody make an account without its token, and log in only who has one, under exactly its name."""
+    clock = SystemClock()
 
-    async def refuse_registration(self: Any, element: ElementTree.Element) -> None:
-        answer = ElementTree.Element("iq", {"type": "error", "id": element.get("id") or ""})
-        error = ElementTree.SubElement(answer, "error", {"type": "cancel"})
-        ElementTree.SubElement(error, "not-allowed", {"xmlns": "urn:ietf:params:xml:ns:xmpp-stanzas"})
-        self._transport.write(ElementTree.tostring(answer))
+    async def register(self: Any, element: ElementTree.Element) -> None:
+        parser = self._parser
+        if parser.registration is None:
+            parser.registration = Registration(accounts.registered, AppConfig.app_config.host, clock.now)
+        answer, enough = parser.registration.answer(element)
+        self._transport.write(answer)
+        if enough:
+            self._connection_manager.close(self._peer)
+
+    async def offer(self: Any, _: object) -> None:
+        """In place of the server's own: how to log in, and, while there is a token to be used, registration with it."""
+        self._stream_feature.reset()
+        if accounts.registered.is_open(clock.now()):
+            self._stream_feature.register(ElementTree.Element(FEATURE))
+        self._stream_feature.register(SASL_feature())
+        self._transport.write(self._stream_feature.to_bytes())
+        self._stage = Stage.SASL
 
     async def log_in(self: Any, element: ElementTree.Element) -> Stage | None:
         """In place of the server's own: the name logged in under is the account's, not what the client calls itself."""
@@ -291,8 +309,17 @@ def _close_accounts(accounts: Accounts) -> None:
         self._transport.resume_reading()
         return Stage.AUTH
 
-    SASL.handle_iq = refuse_registration
+    def hang_up(name: str) -> None:
+        """End the sessions of an account that is closed."""
+        tables = ConnectionManager()
+        for peer, client in list(tables._peerList.items()):  # noqa: SLF001
+            if client.jid is not None and client.jid.user == name:
+                tables.close(peer)
+
+    SASL.handle_iq = register
     SASL.handle_auth = log_in
+    StreamNegotiator._handle_init_ssl = offer  # noqa: SLF001
+    accounts.closed = hang_up
 
 
 def _exact_sessions() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from ramp.errors import TransportError
+from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.servers.accounts import check_accounts
 from ramp.servers.certificate import ServerCertificate, ensure_server_certificate
 from ramp.servers.parent import tied
@@ -100,6 +101,7 @@ class ServerProcess(abc.ABC):
 
     Attributes:
         accounts: passwords of the accounts that it is given at every start, by local name; see `ensure_accounts`.
+        tokens: what accounts may be registered with, given at every start as well; see `ensure_tokens`.
     """
 
     kind: str
@@ -113,6 +115,7 @@ class ServerProcess(abc.ABC):
         self._process: subprocess.Popen[bytes] | None = None
         self._certificate: ServerCertificate | None = None
         self.accounts: dict[str, str] = {}
+        self.tokens: dict[str, AccountToken | None] = {}
 
     # -- what the kinds of server fill in ------------------------------------------------------------------------
 
@@ -123,6 +126,14 @@ class ServerProcess(abc.ABC):
     @abc.abstractmethod
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
         """Make accounts on the running server, or give those that exist the password stated.
+
+        Raises:
+            TransportError: the server does not take them.
+        """
+
+    @abc.abstractmethod
+    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
+        """Let accounts be registered on the running server with these tokens; None closes the account.
 
         Raises:
             TransportError: the server does not take them.
@@ -178,9 +189,29 @@ class ServerProcess(abc.ABC):
             TransportError: the running server does not take them.
         """
         check_accounts(accounts, self.domain)
+        for name in accounts:
+            self.tokens.pop(name, None)
         self.accounts.update(accounts)
         if self.pid is not None:
             self._give_accounts(accounts)
+
+    def ensure_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
+        """Let accounts be registered in band by whoever has their tokens, now and after every later start (XEP-0445).
+
+        Args:
+            tokens: by local name; of a name only the last one given holds, and an account that was made otherwise is
+                closed. None: there is to be no such account.
+
+        Raises:
+            ConfigurationError: for a name that is not canonical.
+            TransportError: the running server does not take them.
+        """
+        check_accounts(dict.fromkeys(tokens, "made by its owner"), self.domain)
+        for name in tokens:
+            self.accounts.pop(name, None)
+        self.tokens.update(tokens)
+        if self.pid is not None:
+            self._give_tokens(tokens)
 
     def start(self) -> None:
         """Start the server and wait until it answers; does nothing where it runs already.

@@ -1,8 +1,8 @@
 """Prosody from Debian's packages as a local server: for tests, and for users who want a server that resumes sessions.
 
 Configured for a market on one machine: loopback only, encryption demanded, no account but those that the launcher
-makes, stream management on, and none of the rate limits and delays of Debian's default configuration (with those a
-call for proposals to 20 resources takes 8 s instead of 40 ms).
+makes or has given a token for, stream management on, and none of the rate limits and delays of Debian's default
+configuration (with those a call for proposals to 20 resources takes 8 s instead of 40 ms).
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from ramp.errors import TransportError
+from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.servers.accounts import check_accounts
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.process import ServerProcess
@@ -37,7 +39,9 @@ _CONFIGURATION = """-- written by RAMP; changes are lost at the next start
 {privileged}pidfile = "{state}/prosody.pid"
 data_path = "{state}/data"
 certificates = "{state}/tls"
-modules_enabled = {{ "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "ramp_multicast"{further_modules} }}
+modules_enabled = {{
+  "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "ramp_multicast"; "ramp_registration"{further_modules}
+}}
 modules_disabled = {{ {disabled_modules} }}
 plugin_paths = {{ "{plugins}" }}
 interfaces = {{ "{host}" }}
@@ -45,7 +49,7 @@ c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
 http_ports = {{ }}
 https_ports = {{ }}
--- accounts are made by mod_ramp_accounts alone
+-- accounts are made by mod_ramp_accounts, and by mod_ramp_registration for those who have a token
 allow_registration = false
 authentication = "internal_hashed"
 storage = "internal"
@@ -82,24 +86,48 @@ def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, str]
         TransportError: if Prosody cannot make them.
     """
     check_accounts(accounts, domain)
+    _run_module(configuration, "mod_ramp_accounts", domain, accounts)
+
+
+def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountToken | None]) -> None:
+    """Let accounts be registered with these tokens, and close those that were made otherwise; it may run meanwhile.
+
+    Args:
+        configuration: as in `store_accounts`.
+        domain: the host that the accounts belong to.
+        tokens: by local name; None where there is to be no account.
+
+    Raises:
+        TransportError: if Prosody cannot keep them.
+    """
+    plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
+    _run_module(configuration, "mod_ramp_registration", domain, plain)
+
+
+def _run_module(configuration: Path, module: str, domain: str, given: Mapping[str, object]) -> None:
+    """Run a module of ours that changes accounts, by their names.
+
+    Raises:
+        TransportError: if it cannot change them.
+    """
     executable = prosody_executable("prosodyctl")
     if executable is None:
         raise TransportError("prosodyctl is not installed; it comes with Debian's package prosody")
     try:
         done = subprocess.run(
-            [executable, "--config", str(configuration), "mod_ramp_accounts", domain],
-            input=json.dumps(dict(accounts)),
+            [executable, "--config", str(configuration), module, domain],
+            input=json.dumps(dict(given)),
             capture_output=True,
             text=True,
             check=False,
-            timeout=ACCOUNTS_LIMIT_S + ACCOUNT_LIMIT_S * len(accounts),
+            timeout=ACCOUNTS_LIMIT_S + ACCOUNT_LIMIT_S * len(given),
             cwd=configuration.parent,
         )
     except subprocess.TimeoutExpired:
-        raise TransportError(f"prosodyctl has not made {len(accounts)} accounts in time") from None
+        raise TransportError(f"prosodyctl has not changed {len(given)} accounts in time") from None
     if done.returncode != 0:
         said = " ".join((done.stderr + done.stdout).split())[-500:]
-        raise TransportError(f"prosodyctl cannot make the accounts: {said or f'status {done.returncode}'}")
+        raise TransportError(f"prosodyctl cannot change the accounts: {said or f'status {done.returncode}'}")
 
 
 class ProsodyServer(ServerProcess):
@@ -133,6 +161,8 @@ class ProsodyServer(ServerProcess):
                 **self._federation(),
             )
         )
+        if self.tokens:
+            self._give_tokens(self.tokens)
         if self.accounts:
             self._give_accounts(self.accounts)
         return [executable, "-F", "--config", str(self._configuration)]
@@ -148,6 +178,9 @@ class ProsodyServer(ServerProcess):
 
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
         store_accounts(self._configuration, self.domain, accounts)
+
+    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
+        store_tokens(self._configuration, self.domain, tokens)
 
     @property
     def _configuration(self) -> Path:

@@ -7,7 +7,7 @@ Precedence, where jobs and reservations meet:
 - A granted reservation is kept: the scheduler starts no job whose requested time touches it.
 - Jobs that may change their size (`malleable_share` of the plug-in `modelled`, under the scheduler `malleable`) shrink
   for those that wait and grow into what is idle, but never onto what is reserved, however long they run on at their new
-  size; what they hold then is what the next quote finds taken.
+  size. What they have grown beyond the size that they prefer is for sale: they give it back when it is set aside.
 - A job that outruns its request is ended at the request (`cut`), or runs on (`keep`) until it ends or until a
   reservation begins that needs one of its units or cables: then it is ended, and the reservation begins on time.
 """
@@ -30,7 +30,8 @@ from simulation.planning.space_time import SpaceTime
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
 from simulation.schedulers.declaration import make_scheduler
-from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, SizeChanges
+from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler, SizeChanges
+from simulation.schedulers.lent_units import given_back
 from simulation.schedulers.planner import placements_conflict
 
 SCHEDULER_DEFAULT: Final = "easy"
@@ -177,7 +178,7 @@ class LiveMachine:
 
     def why_taken(self, placement: Placement, begin: int, end: int) -> str:
         """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does."""
-        for number, running in self._queue.running.items():
+        for number, running in self._running().items():
             if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
                 return f"job {number} runs there"
         for reservation in self._queue.reservations:
@@ -186,9 +187,18 @@ class LiveMachine:
                 return "another reservation has it"
         return ""
 
+    def _running(self) -> dict[int, RunningJob]:
+        """Running jobs, those that have grown without what they give back when it is sold."""
+        queue = self._queue
+        return {**queue.running, **given_back(self.machine, queue.running, queue.reservations, self.now)}
+
     def reserve(self, placement: Placement, begin: int, end: int) -> int:
         """Set a placement aside for [begin, end), which nothing stands in the way of; returns the number."""
         begin = max(begin, self.now)
+        for number in given_back(self.machine, self._queue.running, self._queue.reservations, self.now):
+            running = self._queue.running[number]
+            if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
+                self._queue.resize(running.job.request)
         number = self._queue.reserve_place(placement, begin, max(end, begin + 1)).number
         self._queue.advance(self.now)  # what begins now begins at once
         return number
@@ -234,11 +244,11 @@ class LiveMachine:
     def _without_queue(self) -> Outlook:
         """What runs and what is reserved, without the jobs that wait."""
         now, queue = self.now, self._queue
-        running = [(now, each.expected_end(now), each.placement) for each in queue.running.values()]
+        running = [(now, each.expected_end(now), each.placement) for each in self._running().values()]
         reserved = [(each.begin_time, each.end_time, each.placement) for each in queue.reservations]
         space_time = SpaceTime(self._placer, now)
         space_time.book_all([*running, *reserved])
-        good_until = min((end for _, end, _ in running), default=ALWAYS)
+        good_until = min((each.expected_end(now) for each in queue.running.values()), default=ALWAYS)
         return Outlook(space_time, (), np.empty(0, np.int64), good_until, self._holders(), Floors())
 
     def _plan(self, outlook: Outlook, jobs: tuple[Job, ...]) -> Outlook:

@@ -132,6 +132,12 @@ def _request(now: Instant) -> RequestForQuotation:
     return RequestForQuotation((unit,))
 
 
+def documents() -> tuple[EncodedMessage, EncodedMessage]:
+    """A call of the first round and a proposal, as they are written."""
+    count = _count(1)
+    return count.calls[0], count.answers[0]
+
+
 # -- the floor ---------------------------------------------------------------------------------------------------
 
 

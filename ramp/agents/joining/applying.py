@@ -1,9 +1,11 @@
-"""Asks the enrolment office of a market for a certificate, over XMPP; what `ramp join` does."""
+"""What `ramp join` does over XMPP: makes the account, and asks the market's enrolment office for the certificate."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
@@ -20,7 +22,9 @@ from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Ports
+from ramp.runtime.joining.accounts import AccountPlace, market_account
 from ramp.runtime.joining.invitations import Invitation
+from ramp.xmpp.registering import NewAccount, register_account
 from ramp.xmpp.settings import TransportSettings
 
 ANSWER_LIMIT: Final[Duration] = 2 * MINUTE
@@ -50,33 +54,58 @@ class NamelessNotary(PublicNotary):
         raise SealInvalid("who has no certificate seals nothing")
 
 
-def apply(invitation: Invitation, request: EnrolmentRequest) -> EnrolmentGranted:
+def register(place: AccountPlace, password: str, token: str) -> None:
+    """Make an account with a token, or see that it is there and has this password.
+
+    Args:
+        place: where and which.
+        password: that it is to have.
+        token: of the server's owner.
+
+    Raises:
+        TransportError: if the server is not reached or not trusted, or there is no such account to be had.
+    """
+    with _authority(place.server_ca) as ca_file:
+        account = NewAccount(place.name, place.domain, password, token)
+        asyncio.run(register_account(account, place.servers, ca_file))
+
+
+def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> EnrolmentGranted:
     """Ask for a certificate and wait for the answer.
 
     Args:
         invitation: says where, from which account, and whom to believe.
         request: what to ask for.
+        password: of the account.
 
     Raises:
         EnrolmentRefused: if the office refuses.
         TransportError: if the market's server does not let us in, or the office does not answer in time.
     """
+    with _authority(invitation.server_ca) as ca_file:
+        return asyncio.run(_apply(invitation, request, password, ca_file))
+
+
+@contextlib.contextmanager
+def _authority(pem: str) -> Iterator[Path | None]:
+    """A file with the authority of a server's certificate; None where those of the system are trusted."""
     with tempfile.TemporaryDirectory(prefix="ramp-join-") as folder:
         ca_file = None
-        if invitation.server_ca:
+        if pem:
             ca_file = Path(folder) / "server-ca.pem"
-            ca_file.write_text(invitation.server_ca)
-        return asyncio.run(_apply(invitation, request, ca_file))
+            ca_file.write_text(pem)
+        yield ca_file
 
 
-async def _apply(invitation: Invitation, request: EnrolmentRequest, ca_file: Path | None) -> EnrolmentGranted:
-    places = [each.rpartition(":") for each in invitation.servers]
-    servers = tuple((host.removeprefix("[").removesuffix("]"), int(port)) for host, _, port in places)
+async def _apply(
+    invitation: Invitation, request: EnrolmentRequest, password: str, ca_file: Path | None
+) -> EnrolmentGranted:
+    servers = market_account(invitation).servers
     name = f"{invitation.account}@{invitation.market}"
     office = f"{invitation.enrolment}@{invitation.market}"
     agent = ApplicantAgent(
         name,
-        invitation.account_password,
+        password,
         TransportSettings(servers=servers, ca_file=ca_file),
         party=Applicant(name, office=office, request=request, timing=Timing(query_limit=ANSWER_LIMIT)),
         ports=partial(Ports, notary=NamelessNotary(Trust((invitation.ca_certificate,)))),

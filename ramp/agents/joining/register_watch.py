@@ -1,4 +1,4 @@
-"""Follows the register of invitations: the server gets the accounts of those invited, the bank those who enrolled."""
+"""Follows the register of invitations: the server gets accounts and tokens of the invited, the bank the enrolled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
 
@@ -24,6 +25,7 @@ class RegisterWatch:
     Args:
         state: the state folder.
         give_accounts: makes accounts on the server, passwords by local name; may take a while.
+        give_tokens: lets accounts be registered there, or closes them, tokens by local name; may take a while.
         tell_bank: lets the bank look whose accounts it has to open.
     """
 
@@ -31,12 +33,14 @@ class RegisterWatch:
         self,
         state: StateFolder,
         give_accounts: Callable[[dict[str, str]], None],
+        give_tokens: Callable[[dict[str, AccountToken | None]], None],
         tell_bank: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self._register = Register(state.invitations)
         self._give_accounts = give_accounts
+        self._give_tokens = give_tokens
         self._tell_bank = tell_bank
-        self._given: dict[str, str] = {}
+        self._given: dict[str, str | AccountToken | None] = {}
         self._members = frozenset(entry.invitation.name for entry in self._register.members())
 
     async def run(self) -> None:
@@ -55,7 +59,13 @@ class RegisterWatch:
             await asyncio.sleep(LOOK_S)
 
     async def _follow(self) -> None:
-        accounts = self._register.accounts(SystemClock().now())
+        now = SystemClock().now()
+        tokens = self._register.account_tokens(now)
+        changed = {name: token for name, token in tokens.items() if self._given.get(name, "") != token}
+        if changed:
+            await asyncio.to_thread(self._give_tokens, changed)
+            self._given.update(changed)
+        accounts = self._register.accounts(now)
         new = {name: password for name, password in accounts.items() if self._given.get(name) != password}
         if new:
             await asyncio.to_thread(self._give_accounts, new)

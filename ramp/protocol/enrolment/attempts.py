@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from ramp.model.instant import MINUTE, Duration, Instant
 
-SENDERS_MAX = 10_000
-"""Senders counted at a time; names are cheap where another site's server makes them."""
-
 
 class Attempts:
     """Counts attempts in minutes that begin with the first one.
 
     The limit over all senders is there because a site may send under as many names as it likes: it bounds what the
-    authority does for strangers, whoever they are.
+    authority does for strangers, whoever they are, and how many names are counted at a time.
 
     Args:
         per_sender: attempts of one sender in a minute.
@@ -39,8 +36,7 @@ class Attempts:
         count = self._by_sender.get(sender, 0)
         if count >= self._per_sender or self._total >= self._in_all:
             return False
-        if len(self._by_sender) < SENDERS_MAX:
-            self._by_sender[sender] = count + 1
+        self._by_sender[sender] = count + 1
         self._total += 1
         return True
 

@@ -17,6 +17,7 @@ from ramp.errors import ConfigurationError, EnrolmentRefused
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.rfql.signing import certificates
+from ramp.runtime.joining.account_tokens import draw_token, token_digest
 from ramp.runtime.joining.invitations import INVITED_ROLES, SECRET_BYTES, Invitation, sign_invitation
 from ramp.runtime.joining.register import Entry, Grant, Register, revoked
 from ramp.runtime.joining.requests import Requested, check_request
@@ -42,12 +43,21 @@ class Authority:
         self._keys = keys
         self.register = register
 
-    def invite(self, invitation: Invitation, now: Instant, *, deposit: int = 0, credit_limit: int = 0) -> Invitation:
+    def invite(
+        self,
+        invitation: Invitation,
+        now: Instant,
+        *,
+        deposit: int = 0,
+        credit_limit: int = 0,
+        account_token: bool = False,
+    ) -> Invitation:
         """Draw the secret of an invitation, sign it and enter it in the register.
 
         Args:
             invitation: without id, secret and signature.
             now: the present.
+            account_token: draw a token as well, with which the invited registers the account at the market's server.
             deposit: credited when the bank account is opened, in minor units.
             credit_limit: overdraft of that account, in minor units.
 
@@ -72,8 +82,11 @@ class Authority:
             )
             if not drawn.account:
                 drawn = replace(drawn, account=drawn.invitation_id)
+            if account_token:
+                token = draw_token()
+                drawn = replace(drawn, account_token=token, account_token_digest=token_digest(token))
             signed = sign_invitation(drawn, key)
-            entries[signed.invitation_id] = Entry(signed, now, deposit, credit_limit)
+            entries[signed.invitation_id] = Entry(signed.without_token(), now, deposit, credit_limit)
         return signed
 
     def issue(self, asked: EnrolmentRequest, now: Instant) -> EnrolmentGranted:

@@ -1,9 +1,11 @@
 """Invitations: what a market's keeper gives to a site that is to join, as a file or as one line of text.
 
 An invitation fixes the name, role and end of what it invites, says where the market is, and pins its authority. Its
-secret never travels: it is the key of an HMAC (RFC 2104) over the request for a certificate, and what the password of
-the XMPP account is derived from (HKDF, RFC 5869). The authority's signature covers everything in it, so whoever changes
-a part of an invitation on its way makes it void; whoever reads it can use it, once.
+secret never travels: it is the key of an HMAC (RFC 2104) over the request for a certificate. The XMPP account at the
+market's server is made by whoever joins, with a token that the invitation carries (`account_tokens`), or was made
+before, with a password that is derived from the secret (HKDF, RFC 5869). The authority's signature covers everything in
+it, the token by its digest, so whoever changes a part of an invitation on its way makes it void; whoever reads it can
+use it, once.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
+from ramp.runtime.joining.account_tokens import token_digest
 
 VERSION: Final = 1
 """Of the format."""
@@ -67,7 +70,9 @@ class Invitation:
         certifies_server: whether the server of the party's own domain is certified with it.
         signed_offers: whether the market's offers are signed.
         secret: in hexadecimal; known to the keeper and to whoever holds the invitation, and to nobody else.
-        signature: of the market's authority over all of the others, in base64.
+        signature: of the market's authority over all of the others but the token itself, in base64.
+        account_token_digest: of the token with which the account is registered; empty where the account has been made.
+        account_token: the token; empty there too, and in what the keeper and the site keep of the invitation.
     """
 
     invitation_id: str
@@ -88,6 +93,8 @@ class Invitation:
     signed_offers: bool
     secret: str
     signature: str = ""
+    account_token_digest: str = ""
+    account_token: str = ""
 
     @property
     def domain(self) -> str:
@@ -111,8 +118,12 @@ class Invitation:
 
     @property
     def account_password(self) -> str:
-        """Password of the XMPP account; does not tell the secret."""
+        """Password of the XMPP account that was made with the invitation; does not tell the secret."""
         return account_password(self.secret)
+
+    def without_token(self) -> Invitation:
+        """The same as it is kept: the token has been told, or used."""
+        return replace(self, account_token="")
 
     def text(self) -> str:
         """The invitation as a file: a JSON object."""
@@ -182,12 +193,18 @@ def _unpacked(text: str) -> str:
 
 def _plain(invitation: Invitation) -> dict[str, Any]:
     plain = {each.name: getattr(invitation, each.name) for each in fields(invitation)}
+    for key in _TOKEN_PARTS:  # left out where there are none, as programs write and read it that know of none
+        if not plain[key]:
+            del plain[key]
     return plain | {"role": invitation.role.value, "ends_at": iso(invitation.ends_at)}
 
 
 def _signed_part(invitation: Invitation) -> bytes:
-    plain = {key: value for key, value in _plain(invitation).items() if key != "signature"}
+    plain = {key: value for key, value in _plain(invitation).items() if key not in ("signature", "account_token")}
     return _SIGNED_LINE + json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+
+_TOKEN_PARTS: Final = ("account_token_digest", "account_token")
 
 
 _TEXTS: Final = ("invitation_id", "name", "market", "ca", "enrolment", "bank", "directory", "keeper")
@@ -241,9 +258,12 @@ def _check_kinds(plain: Any) -> None:
     right["directories"] = type(plain["directories"]) is int and plain["directories"] > 0
     right["server_ca"] = isinstance(plain["server_ca"], str)
     servers = plain["servers"]
+    right |= {key: isinstance(plain[key], str) and bool(plain[key]) for key in _TOKEN_PARTS if key in plain}
     right["servers"] = isinstance(servers, list | tuple) and all(isinstance(each, str) for each in servers)
     wrong = [key for key, is_right in right.items() if not is_right]
     if wrong:
         raise ValueError(f"{wrong[0]}: {plain[wrong[0]]!r} is of the wrong kind")
     if len(plain["secret"]) != 2 * SECRET_BYTES or not _HEXADECIMAL.fullmatch(plain["secret"]):
         raise ValueError(f"secret: right would be {2 * SECRET_BYTES} hexadecimal digits")
+    if "account_token" in plain and token_digest(plain["account_token"]) != plain.get("account_token_digest"):
+        raise ValueError("account_token: it is another one than the signature is for")

@@ -83,11 +83,9 @@ def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted
     if server is not None:
         pem = server.public_bytes(serialization.Encoding.PEM)
         write_whole(server_certificate_file(state, invitation.domain), pem, private=False)
-    if invitation.domain == invitation.market:
-        state.keep_passwords({invitation.local_name: invitation.account_password})
     if invitation.server_ca:
         write_whole(_server_ca_file(state), invitation.server_ca.encode(), private=False)
-    write_whole(_invitation_file(state, invitation.name), invitation.text().encode(), private=True)
+    write_whole(_invitation_file(state, invitation.name), invitation.without_token().text().encode(), private=True)
     return certificate
 
 

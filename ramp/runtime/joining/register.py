@@ -15,9 +15,11 @@ from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.seal import Role
 from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_whole
+from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Of the file; since 2 invitations may have account tokens, of which the digest is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,40 @@ class Register:
         return {
             entry.invitation.account: entry.invitation.account_password
             for entry in self.entries().values()
-            if entry.state(now) in ("open", "enrolled")
+            if entry.state(now) in ("open", "enrolled") and not entry.invitation.account_token_digest
         }
+
+    def account_tokens(self, now: Instant) -> dict[str, AccountToken | None]:
+        """Tokens with which those invited make their accounts on the market's server themselves, by local name.
+
+        Args:
+            now: the present.
+
+        Returns:
+            A token that has ended lets nobody register, and keeps the account that was made with it: of one who has
+            enrolled and is revoked, so that he can be told. None where there is to be no account: who is revoked before
+            he has enrolled may be somebody else, who came first.
+        """
+        found: dict[str, AccountToken | None] = {}
+        for entry in self.entries().values():
+            invitation, state = entry.invitation, entry.state(now)
+            if not invitation.account_token_digest:
+                found.pop(invitation.account, None)  # the keeper has made that account, after an earlier invitation
+            elif state == "revoked" and entry.grant is not None and entry.revoked_at is not None:
+                ends_at = min(invitation.ends_at, entry.revoked_at)
+                found[invitation.account] = AccountToken(invitation.account_token_digest, ends_at)
+            elif state in ("open", "enrolled"):
+                found[invitation.account] = AccountToken(invitation.account_token_digest, invitation.ends_at)
+            else:
+                found[invitation.account] = None
+        return found
+
+    def is_promised(self, name: str, now: Instant) -> bool:
+        """Whether somebody has been invited under a full name, and may still come, or has."""
+        return any(
+            entry.invitation.name == name and entry.state(now) in ("open", "enrolled")
+            for entry in self.entries().values()
+        )
 
     def members(self) -> tuple[Entry, ...]:
         """Those who were issued a certificate, also where it has been revoked since: their accounts stay."""

@@ -19,11 +19,11 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 CHAIN: Final = (
-    Column("number", "Amendment", right=True),
-    Column("from", "From"),
+    Column("number", "Amendment"),
     Column("cores", "Cores", right=True),
-    Column("until", "Until"),
     Column("back", "Given back (credits)", right=True),
+    Column("until", "Until"),
+    Column("since", "Since"),
 )
 
 COUNTED_S: Final = 1.0
@@ -58,7 +58,8 @@ class SizeCard:
             ui.label("What you give up comes back by its share of the price, from some seconds on.").classes(
                 "ramp-quiet text-caption"
             )
-        self._answer = ui.element("div").classes("column full-width").style("gap: .6rem").props('aria-live="polite"')
+        self._answer = ui.element("div").classes("column full-width q-my-sm").style("gap: .6rem")
+        self._answer.props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
         self._chain = table(CHAIN, [], "number", empty="It has the size that it was bought with.")
         self.show(self._bought)
@@ -117,9 +118,7 @@ class SizeCard:
             ui.label(f"{self._size(told)} would bring {credits_text(told.refund)} credits back.").classes(
                 "text-weight-medium"
             )
-            ui.label(
-                "What runs on what you give up is ended; what has been given up may be sold to others at once."
-            ).classes("ramp-quiet")
+            ui.label("What runs on it is ended, and it may be sold to others at once.").classes("ramp-quiet")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 ui.button("Change it", on_click=lambda: self._change(told)).props("no-caps")
                 ui.button("Leave it", on_click=self._answer.clear).props("outline no-caps")
@@ -186,7 +185,7 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = [
         {
             "number": each.number,
-            "from": visit.moment(to_datetime(each.effective_at)),
+            "since": visit.moment(to_datetime(each.effective_at)),
             "cores": each.cores,
             "until": visit.moment(to_datetime(each.until)),
             "back": credits_text(each.refund),
@@ -197,7 +196,7 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
         return []
     first: dict[str, object] = {
         "number": "as bought",
-        "from": visit.moment(to_datetime(offer.start)),
+        "since": "",
         "cores": offer.cores,
         "until": visit.moment(to_datetime(offer.end)),
         "back": "",

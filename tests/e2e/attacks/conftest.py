@@ -16,8 +16,11 @@ import rogue  # noqa: E402 (beside this file)
 from certified import Seller  # noqa: E402
 from standing import restarts  # noqa: E402
 
+from ramp.cli.main import main  # noqa: E402
+from ramp.client import swarm  # noqa: E402
 from ramp.ledger.account import AccountKind  # noqa: E402
 from ramp.model.seal import Role  # noqa: E402
+from ramp.runtime.state_folder import StateFolder  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("swarm_fixtures", SWARM / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
@@ -56,3 +59,24 @@ async def enter(market, rogues):
     for party in inside:
         party.leave()
     assert restarts(market) == started
+
+
+@pytest.fixture
+def site(tmp_path):
+    """The state folder of a site; what runs there is stopped."""
+    state = StateFolder(tmp_path / "site")
+    yield state
+    swarm.stop(state)
+
+
+@pytest.fixture
+def at_site(site, capsys):
+    """Runs a verb at the site; its exit code, and what it prints and says."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = main([*arguments, "--state-dir", str(site.path)])
+        told = capsys.readouterr()
+        return code, " ".join((told.out + told.err).split())
+
+    return run

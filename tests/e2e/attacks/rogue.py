@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from slixmpp import ClientXMPP
 
@@ -216,12 +216,25 @@ class Entrance:
 
     async def register(self, name: str, password: str) -> bool:
         """Try to make an account in band (XEP-0077); whether the server says that it has."""
-        request = (
-            f"<iq type='set' id='r1'><query xmlns='jabber:iq:register'><username>{escape(name)}</username>"
-            f"<password>{escape(password)}</password></query></iq>"
-        )
-        answer = await self.ask(request, "</iq>|<iq[^>]*/>|</stream:stream>|</stream:error>")
-        return "result" in answer
+        fields = f"<username>{escape(name)}</username><password>{escape(password)}</password>"
+        return await self.question(f"<query xmlns='jabber:iq:register'>{fields}</query>") == "result"
+
+    async def say(self, xml: str) -> None:
+        """Write something, and wait for nothing but its leaving."""
+        self._writer.write(xml.encode())
+        await self._writer.drain()
+
+    async def show(self, token: str) -> str:
+        """Show a token (XEP-0445); see `question`."""
+        return await self.question(f"<preauth xmlns='urn:xmpp:pars:0' token={quoteattr(token)}/>")
+
+    async def question(self, inner: str) -> str:
+        """Ask before any log-in: `result`, the condition of an error, or the empty string where the server hangs up."""
+        answer = await self.ask(f"<iq type='set' id='r1'>{inner}</iq>", "</iq>|<iq[^>]*/>|</stream:stream>")
+        if re.search("<iq[^>]*type=.result", answer):
+            return "result"
+        found = re.search("<error[^>]*><(?:[a-z0-9]+:)?([a-z-]+)", answer)
+        return found.group(1) if found else ""
 
     async def log_in(self, name: str, password: str) -> str | None:
         """Try to log in (SASL PLAIN) and bind; the address that the server gives the session, None where it refuses."""

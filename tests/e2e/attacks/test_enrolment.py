@@ -72,10 +72,11 @@ def ramp(market, capsys):
 
 @pytest.fixture
 def invited(ramp):
-    """`invited("ann")`: the keeper's invitation of a user with an account at the market's own server."""
+    """`invited("ann")`: the keeper's invitation of a user whose account at the market's own server he has made."""
 
     def invite(name):
-        return read_invitation(ramp("invite", "--role", "user", f"{name}@localhost", "--deposit", "100", "--token"))
+        options = ("--deposit", "100", "--no-account-token", "--token")
+        return read_invitation(ramp("invite", "--role", "user", f"{name}@localhost", *options))
 
     return invite
 

@@ -89,6 +89,22 @@ def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_ba
     wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")
 
 
+def test_a_bought_slot_becomes_smaller_on_the_cluster_and_its_buyer_is_told_where(
+    cluster: EmulatedCluster, market: ramp.Market
+) -> None:
+    name = _bought(market, 32)
+    whole, paid = _nodes(cluster, name), market.balance().available
+    assert len(whole) == 4
+    changed = market.resize(name, cores=16)
+    assert changed.done, changed.detail
+    kept = _nodes(cluster, name)
+    assert (len(kept), set(kept) - set(whole)) == (2, set())
+    assert market.balance().available == paid + changed.refund > paid
+    wait_for(lambda: _told(market, name) == set(kept), "the buyer is told of the nodes that are left")
+    market.cancel(name)
+    wait_for(lambda: name not in reservation_names(cluster), "the reservation is deleted")
+
+
 def _told(market: ramp.Market, reservation_id: str) -> set[str]:
     """The nodes that the buyer was told a slot was moved to; none before."""
     (found,) = [each for each in market.reservations() if each.reservation_id == reservation_id]

@@ -15,6 +15,15 @@ def bought(market):
         return alice.submit(ramp.request(cores=8, wall_time="1h", start="+20min", price=70), rounds=3)
 
 
+@pytest.fixture(scope="module")
+def smaller(market):
+    """A slot of alice that has become smaller."""
+    with ramp.connect(market, user="alice") as alice:
+        (unit,) = alice.submit(ramp.request(cores=16, wall_time="1h", start="+6h", price=70), rounds=1).units
+        assert alice.resize(unit.agreement_id, cores=12).done
+        return unit
+
+
 def paths(name, bought):
     if name == "keeper":
         return ["/"]
@@ -39,6 +48,17 @@ def test_everybody_can_use_every_page(name, width, scheme, visitor, pages, bough
     assert found == {}
     assert [url for url in foreign if not url.startswith(("data:", "blob:"))] == []
     assert faults == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_everybody_can_change_a_size(width, scheme, visitor, pages, smaller):
+    page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(f"{pages.url}/reservations/{smaller.agreement_id}")
+    page.get_by_role("cell", name="as bought", exact=True).wait_for()
+    page.get_by_label("Cores", exact=True).fill("8")
+    page.get_by_role("button", name="What would it bring?").click()
+    page.get_by_role("button", name="Change it").wait_for()
+    assert look_at(page, "alice-reservation-size", width, scheme) == {}
 
 
 def test_the_keyboard_gets_everywhere(visitor, pages, bought):

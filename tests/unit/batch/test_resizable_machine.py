@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ramp.batch.book import book_path, read_book
 from ramp.batch.for_sale import ForSale
+from ramp.batch.gridengine.machine import GridEngineMachine
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.smaller_slots import smaller_slot
 from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
@@ -259,6 +260,12 @@ def test_steps_that_come_late_and_steps_that_were_others_change_nothing() -> Non
     assert "was another change" in _reason(machine.resize("offer-1", 4, 8, END, NOW))
     assert "by step 4 since" in _reason(machine.resize("offer-1", 3, 8, END, NOW))
     assert len(system.there[NAME].parts) == 2
+
+
+def test_a_grid_engine_which_changes_no_reservation_says_so_by_having_no_resize() -> None:
+    """Its programs are qrsub, qrstat and qrdel alone; buyers are refused with `cannot_resize`."""
+    assert issubclass(ResizableBatchMachine, ResizablePlugin)
+    assert not issubclass(GridEngineMachine, ResizablePlugin)
 
 
 def test_a_box_of_a_torus_keeps_its_nodes() -> None:

@@ -227,8 +227,8 @@ def test_the_register_is_private_and_a_damaged_one_is_told(market: Market) -> No
         path.write_text(damage)
         with pytest.raises(ConfigurationError, match="register of invitations cannot be read"):
             Register(path).entries()
-    path.write_text(json.dumps({"version": 2, "invitations": []}))
-    with pytest.raises(ConfigurationError, match="version 2"):
+    path.write_text(json.dumps({"version": 3, "invitations": []}))
+    with pytest.raises(ConfigurationError, match="version 3"):
         Register(path).entries()
 
 

@@ -123,4 +123,3 @@ def test_a_guest_of_the_markets_server_needs_no_configuration(
     for each in invitations:
         check_configuration(config, each)
     assert config.server.addresses == (("192.0.2.1", 5222),)
-    assert site.passwords(["dora"])["dora"] == invitations[0].account_password

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.account import AMOUNT_MAX, AccountKind
+from ramp.ledger.account import AMOUNT_MAX, ISSUER, AccountKind
 from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountOpened
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
 from ramp.ledger.refusals import (
     IDENTIFIER_LENGTH_MAX,
@@ -68,6 +71,15 @@ def test_evidence_that_could_not_be_kept(text: str) -> None:
 
 def test_what_cannot_be_printed_becomes_one_question_mark() -> None:
     assert one_line("two \n lines\x1b[1m") == "two lines?[1m"
+
+
+def test_all_that_may_be_issued_can_be_and_no_more() -> None:
+    book = Book([AccountOpened(replace(ISSUER, credit_limit=100))])
+    book.open_account("alice", AccountKind.USER, at=1)
+    with pytest.raises(LedgerRefusal) as refused:
+        book.deposit("d-1", "alice", 101, at=2)
+    assert refused.value.code == RefusalCode.INSUFFICIENT_FUNDS
+    assert book.deposit("d-2", "alice", 100, at=2).amount == 100
 
 
 @pytest.mark.parametrize("limit", [0, AMOUNT_MAX])

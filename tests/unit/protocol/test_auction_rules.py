@@ -252,7 +252,7 @@ def test_a_proposal_that_is_too_long_to_be_shown_to_the_winner_is_not_taken(padd
     assert refused_by_buyer(effects).startswith("res3 has sent a proposal of 50")
     other = Buyer(SECOND_PRICE)
     other.called()
-    effects = other.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[9:]))), 0)
+    effects = other.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[1:]))), 0)
     assert sent(effects, c.NotUnderstood) == []
 
 

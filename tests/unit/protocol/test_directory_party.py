@@ -13,6 +13,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.seal import Role
+from ramp.protocol.directory import party
 from ramp.protocol.directory.party import KnownAgent
 from ramp.protocol.timing import Timing
 
@@ -24,6 +25,15 @@ def test_who_registers_is_listed_until_the_lease_ends(directory: Any) -> None:
     assert directory.register("res", 7) == c.Registered(SERVICE, 7)
     assert directory.names(LEASE - 1).names == ("res",)
     assert directory.names(LEASE).names == ()
+
+
+def test_no_more_are_listed_than_memory_is_meant_for(directory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "REGISTRATIONS_MAX", 2)
+    for name in ("res1", "res2", "res3"):
+        directory.register(name)
+    assert directory.names().names == ("res1", "res2")
+    directory.register("res1", 2, now=LEASE - 1)
+    assert directory.names(LEASE).names == ("res1",)  # who is listed renews as ever
 
 
 def test_a_heartbeat_renews_the_lease(directory: Any) -> None:

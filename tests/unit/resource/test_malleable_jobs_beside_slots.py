@@ -19,6 +19,7 @@ from simulation.resource.live_machine import LiveMachine
 from simulation.resource.modelled import open_plugin
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
+from simulation.schedulers.lent_units import given_back
 from simulation.schedulers.planner import placements_conflict
 
 pytestmark = pytest.mark.loops
@@ -87,6 +88,38 @@ def test_jobs_change_their_size_around_slots_and_never_onto_one(name: str) -> No
     assert len(changes) >= 20, "sizes change all the same"
 
 
+def _kept(live: LiveMachine, number: int) -> int:
+    """Units that a job keeps when what it has grown is sold."""
+    queue = live.queue
+    found = given_back(live.machine, queue.running, queue.reservations, live.now).get(number)
+    return queue.running[number].placement.size if found is None else found.placement.size
+
+
+def test_what_a_job_has_grown_is_sold_at_once_and_the_job_runs_on_at_the_size_that_it_prefers() -> None:
+    """Four of 32 nodes are preferred, and all of them grown into."""
+    machine = load_machine("angara-4x4x2")
+    assert has_places(machine)
+    malleability = Malleability(JobClass.MALLEABLE, Sizes(1, 4, 32), AmdahlLaw(0, 4))
+    job = Job(1, 0, 5 * HOUR, 5 * HOUR, JobRequest(1, 4), malleability)
+    live = LiveMachine(machine, [Submission(job, 1)], scheduler=make_scheduler("malleable"))
+    live.advance(MINUTE)
+    (running,) = live.queue.running.values()
+    assert running.placement.size == 32
+    half = live.outlook().space_time.earliest(JobRequest(-1, 16), HOUR, live.now, live.now)
+    assert half is not None, "all but four nodes are for sale now"
+    begin, placement = half
+    assert live.why_taken(placement, begin, begin + HOUR) == ""
+    live.reserve(placement, begin, begin + HOUR)
+    (running,) = live.queue.running.values()
+    assert running.placement.size >= 4
+    assert not running.placement.nodes & placement.nodes
+    whole = live.outlook().space_time.earliest(JobRequest(-2, 32), MINUTE, live.now, live.now)
+    assert whole is None, "what a job prefers is not for sale while it runs"
+    live.advance(begin + 30 * MINUTE)
+    assert [each.placement.size for each in live.queue.reservations] == [16]
+    assert _in_the_way(live) == []
+
+
 def test_what_the_next_quote_finds_taken_is_what_jobs_hold_after_their_last_change() -> None:
     live, draw = _live("angara-4x4x2"), Random(7)
     changed = 0
@@ -96,7 +129,7 @@ def test_what_the_next_quote_finds_taken_is_what_jobs_hold_after_their_last_chan
             _sell(live, draw)
         times, taken = live.outlook().space_time.levels()
         now = [int(units) for time, units in zip(times, taken, strict=True) if time <= live.now][-1]
-        held = sum(each.placement.size for each in live.queue.running.values())
+        held = sum(min(each.placement.size, _kept(live, number)) for number, each in live.queue.running.items())
         held += sum(each.placement.size for each in live.queue.reservations if each.begin_time <= live.now)
         startable = sum(each.job.request.size for each in live.outlook().planned if each.begin == live.now)
         assert now == held + startable

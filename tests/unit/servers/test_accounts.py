@@ -7,12 +7,14 @@ import base64
 import pytest
 
 from ramp.errors import ConfigurationError
+from ramp.runtime.joining.account_tokens import AccountToken, token_digest
 from ramp.servers.accounts import AccountLine, Accounts
+from ramp.servers.registered_accounts import RegisteredAccounts
 
 
 @pytest.fixture
-def accounts():
-    accounts = Accounts("localhost")
+def accounts(tmp_path):
+    accounts = Accounts("localhost", RegisteredAccounts(tmp_path / "registered.json"))
     accounts.add({"bank": "secret", "alice": "other"})
     return accounts
 
@@ -72,7 +74,18 @@ def test_what_is_given_again_counts(accounts):
 
 
 @pytest.mark.parametrize(
-    "line", ["nonsense", '["bank"]', '{"bank": 7}', '{"bank@localhost/evil": "x"}', '{"BANK": "x"}']
+    "line",
+    [
+        "nonsense",
+        '["bank"]',
+        '{"bank": 7}',
+        '{"bank@localhost/evil": "x"}',
+        '{"BANK": "x"}',
+        '{"BANK": null}',
+        '{"dora": {"digest": "00"}}',
+        '{"dora": {"digest": "00", "ends_at": "soon"}}',
+        '{"BANK": {"digest": "00", "ends_at": 7}}',
+    ],
 )
 def test_a_line_that_gives_no_accounts_is_refused(accounts, tmp_path, line):
     given = tmp_path / "accounts.json"
@@ -81,3 +94,32 @@ def test_a_line_that_gives_no_accounts_is_refused(accounts, tmp_path, line):
         AccountLine(accounts, file.fileno()).take_first()
     assert not accounts.exists("BANK")
     assert accounts.log_in("PLAIN", plain("bank")) == "bank"
+
+
+def test_a_line_gives_passwords_and_tokens(accounts, tmp_path):
+    given = tmp_path / "accounts.json"
+    token = f'{{"digest": "{token_digest("t")}", "ends_at": 1000}}'
+    given.write_text(f'{{"alice": "new", "dora": {token}, "bank": null}}')
+    with given.open() as file:
+        AccountLine(accounts, file.fileno()).take_first()
+    assert accounts.log_in("PLAIN", plain("alice", "new")) == "alice"
+    assert accounts.log_in("PLAIN", plain("bank")) is None
+    assert accounts.registered.name_for("t", 1000) == "dora"
+
+
+def test_of_a_name_the_last_word_holds(accounts):
+    """A token closes an account that was given, a password one that was registered; who is inside is sent away."""
+    closed = []
+    accounts.closed = closed.append
+    accounts.give_tokens({"alice": AccountToken(token_digest("t"), 1000)})
+    assert accounts.log_in("PLAIN", plain("alice", "other")) is None
+    assert not accounts.exists("alice")
+    assert accounts.registered.register("alice", "t", "her own")
+    assert accounts.exists("alice")
+    assert accounts.log_in("PLAIN", plain("alice", "her own")) == "alice"
+    assert accounts.log_in("PLAIN", plain("alice", "other")) is None
+    assert closed == ["alice"]
+    accounts.add({"alice": "given"})
+    assert accounts.log_in("PLAIN", plain("alice", "her own")) is None
+    assert accounts.log_in("PLAIN", plain("alice", "given")) == "alice"
+    assert closed == ["alice", "alice"]

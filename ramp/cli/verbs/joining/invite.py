@@ -71,6 +71,9 @@ def invite() -> None:
 @click.option("--overdraft", type=CreditsType(), metavar="CREDITS", help="How far below 0 that account may go.")
 @click.option("--server/--no-server", "server", default=None,
               help="Certifies the site's own XMPP server too (default: the first for a domain).")  # fmt: skip
+@click.option("--account-token/--no-account-token", "account_token", default=None,
+              help="Let the invited register the account at the market's server with a password of their own (default "
+                   "where the market starts its server); without, one is made for them now.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Where to write it (default: NAME.invitation).")  # fmt: skip
 @click.option("--token", is_flag=True, help="Print it as one line instead of writing a file.")
@@ -83,6 +86,7 @@ def make(
     deposit: int | None,
     overdraft: int | None,
     server: bool | None,
+    account_token: bool | None,
     output: Path | None,
     token: bool,
     state: StateFolder,
@@ -104,12 +108,30 @@ def make(
         raise ConfigurationError(f"the server of {config.domain} is the market's own; leave --server out")
     drafted = replace(drafted, certifies_server=server)
     limit = overdraft or (0 if drafted.role is Role.USER else DEFAULT_RESOURCE_CREDIT)
-    made = Authority(KeyStore(state.keys), register).invite(drafted, now, deposit=deposit or 0, credit_limit=limit)
+    made = Authority(KeyStore(state.keys), register).invite(
+        drafted,
+        now,
+        deposit=deposit or 0,
+        credit_limit=limit,
+        account_token=_has_token(config, account_token),
+    )
     add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
     path = None if token else output or Path(f"{name}.invitation")
     if path is not None:
         write_whole(path.absolute(), made.text().encode(), private=True)
     _tell_made(made, path, as_json=as_json)
+
+
+def _has_token(config: SwarmConfig, wanted: bool | None) -> bool:
+    """Whether the invited makes the account: wherever the market's own server lets them, unless said otherwise."""
+    external = config.server.kind == "external"
+    if wanted and external:
+        right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
+        raise ConfigurationError(
+            f"only the owner of an external server gives tokens for its accounts; right would be {right}",
+            path=config.path,
+        )
+    return not external if wanted is None else wanted
 
 
 def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
@@ -119,6 +141,7 @@ def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
         "role": made.role.value,
         "ends_at": iso(made.ends_at),
         "certifies_server": made.certifies_server,
+        "account_token": bool(made.account_token_digest),
         "authority_fingerprint": made.ca_fingerprint,
     }
     if as_json:
@@ -289,6 +312,7 @@ def _object(entry: Entry, now: Instant) -> dict[str, Any]:
         "invited_at": iso(entry.made_at),
         "ends_at": iso(made.ends_at),
         "certifies_server": made.certifies_server,
+        "account_token": bool(made.account_token_digest),
         "deposit": amount_json(entry.deposit),
         "credit_limit": amount_json(entry.credit_limit),
         "enrolled_at": None if grant is None else iso(grant.granted_at),

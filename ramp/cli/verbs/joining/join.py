@@ -21,6 +21,8 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
+from ramp.runtime.joining.account_tokens import AccountInvitation, read_account_invitation
+from ramp.runtime.joining.accounts import AccountPlace, invited_account, market_account, own_password
 from ramp.runtime.joining.invitations import TOKEN_PREFIX, Invitation, read_invitation
 from ramp.runtime.joining.membership import (
     check_configuration,
@@ -47,6 +49,9 @@ _out_type = click.Path(dir_okay=False, path_type=Path)
 @click.option("--request", type=_out_type, metavar="FILE", help="Only make the key and write the request to a file.")
 @click.option("--certificate", type=file_type, metavar="FILE", help="What the keeper's `ramp invite sign` has written.")
 @click.option("--fingerprint", metavar="SHA256", help="Refuse any other authority than the one with this fingerprint.")
+@click.option("--account-invitation", metavar="URI|FILE",
+              help="Make the XMPP account with the invitation of its server's owner: "
+                   "xmpp:NAME@DOMAIN?register;preauth=TOKEN, or a file that holds it.")  # fmt: skip
 @click.option(
     "--start/--no-start", default=True, show_default=True, help="Start the site's agents when all have joined."
 )
@@ -58,15 +63,17 @@ def join(
     request: Path | None,
     certificate: Path | None,
     fingerprint: str | None,
+    account_invitation: str | None,
     start: bool,
     state: StateFolder,
     as_json: bool,
 ) -> None:
     """Join a market with INVITATION: a file, or the one line that `ramp invite --token` prints (`-`: standard input).
 
-    The key is made here and never leaves. CONFIG is the site's own configuration, with a table [site]: its server,
-    users and resources. Without it the party is a user with an account at the market's own server. Once all users and
-    resources of the site have joined, its agents are started; `ramp down` and `ramp up CONFIG` work as for any market.
+    The key and the password of the XMPP account are made here and stay. CONFIG is the site's own configuration, with a
+    table [site]: its server, users and resources. Without it the party is a user with an account at the market's own
+    server. Once all users and resources of the site have joined, its agents are started; `ramp down` and `ramp up
+    CONFIG` work as for any market.
     """
     given, now = _given(invitation), SystemClock().now()
     if fingerprint is not None and _digits(fingerprint) != _digits(given.ca_fingerprint):
@@ -82,8 +89,11 @@ def join(
         write_whole(request.absolute(), request_text(asked).encode(), private=False)
         _tell_requested(given, request, as_json=as_json)
         return
-    issued = _issued(given, asked, certificate)
+    password = _accounts(state, given, loaded, account_invitation, by_files=certificate is not None)
+    issued = _issued(given, asked, certificate, password)
     made = install(state, given, issued, now)
+    if given.domain == given.market:
+        state.keep_passwords({given.local_name: password})
     told = {
         "name": given.name,
         "role": given.role.value,
@@ -126,13 +136,54 @@ def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
     )
 
 
-def _issued(given: Invitation, asked: EnrolmentRequest, certificate: Path | None) -> EnrolmentGranted:
+def _accounts(
+    state: StateFolder, given: Invitation, loaded: SwarmConfig | None, account_invitation: str | None, *, by_files: bool
+) -> str:
+    """Make the accounts that the party has tokens for; returns the password of the one at the market's server."""
+    here = market_account(given)
+    token, password = given.account_token, given.account_password
+    if account_invitation is not None:
+        uri = _uri(account_invitation)
+        place = invited_account(uri, given, loaded)
+        if place == here:
+            token = uri.token
+        else:
+            _register(place, own_password(state, place), uri.token)
+    if not token and not given.account_token_digest:
+        return password  # the keeper has made it
+    password = own_password(state, here)
+    if by_files and given.domain != given.market:
+        return password  # nobody logs in with it
+    if not token:
+        raise ConfigurationError("the invitation's account token was taken out; ask the keeper for the whole of it")
+    _register(here, password, token)
+    return password
+
+
+def _uri(text: str) -> AccountInvitation:
+    """The account invitation that an argument is or names."""
+    if text.lower().startswith("xmpp:"):
+        return read_account_invitation(text)
+    try:
+        return read_account_invitation(Path(text).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the account invitation cannot be read: {error}", path=text) from error
+
+
+def _register(place: AccountPlace, password: str, token: str) -> None:
+    from ramp.agents.joining.applying import register  # brings SPADE along
+
+    with waiting(f"registering the account {place.name}@{place.domain}"):
+        register(place, password, token)
+
+
+def _issued(given: Invitation, asked: EnrolmentRequest, certificate: Path | None, password: str) -> EnrolmentGranted:
     if certificate is not None:
         return read_issued(click.open_file(str(certificate)).read(), str(certificate))
     from ramp.agents.joining.applying import apply  # brings SPADE along
 
     with waiting(f"asking the enrolment office of {given.market}"):
-        return apply(given, asked)
+        return apply(given, asked, password)
 
 
 def _configuration(state: StateFolder, given: Invitation, loaded: SwarmConfig | None) -> Path | None:
@@ -140,7 +191,7 @@ def _configuration(state: StateFolder, given: Invitation, loaded: SwarmConfig | 
     if loaded is not None:
         return loaded.path
     guests = [each for each in joined(state).values() if each.domain == each.market and each.role.value == "user"]
-    if given not in guests:
+    if given.without_token() not in guests:
         return None
     path = state.path / "site.toml"
     write_whole(path, site_text(guests, state).encode(), private=False)

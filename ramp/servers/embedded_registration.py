@@ -1,0 +1,115 @@
+"""Pre-authenticated registration on the embedded server: one client's part of it, before it logs in.
+
+A client shows a token (XEP-0445) and then registers the account that the token is for (XEP-0077). Without a token there
+is no registration of any kind.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from typing import Final
+
+from ramp.model.instant import Instant
+from ramp.runtime.joining.account_tokens import TOKEN_CHARACTERS_MAX
+from ramp.runtime.storage_errors import reason_of
+from ramp.servers.registered_accounts import PASSWORD_BYTES_MAX, RegisteredAccounts
+from ramp.xmpp.complaints import Complaints
+
+FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
+"""The stream feature that tells of it (XEP-0445, 3)."""
+
+REFUSALS_MAX: Final = 3
+"""Refusals after which a client is hung up: guessing costs a connection and its encryption each few guesses."""
+
+_PREAUTH: Final = "{urn:xmpp:pars:0}preauth"
+_REGISTER: Final = "{jabber:iq:register}"
+_STANZAS: Final = "urn:ietf:params:xml:ns:xmpp-stanzas"
+
+_complaints = Complaints()
+_log = logging.getLogger(__name__)
+
+
+class Registration:
+    """What one client asks before it has logged in.
+
+    Args:
+        accounts: what may be registered, and what was.
+        domain: of the server.
+        now: tells the present, for the ends of tokens.
+    """
+
+    def __init__(self, accounts: RegisteredAccounts, domain: str, now: Callable[[], Instant]) -> None:
+        self._accounts = accounts
+        self._domain = domain
+        self._now = now
+        self._accepted: tuple[str, str] | None = None
+        self._refusals = 0
+
+    def answer(self, asked: ElementTree.Element) -> tuple[bytes, bool]:
+        """Answer an `iq` of a client that has not logged in.
+
+        Returns:
+            The answer, and whether the client has had its refusals and is to be hung up.
+        """
+        preauth, query = asked.find(_PREAUTH), asked.find(f"{_REGISTER}query")
+        kind = asked.get("type")
+        if preauth is not None and kind == "set":
+            return self._take_token(asked, preauth.get("token") or "")
+        if query is None or kind not in ("get", "set") or self._accepted is None:
+            return self._refused(asked, "auth", "not-allowed", "registration needs a token")
+        if kind == "get":
+            return self._fields(asked, self._accepted[1]), False
+        return self._register(asked, query, *self._accepted)
+
+    def _take_token(self, asked: ElementTree.Element, token: str) -> tuple[bytes, bool]:
+        name = self._accounts.name_for(token, self._now()) if 0 < len(token) <= TOKEN_CHARACTERS_MAX else None
+        if name is None:
+            self._accepted = None
+            return self._refused(asked, "cancel", "item-not-found", "the token is unknown, used or has ended")
+        self._accepted = token, name
+        return self._result(asked), False
+
+    def _register(
+        self, asked: ElementTree.Element, query: ElementTree.Element, token: str, name: str
+    ) -> tuple[bytes, bool]:
+        said = query.findtext(f"{_REGISTER}username")
+        password = query.findtext(f"{_REGISTER}password") or ""
+        if query.find(f"{_REGISTER}remove") is not None or said != name:
+            return self._refused(asked, "modify", "not-acceptable", f"the token is for the account {name} alone")
+        if not 0 < len(password.encode("utf-8", "surrogatepass")) <= PASSWORD_BYTES_MAX or "\0" in password:
+            return self._refused(asked, "modify", "not-acceptable", f"a password has 1 to {PASSWORD_BYTES_MAX} bytes")
+        try:
+            made = self._accounts.register(name, token, password)
+        except OSError as error:
+            _log.error("the account %s cannot be kept: %s", name, reason_of(error))
+            return self._refused(asked, "wait", "internal-server-error", "it cannot be kept at present")
+        if not made:
+            return self._refused(asked, "cancel", "conflict", "the token was used or taken back meanwhile")
+        _log.warning("the account %s is registered", name)
+        return self._result(asked), False
+
+    def _fields(self, asked: ElementTree.Element, name: str) -> bytes:
+        answer = self._answer(asked, "result")
+        query = ElementTree.SubElement(answer, f"{_REGISTER}query")
+        ElementTree.SubElement(query, f"{_REGISTER}username").text = name
+        ElementTree.SubElement(query, f"{_REGISTER}password")
+        return bytes(ElementTree.tostring(answer))
+
+    def _result(self, asked: ElementTree.Element) -> bytes:
+        return bytes(ElementTree.tostring(self._answer(asked, "result")))
+
+    def _refused(self, asked: ElementTree.Element, kind: str, condition: str, text: str) -> tuple[bytes, bool]:
+        self._refusals += 1
+        if _complaints.is_due("registration", condition, time.monotonic_ns() // 1000):
+            _log.warning("a registration is refused: %s", text)
+        answer = self._answer(asked, "error")
+        error = ElementTree.SubElement(answer, "error", {"type": kind})
+        ElementTree.SubElement(error, condition, {"xmlns": _STANZAS})
+        ElementTree.SubElement(error, "text", {"xmlns": _STANZAS}).text = text
+        return bytes(ElementTree.tostring(answer)), self._refusals >= REFUSALS_MAX
+
+    def _answer(self, asked: ElementTree.Element, kind: str) -> ElementTree.Element:
+        return ElementTree.Element("iq", {"type": kind, "id": asked.get("id") or "", "from": self._domain})

@@ -1,0 +1,211 @@
+"""Makes an XMPP account with a token of the server's owner: pre-authenticated registration (XEP-0445, XEP-0077).
+
+On one encrypted line the token is shown, the account registered and logged in to. Whether the account is there and ours
+shows in the log-in alone: so a registration whose answer was lost is simply done again, with the same password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from slixmpp import ClientXMPP
+from slixmpp.exceptions import IqError, IqTimeout
+
+from ramp.errors import TransportError
+from ramp.xmpp.stream import tls_context
+
+ATTEMPT_LIMIT_S: Final = 30.0
+"""How long one server may take for all of it, in seconds."""
+
+ANSWER_LIMIT_S: Final = 10.0
+"""How long it may take to answer one step, in seconds."""
+
+PATIENCE_S: Final = 20.0
+"""How long to try while the server does not know the token, in seconds: one that was just given out reaches it soon."""
+
+PAUSE_S: Final = 1.0
+"""Pause between two attempts, in seconds."""
+
+_FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
+_PREAUTH: Final = "{urn:xmpp:pars:0}preauth"
+_TAKES_NONE: Final = "takes no token: this one was used, has ended or was taken back"
+_UNKNOWN: Final = ("item-not-found", "forbidden")  # XEP-0445's word for it, and that of Prosody's mod_invites_register
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """An account that is to be.
+
+    Attributes:
+        name: local name, in its prepared form.
+        domain: of the server.
+        password: chosen by its owner.
+        token: of the server's owner.
+    """
+
+    name: str
+    domain: str
+    password: str
+    token: str
+
+
+async def register_account(
+    account: NewAccount,
+    servers: tuple[tuple[str, int], ...],
+    ca_file: Path | None,
+    patience_s: float = PATIENCE_S,
+) -> None:
+    """See that an account is there and has our password; make it with the token where it is not.
+
+    Args:
+        account: which.
+        servers: (host, port) of the server's addresses, tried in turn.
+        ca_file: PEM file of the only authorities to trust; None for those of the system.
+        patience_s: how long to try while the server does not know the token, in seconds.
+
+    Raises:
+        TransportError: if no server is reached, none is trusted, or the account cannot be had.
+    """
+    context = tls_context(ca_file, True)
+    logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # what is wrong is told once, by whoever called
+    end = time.monotonic() + patience_s
+    while True:
+        problems = []
+        for host, port in servers:
+            tried = await _try(account, host, port, context)
+            if not tried.problem:
+                return
+            problems.append(f"{host}:{port} {tried.problem}")
+            if tried.was_heard:
+                break  # the other addresses are the same server's
+        if not tried.knows_no_token or time.monotonic() + PAUSE_S > end:
+            raise TransportError(f"no account {account.name}@{account.domain}: {'; '.join(problems)}")
+        await asyncio.sleep(PAUSE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What came of one attempt: the problem, and what `_Registrar` tells beside it."""
+
+    problem: str
+    was_heard: bool
+    knows_no_token: bool
+
+
+async def _try(account: NewAccount, host: str, port: int, context: ssl.SSLContext) -> _Tried:
+    client = _Registrar(account, context)
+    client.connect(host, port)
+    try:
+        async with asyncio.timeout(ATTEMPT_LIMIT_S):
+            problem = await client.ended
+    except TimeoutError:
+        problem = "does not answer in time"
+    finally:
+        await client.leave()
+    return _Tried(problem, client.was_heard, client.knows_no_token)
+
+
+class _Registrar(ClientXMPP):  # type: ignore[misc]
+    """One line to a server.
+
+    Attributes:
+        ended: why there is no such account; empty where there is.
+        was_heard: whether the server has said anything about registration or log-in.
+        knows_no_token: whether it takes no token at present, or does not know ours.
+    """
+
+    def __init__(self, account: NewAccount, context: ssl.SSLContext) -> None:
+        super().__init__(f"{account.name}@{account.domain}", account.password, ssl_context=context)
+        self.enable_direct_tls = False
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.was_heard = False
+        self.knows_no_token = False
+        self._account = account
+        self._refused = ""
+        self._encrypted = False
+        self._tls_settled = asyncio.Event()
+        self._tls_settled.set()
+        self.register_plugin("xep_0077")
+        self["xep_0077"].create_account = False  # done here, in the steps that the token asks for
+        self._on("auth_success", lambda: "")
+        self._on("failed_all_auth", lambda: self._refused or "refuses the log-in")
+        self._on("ssl_invalid_chain", lambda: "shows a certificate that is not trusted")
+        self._on("connection_failed", lambda: "cannot be reached")
+        self.add_event_handler("disconnected", self._hung_up)
+
+    def _on(self, event: str, problem: Callable[[], str]) -> None:
+        self.add_event_handler(event, lambda _: self._settle(problem()))
+
+    def _settle(self, problem: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(problem)
+
+    async def _hung_up(self, _: object) -> None:
+        await self._tls_settled.wait()  # a line breaks before slixmpp says why
+        self._settle(self._refused or "hangs up")
+
+    async def start_tls(self) -> bool:
+        """Encrypt the line."""
+        self._tls_settled.clear()
+        try:
+            return bool(await super().start_tls())
+        finally:
+            self._tls_settled.set()
+
+    async def _handle_stream_features(self, features: Any) -> Any:
+        if "starttls" in self.features and not self._encrypted:
+            self._encrypted = True
+            self.was_heard = True
+            self.knows_no_token = features.xml.find(_FEATURE) is None
+            self._refused = _TAKES_NONE if self.knows_no_token else await self._register()
+        elif not self._encrypted and features.xml.find("{urn:ietf:params:xml:ns:xmpp-tls}starttls") is None:
+            self._settle("offers no encryption")
+            return None
+        return await super()._handle_stream_features(features)
+
+    async def _register(self) -> str:
+        """Show the token and register; returns what the server says against it."""
+        shown = self.Iq(stype="set", sto=self._account.domain)
+        shown.append(ElementTree.Element(_PREAUTH, {"token": self._account.token}))
+        asked = self.Iq(stype="set", sto=self._account.domain)
+        asked["register"]["username"] = self._account.name
+        asked["register"]["password"] = self._account.password
+        for what, step in (("the token", shown), ("the registration", asked)):
+            try:
+                await step.send(timeout=ANSWER_LIMIT_S)
+            except IqError as error:
+                found = error.iq["error"]
+                self.knows_no_token = step is shown and found["condition"] in _UNKNOWN
+                return f"refuses {what}: {found['condition']}{found['text'] and ': ' + found['text']}"
+            except IqTimeout:
+                return f"does not answer {what}"
+        return ""
+
+    def send(self, data: Any, use_filters: bool = True) -> None:
+        """Send at once; slixmpp would keep back what is no log-in until there is a session, which there never is."""
+        self.waiting_queue.put_nowait((data, use_filters))
+
+    def disconnect(self, *_: object, **__: object) -> asyncio.Future[None]:
+        """Nothing: slixmpp wants to take leave where a log-in is refused, and the line is cut by `leave`."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def leave(self) -> None:
+        """Hang up, and end slixmpp's tasks."""
+        self.cancel_connection_attempt()
+        if self.transport is not None:
+            gone = self.disconnected
+            self.abort()
+            await asyncio.wait([gone], timeout=2.0)
+        task: Any = self._run_out_filters
+        if task is not None:
+            task.cancel()

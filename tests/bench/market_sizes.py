@@ -1,0 +1,325 @@
+"""Markets of many resources and many users over XMPP on one computer: who buys, how long it takes, and what it takes.
+
+    python -m tests.bench.market_sizes 200/50 1000/200 --server embedded --at-once 10
+
+Every user buys one unit once, in a few rounds, some of them at a time; then nothing may be left open. Each size is
+measured with resources that answer for themselves, and as sites of a process each (`site_agent`).
+
+The reference is the floor of the same run: as many plain messages with the bytes of a call, and as many answers with
+the bytes of a proposal, through the same client and as many processes, of a sample of the calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ramp.client import swarm
+from ramp.client.line import SocketLine
+from ramp.control.events import RequestEnded
+from ramp.control.requests import Submit
+from ramp.control.status import SwarmStatus
+from ramp.errors import RampError
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol.events import AuctionOptions
+from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config_file import load_config
+from ramp.runtime.state_folder import StateFolder
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer, prosody_executable
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
+from simulation.chaos.checks import of_files
+from tests.bench.messages import ECHO, documents
+
+TAKES_MINUTES = "it launches markets of up to a thousand resources and two hundred users"
+
+SIZES = ((20, 5), (60, 15), (200, 50), (1_000, 200))
+"""Resources and users."""
+
+PER_PROCESS = 50
+ROUNDS = 2
+AT_ONCE = 10
+ROUND_LIMIT_S = 300
+FLOOR_CALLS = 8
+HEARTBEAT_S = 60
+"""A thousand registrations each five seconds, as by default, would be a directory's whole processor."""
+
+KINDS: dict[str, type[ServerProcess]] = {each.kind: each for each in (EmbeddedServer, ProsodyServer)}
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is launched."""
+
+    resources: int
+    users: int
+    kind: str
+    sites: bool
+    at_once: int
+
+    @property
+    def label(self) -> str:
+        how = "as sites" if self.sites else "each for itself"
+        return f"{self.kind}: {self.resources} resources {how}, {self.users} users"
+
+
+@dataclass
+class Bought:
+    """How the purchases went; seconds and bytes."""
+
+    launch: float = 0.0
+    whole: float = 0.0
+    each: list[float] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    used: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    restarts: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def configuration(size: Size) -> str:
+    """The market's file."""
+    lines = ["[market]", f"resources_per_process = {PER_PROCESS}", f"site_agent = {str(size.sites).lower()}"]
+    lines += ["[server]", f'kind = "{size.kind}"']
+    lines += ["[timing]", f"heartbeat_s = {HEARTBEAT_S}", f"lease_s = {3 * HEARTBEAT_S}", "confirm_limit_s = 120"]
+    lines += ["[machines.node]", 'plugin = "steady"', "cores = 4096", "options = { load = 0.0 }"]
+    for number in range(size.users):
+        lines += ["[[users]]", f'name = "user{number}"', "deposit = 1000000"]
+    for number in range(size.resources):
+        lines += ["[[resources]]", f'name = "node{number}"', 'machine = "node"']
+        lines += [f"start_price = {60 + number % 8}", f"minimum_price = {20 + number % 29}"]
+    return "\n".join(lines) + "\n"
+
+
+def _request() -> str:
+    start = SystemClock().now() // MINUTE * MINUTE + HOUR
+    unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
+    return write_request(RequestForQuotation((unit,)))
+
+
+def _buy(state: StateFolder, user: str, found: Bought, lock: threading.Lock) -> None:
+    options = AuctionOptions(rounds=ROUNDS, round_time=ROUND_LIMIT_S * SECOND)
+    begin = time.monotonic()
+    try:
+        with SocketLine(state.socket(user)) as line:
+            *_, last = line.events(Submit(_request(), options=options))
+        outcome = str(last.outcome.status) if isinstance(last, RequestEnded) else type(last).__name__
+    except (RampError, OSError) as error:
+        outcome = f"{type(error).__name__}: {error}"[:100]
+    with lock:
+        found.outcomes[outcome] += 1
+        found.each.append(time.monotonic() - begin)
+
+
+def _shares(status: SwarmStatus) -> dict[str, list[psutil.Process]]:
+    """The market's processes by whose they are."""
+    found: dict[int, str] = {status.pid: "market's own"}
+    for agent in status.agents:
+        role = agent.role if agent.role in ("user", "resource") else "market's own"
+        found.setdefault(agent.pid, {"user": "users", "resource": "resources"}.get(role, role))
+    if status.server.pid is not None:
+        found[status.server.pid] = "server"
+    shares: dict[str, list[psutil.Process]] = {}
+    for pid, whose in found.items():
+        shares.setdefault(whose, []).append(psutil.Process(pid))
+    return shares
+
+
+def _used(shares: dict[str, list[psutil.Process]]) -> dict[str, float]:
+    """Processor seconds so far."""
+    times = {whose: [each.cpu_times() for each in processes] for whose, processes in shares.items()}
+    return {whose: sum(each.user + each.system for each in found) for whose, found in times.items()}
+
+
+def _memory(shares: dict[str, list[psutil.Process]]) -> dict[str, int]:
+    """Bytes, what processes share divided among them (PSS)."""
+    return {whose: sum(each.memory_full_info().pss for each in found) for whose, found in shares.items()}
+
+
+def measure(size: Size) -> Bought:
+    """Launch a market, let every user buy, and look whether the books are right."""
+    found, lock = Bought(), threading.Lock()
+    with tempfile.TemporaryDirectory(prefix="ramp-size-") as folder:
+        config = Path(folder) / "swarm.toml"
+        config.write_text(configuration(size), "utf-8")
+        state = StateFolder(Path(folder) / "state")
+        begin = time.monotonic()
+        status = swarm.start_detached(config, state)
+        found.launch = time.monotonic() - begin
+        try:
+            shares = _shares(status)
+            before, began = _used(shares), time.monotonic()
+            with ThreadPoolExecutor(size.at_once) as pool:
+                for number in range(size.users):
+                    pool.submit(_buy, state, f"user{number}", found, lock)
+            found.whole = time.monotonic() - began
+            found.used = {whose: after - before[whose] for whose, after in _used(shares).items()}
+            found.memory = _memory(shares)
+            at_end = swarm.status(state)
+            assert at_end is not None, "the market is gone"
+            found.restarts = sum(agent.restarts for agent in at_end.agents)
+            findings, paid = of_files([(load_config(config), state)])
+            found.wrong = [each for lines in findings.values() for each in lines]
+            if len(paid) != found.outcomes["committed"]:
+                found.wrong.append(f"{len(paid)} agreements are paid, {found.outcomes['committed']} are committed")
+        finally:
+            swarm.stop(state)
+    return found
+
+
+# -- the floor ---------------------------------------------------------------------------------------------------
+
+
+class _Asker(MarketAgent):
+    """Sends one message to everybody and waits for as many."""
+
+    missing = 0
+    all_in: asyncio.Event
+
+    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+        self.missing -= 1
+        if not self.missing:
+            self.all_in.set()
+
+    async def ask(self, names: Sequence[str], call: EncodedMessage) -> None:
+        self.missing, self.all_in = len(names), asyncio.Event()
+        for name in names:
+            await self.transmit(f"{name}@localhost", call.body, call.metadata, call.thread)
+        await self.all_in.wait()
+
+
+def floor(size: Size) -> tuple[float, float]:
+    """Seconds and processor seconds of a call to all resources with all answers."""
+    call, answer = documents()
+    names = [f"echo{number}" for number in range(size.resources)]
+    askers = [f"asker{number}" for number in range(min(size.at_once, size.users))]
+    lots = [names[first : first + PER_PROCESS] for first in range(0, len(names), PER_PROCESS)]
+    with tempfile.TemporaryDirectory(prefix="ramp-size-") as folder:
+        said = Path(folder) / "answer.json"
+        said.write_text(json.dumps([answer.metadata, answer.body]), "utf-8")
+        with KINDS[size.kind](Path(folder) / "server") as server:
+            server.ensure_accounts(dict.fromkeys([*askers, *names], "secret"))
+            place = f"{server.host}:{server.port}"
+            command = [sys.executable, str(ECHO), place, str(server.ca_file), str(said)]
+            pipe = subprocess.PIPE
+            agents = [subprocess.Popen([*command, *lot], stdin=pipe, stdout=pipe) for lot in lots]
+            try:
+                for process in agents:
+                    assert process.stdout is not None
+                    assert process.stdout.readline() == b"ready\n"
+                settings = TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
+                return asyncio.run(_ask(settings, askers, names, call))
+            finally:
+                for process in agents:
+                    process.terminate()
+                    process.wait()
+
+
+async def _ask(
+    settings: TransportSettings, askers: Sequence[str], names: Sequence[str], call: EncodedMessage
+) -> tuple[float, float]:
+    agents = [_Asker(f"{name}@localhost", "secret", settings) for name in askers]
+    for agent in agents:
+        await agent.start()
+    here = {"all": [psutil.Process(), *psutil.Process().children(recursive=True)]}
+    turns = -(-FLOOR_CALLS // len(agents))
+    await agents[0].ask(names, call)
+    before, began = _used(here)["all"], time.monotonic()
+
+    async def in_turn(agent: _Asker) -> None:
+        for _ in range(turns):
+            await agent.ask(names, call)
+
+    await asyncio.gather(*(in_turn(agent) for agent in agents))
+    calls = turns * len(agents)
+    found = (time.monotonic() - began) / calls, (_used(here)["all"] - before) / calls
+    for agent in agents:
+        await agent.stop()
+    return found
+
+
+# -- what is told ------------------------------------------------------------------------------------------------
+
+
+def rows(size: Size, found: Bought, least: tuple[float, float]) -> list[tuple[str, float, str]]:
+    """What is told of one size."""
+    what, calls = size.label, ROUNDS * size.users
+    used = sum(found.used.values())
+    told: list[tuple[str, float, str]] = [
+        (f"{what}: launch", found.launch, "s"),
+        (f"{what}: all purchases, {size.at_once} at once", found.whole, "s"),
+        (f"{what}: the floor of their {ROUNDS} rounds", least[0] * calls, "s"),
+        (f"{what}: all purchases / floor", found.whole / (least[0] * calls), "x"),
+        (f"{what}: a purchase, median", statistics.median(found.each), "s"),
+        (f"{what}: a purchase, longest", max(found.each), "s"),
+        (f"{what}: processor time of all purchases", used, "s"),
+        (f"{what}: processor time / floor's", used / (least[1] * calls), "x"),
+    ]
+    told += [(f"{what}: processor time, {whose}", seconds, "s") for whose, seconds in found.used.items()]
+    told += [(f"{what}: memory, {whose}", number / 1e6, "MB") for whose, number in found.memory.items()]
+    told += [(f"{what}: {outcome}", number, "users") for outcome, number in found.outcomes.most_common()]
+    told += [(f"{what}: restarts of agents", found.restarts, ""), (f"{what}: findings", len(found.wrong), "")]
+    told += [(f"{what}: {each}", 1, "") for each in found.wrong[:5]]
+    return told
+
+
+def sizes(
+    wanted: Sequence[tuple[int, int]], kinds: Sequence[str], variants: Sequence[bool], at_once: int
+) -> list[tuple[str, float, str]]:
+    """Measure sizes, each with its floor."""
+    told: list[tuple[str, float, str]] = []
+    for resources, users in wanted:
+        for kind in kinds:
+            least = floor(Size(resources, users, kind, False, at_once))
+            for as_sites in variants:
+                size = Size(resources, users, kind, as_sites, at_once)
+                sys.stderr.write(f"{size.label} ...\n")
+                told += rows(size, measure(size), least)
+    return told
+
+
+def run() -> list[tuple[str, float, str]]:
+    """Measure all sizes over the servers that are here; of Prosody the smaller ones."""
+    told = sizes(SIZES, ["embedded"], (True, False), AT_ONCE)
+    if prosody_executable() is not None:
+        told += sizes(SIZES[:3], ["prosody"], (True, False), AT_ONCE)
+    return told
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.market_sizes", description=__doc__)
+    parser.add_argument("sizes", nargs="*", metavar="RESOURCES/USERS", help="all of them if none is given")
+    parser.add_argument("--server", choices=sorted(KINDS), action="append", help="all that are here if none is given")
+    parser.add_argument("--sites", choices=("yes", "no"), help="measure only one of the two kinds of market")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="users that buy at a time")
+    options = parser.parse_args()
+    wanted: list[Any] = [tuple(map(int, each.split("/"))) for each in options.sizes] or list(SIZES)
+    kinds = options.server or [kind for kind in KINDS if kind != "prosody" or prosody_executable() is not None]
+    variants = {"yes": (True,), "no": (False,), None: (True, False)}[options.sites]
+    for name, value, unit in sizes(wanted, kinds, variants, options.at_once):
+        print(f"{name}\t{value:,.4g}\t{unit}" if abs(value) < 1000 else f"{name}\t{value:,.0f}\t{unit}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

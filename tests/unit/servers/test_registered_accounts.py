@@ -1,0 +1,130 @@
+"""Accounts that were registered with tokens: one name, once, until the end; on disk before anything is answered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from ramp.errors import ConfigurationError
+from ramp.runtime.joining.account_tokens import AccountToken, token_digest
+from ramp.servers.registered_accounts import RegisteredAccounts
+
+END = 1_000_000
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "server" / "registered.json"
+
+
+@pytest.fixture
+def accounts(path):
+    accounts = RegisteredAccounts(path)
+    accounts.give("dora", AccountToken(token_digest("good"), END))
+    accounts.give("emil", AccountToken(token_digest("better"), END))
+    return accounts
+
+
+def again(path, **tokens):
+    """The accounts after a restart of the server, with what its launcher gives it then."""
+    accounts = RegisteredAccounts(path)
+    for name, token in tokens.items():
+        accounts.give(name, AccountToken(token_digest(token), END))
+    return accounts
+
+
+def test_a_token_is_for_one_name_until_its_end(accounts):
+    assert accounts.name_for("good", END) == "dora"
+    assert accounts.name_for("better", 0) == "emil"
+    for token, now in (("good", END + 1), ("goo", 0), ("", 0), (token_digest("good"), 0), ("GOOD", 0), ("\udcff", 0)):
+        assert accounts.name_for(token, now) is None
+
+
+def test_it_is_used_once(accounts):
+    assert accounts.register("dora", "good", "first")
+    assert accounts.name_for("good", 0) is None
+    assert not accounts.register("dora", "good", "second")
+    assert accounts.is_password_of("dora", "first")
+    assert not accounts.is_password_of("dora", "second")
+
+
+def test_it_registers_no_other_name(accounts):
+    assert not accounts.register("emil", "good", "x")
+    assert not accounts.register("bank", "good", "x")
+    assert not any(accounts.exists(name) for name in ("dora", "emil", "bank"))
+
+
+def test_registration_is_open_while_a_token_may_be_used(accounts):
+    assert accounts.is_open(END)
+    assert not accounts.is_open(END + 1)
+    accounts.register("dora", "good", "x")
+    assert accounts.is_open(END)
+    accounts.register("emil", "better", "x")
+    assert not accounts.is_open(END)
+
+
+def test_a_restart_keeps_what_was_registered_and_what_is_used(accounts, path):
+    accounts.register("dora", "good", "hers")
+    later = again(path, dora="good", emil="better")
+    assert later.is_password_of("dora", "hers")
+    assert later.name_for("good", 0) is None
+    assert later.name_for("better", 0) == "emil"
+
+
+def test_neither_token_nor_password_is_on_disk(accounts, path):
+    accounts.register("dora", "good", "secret of hers")
+    text = path.read_text("utf-8")
+    assert "good" not in text
+    assert "secret of hers" not in text
+    assert path.stat().st_mode & 0o077 == 0
+    kept = json.loads(text)["accounts"]["dora"]
+    assert kept["token_digest"] == hashlib.sha256(b"good").hexdigest()
+    salt = bytes.fromhex(kept["salt"])  # RFC 8018, by the standard library
+    assert kept["password_digest"] == hashlib.pbkdf2_hmac("sha256", b"secret of hers", salt, kept["iterations"]).hex()
+
+
+def test_equal_passwords_have_unequal_digests(accounts, path):
+    accounts.register("dora", "good", "same")
+    accounts.register("emil", "better", "same")
+    kept = json.loads(path.read_text("utf-8"))["accounts"].values()
+    assert len({each["password_digest"] for each in kept}) == 2
+
+
+def test_an_account_lives_as_long_as_its_token_is_the_one_given(accounts, path):
+    accounts.register("dora", "good", "hers")
+    assert not accounts.give("dora", AccountToken(token_digest("good"), 0))  # it has ended, and the account stays
+    assert accounts.is_password_of("dora", "hers")
+    assert accounts.give("dora", AccountToken(token_digest("newer"), END))
+    assert not accounts.exists("dora")
+    assert not accounts.is_password_of("dora", "hers")
+    assert accounts.register("dora", "newer", "again")
+    assert accounts.give("dora", None)
+    assert not accounts.exists("dora")
+    assert accounts.name_for("newer", 0) is None
+    assert not again(path, dora="newer").exists("dora")
+
+
+def test_nobody_logs_in_to_an_account_that_the_launcher_does_not_know(accounts, path):
+    accounts.register("dora", "good", "hers")
+    assert not again(path).is_password_of("dora", "hers")
+    assert not again(path).exists("dora")
+
+
+def test_what_cannot_be_written_is_not_made(accounts, path):
+    path.parent.parent.joinpath("server").write_text("in the way")
+    with pytest.raises(FileExistsError):
+        accounts.register("dora", "good", "hers")
+    assert not accounts.exists("dora")
+    assert accounts.name_for("good", 0) == "dora"
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "[]", '{"version": 1}', '{"version": 1, "accounts": {"dora": {}}}', '{"version": 7, "accounts": {}}']
+)
+def test_a_damaged_file_is_told(path, damage):
+    path.parent.mkdir()
+    path.write_text(damage)
+    with pytest.raises(ConfigurationError, match="accounts that were registered"):
+        RegisteredAccounts(path)
