@@ -97,9 +97,7 @@ def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Pa
     assert (report["kind"], report["holds"]) == ("sealed message", True)
     assert report["message"]["document"] in path.read_text("utf-8")
     of_bank = ("payment-made", "funds-reserved", "amendment-posted", "reclamation-noticed", "reclamation-posted")
-        said_by = dict.fromkeys(of_bank, "bank") | {
-        "deposit-order": "keeper"
-    }
+    said_by = dict.fromkeys(of_bank, "bank") | {"deposit-order": "keeper"}
     assert report["message"]["role"] == report["signatures"][0]["role"] == said_by.get(path.stem, "resource")
 
 

@@ -186,9 +186,7 @@ def write_reclamations(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) ->
     noticed = contents.ReclamationNoticed("agreement-9", 1, body.issued_at, taken)
     _write("valid/reclamation-noticed.xml", documents.write_content(noticed))
     seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", noticed, "agreement-9#r1")
-    _write(
-        "valid/reclamation-announced.xml", documents.write_content(contents.ReclamationAnnounced(noticed, seal))
-    )
+    _write("valid/reclamation-announced.xml", documents.write_content(contents.ReclamationAnnounced(noticed, seal)))
     posted = contents.ReclamationPosted("agreement-9", 1, "rebate:agreement-9#r1", 704_000, 128_000)
     _write("valid/reclamation-posted.xml", documents.write_content(posted))
     seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", posted, "agreement-9#r1")
