@@ -72,7 +72,7 @@ VERBS: Final[dict[str, Verb]] = {
     "status": Verb(_BUY, "ramp.cli.verbs.requests:status", "Show requests and how they ended."),
     "reservations": Verb(_BUY, "ramp.cli.verbs.requests:reservations", "Show what has been bought."),
     "show": Verb(_BUY, "ramp.cli.verbs.requests:show", "Show a request, agreement, reservation; how to launch on it."),
-    "resize": Verb(_BUY, "ramp.cli.verbs.requests:resize", "Make a bought slot smaller while it stands, for a refund."),
+    "resize": Verb(_BUY, "ramp.cli.verbs.requests:resize", "Make a bought slot smaller or larger while it stands."),
     "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Give reservations back for a refund; withdraw a request."),
     "launch": Verb(_BUY, "ramp.cli.verbs.jobs:launch", "Run a command or a script on what has been bought."),
     "jobs": Verb(_BUY, "ramp.cli.verbs.jobs:jobs", "Show the jobs that were launched."),

@@ -27,7 +27,7 @@ from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Pref
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
-from ramp.control.requests import Submit, Watch
+from ramp.control.requests import Resize, Submit, Watch
 from ramp.errors import RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
@@ -153,11 +153,19 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         return await self.ask(dialogues.cancel(any_id, reason))
 
     async def resize(
-        self, any_id: str, *, cores: int | None = None, until: str | datetime | None = None, quote_only: bool = False
+        self,
+        any_id: str,
+        *,
+        cores: int | None = None,
+        until: str | datetime | None = None,
+        quote_only: bool = False,
+        price: int | None = None,
+        max_cost: int | None = None,
     ) -> Resized:
         """See `Market.resize`."""
         end = None if until is None else dialogues.moment_given(until, self.access.now())
-        return await self.ask(dialogues.resize(any_id, cores, end, quote_only=quote_only))
+        wish = Resize("", cores, end, quote_only, price, max_cost)
+        return await self.ask(dialogues.resize(any_id, wish))
 
     async def balance(self) -> Account:
         """See `Market.balance`."""

@@ -214,13 +214,17 @@ def moment_given(given: str | datetime, now: Instant) -> Instant:
         raise ConfigurationError(str(error)) from error
 
 
-def resize(any_id: str, cores: int | None, until: Instant | None, *, quote_only: bool) -> Dialogue[Resized]:
-    """Make what an id means smaller from now on, or tell what that would give back.
+def resize(any_id: str, wish: Resize) -> Dialogue[Resized]:
+    """Make what an id means smaller or larger from now on, or tell what that would give back or cost.
+
+    Args:
+        any_id: of a reservation or agreement.
+        wish: what it shall have; the agreement that it names is the one that the id means.
 
     Raises:
         ConfigurationError: if the id means nothing, or several slots; or if there is nothing to change.
     """
-    if cores is None and until is None:
+    if wish.cores is None and wish.until is None:
         raise ConfigurationError(f"{any_id}: neither cores nor an end is given; right would be what it shall have")
     asked = yield from requests()
     bought = yield from agreements()
@@ -230,7 +234,7 @@ def resize(any_id: str, cores: int | None, until: Instant | None, *, quote_only:
     if len(entries) != 1:
         found = f"{len(entries)} slots" if entries else "nothing that is bought"
         raise ConfigurationError(f"{any_id}: this means {found}; right would be one reservation")
-    wish = Resize(entries[0].agreement.agreement_id, cores, until, quote_only)
+    wish = replace(wish, agreement_id=entries[0].agreement.agreement_id)
     return results.resized_of(_expected((yield wish), AmendmentEnded).outcome)
 
 

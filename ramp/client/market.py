@@ -26,7 +26,7 @@ from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Pref
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
-from ramp.control.requests import Submit, Watch
+from ramp.control.requests import Resize, Submit, Watch
 from ramp.errors import MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
@@ -235,21 +235,33 @@ class Market(MarketUser[Access]):
         return self.ask(dialogues.cancel(any_id, reason))
 
     def resize(
-        self, any_id: str, *, cores: int | None = None, until: str | datetime | None = None, quote_only: bool = False
+        self,
+        any_id: str,
+        *,
+        cores: int | None = None,
+        until: str | datetime | None = None,
+        quote_only: bool = False,
+        price: int | None = None,
+        max_cost: int | None = None,
     ) -> Resized:
-        """Make a bought slot smaller from now on; returns when the bank has posted it, or it has come to nothing.
+        """Make a bought slot smaller or larger; returns when the bank has posted it, or it has come to nothing.
+
+        What is added costs what its seller asks, which is told with `quote_only`.
 
         Args:
             any_id: of a reservation or agreement; it may be cut short as long as it is unique.
             cores: that it shall have; as many as it has by default.
             until: its end; the one that it has by default.
-            quote_only: only tell what it would give back.
+            quote_only: only tell what it would give back or cost.
+            price: most that is paid for what is added, credits per core hour; by default what was asked for the slot.
+            max_cost: most that is paid for it in all, hundredths of a credit; by default whatever that price comes to.
 
         Raises:
             ConfigurationError: if the id means nothing or several slots, or `until` is no moment.
         """
         end = None if until is None else dialogues.moment_given(until, self.access.now())
-        return self.ask(dialogues.resize(any_id, cores, end, quote_only=quote_only))
+        wish = Resize("", cores, end, quote_only, price, max_cost)
+        return self.ask(dialogues.resize(any_id, wish))
 
     def balance(self) -> Account:
         """The bank's answer to a query signed with one's own key."""

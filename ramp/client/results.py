@@ -196,7 +196,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """What became of a change of a slot's size, or what it would give back.
+    """What became of a change of a slot's size, or what it would give back or cost.
 
     Attributes:
         agreement_id: of the slot.
@@ -206,9 +206,10 @@ class Resized:
         cores: of the slot from `effective_at` on.
         end: its end from then on.
         effective_at: from when on; None where nothing was to be done.
-        refund: minor units.
+        refund: minor units that come back.
         code: why it was not done, or empty.
         detail: the same as a sentence.
+        charge: minor units that are paid for what is added.
     """
 
     agreement_id: str
@@ -221,6 +222,7 @@ class Resized:
     refund: int
     code: str = ""
     detail: str = ""
+    charge: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,4 +358,5 @@ def resized_of(outcome: AmendmentOutcome) -> Resized:
         refund=outcome.refund,
         code="" if quoted else outcome.code,
         detail="" if quoted else outcome.detail,
+        charge=outcome.charge,
     )

@@ -164,7 +164,9 @@ def refusal(error: RampError) -> Refused:
 
 def change_of(request: Resize) -> AgreementResized:
     """The command that a change of size means."""
-    return AgreementResized(request.agreement_id, request.cores, request.until, request.quote_only)
+    return AgreementResized(
+        request.agreement_id, request.cores, request.until, request.quote_only, request.price, request.max_cost
+    )
 
 
 def has_changed(progress: pr.Progress, agreement_id: str) -> bool:

@@ -202,9 +202,9 @@ class AgreementStanding:
 
     @property
     def cost(self) -> int:
-        """What was paid, less what its changes have given back, in minor units; compensations are not of it."""
-        amended = sum(each.refund for each in self.amendments)
-        return self.agreement.cost - amended - sum(each.refund for each in self.reclamations)
+        """What was paid, also for what amendments have added, less what came back, in minor units; no compensation."""
+        moved = sum(each.charge - each.refund for each in self.amendments)
+        return self.agreement.cost + moved - sum(each.refund for each in self.reclamations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,19 +92,23 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Make a bought slot smaller from now on, or only tell what that would give back.
+    """Make a bought slot smaller or larger from now on, or only tell what that would give back or cost.
 
     Attributes:
         agreement_id: what is changed.
         cores: that it shall have; None for as many as it has.
         until: its end; None for the one that it has.
         quote_only: propose nothing.
+        price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
+        max_cost: what may be paid for it in all, minor units; None where only the price counts.
     """
 
     agreement_id: str
     cores: int | None = None
     until: Instant | None = None
     quote_only: bool = False
+    price: int | None = None
+    max_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,9 @@ class Transfer:
         debit_account: who gives.
         credit_account: who gets.
         amount: minor units, above zero.
-        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate or compensation `amendment_key`
-            or `reclamation_key`; with `kind` it is the idempotency key.
+        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate or a compensation, and of a
+            payment of what an amendment adds, `amendment_key` or `reclamation_key`; with `kind` it is the idempotency
+            key.
         kind: payment, refund, deposit, rebate or compensation.
         entered_at: when it was entered into the ledger.
         posted_at: when the money moved, or None.
@@ -88,13 +89,8 @@ def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
     return f"{kind}:{agreement_id}"
 
 
-def amendment_key(agreement_id: str, number: int) -> str:
-    """The idempotency key of what an amendment gives back; the agreement's id is all of it before the last mark."""
-    return f"{agreement_id}#{number}"
-
-
 def reclamation_key(agreement_id: str, number: int) -> str:
-    """The same of what a reclamation gives back, and of the compensation."""
+    """The idempotency key of what a reclamation gives back, and of the compensation."""
     return f"{agreement_id}#r{number}"
 
 

@@ -16,9 +16,11 @@ from ramp.ledger.entry import (
     AccountOpened,
     AgreementRefused,
     Entry,
+    OrderEntered,
     TransferEntered,
     TransferSettled,
 )
+from ramp.ledger.orders.order import OrderState
 from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
 
@@ -42,7 +44,7 @@ def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[
         *check_unique(entries),
         *check_settlements(entries),
         *check_overdrafts(entries),
-        *check_refunds(transfers),
+        *check_refunds(transfers, additions(entries)),
         *check_refused(entries, transfers),
         *check_orders(entries, transfers),
         *check_balances(entries, transfers, balances),
@@ -161,10 +163,37 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
     return findings
 
 
-def check_refunds(transfers: Sequence[Transfer]) -> list[str]:
-    """What goes back goes the other way than a posted payment; refunds and rebates are at most what was charged."""
+def additions(entries: Iterable[Entry]) -> dict[str, str]:
+    """Payments of what amendments have added, by their ids, with the id of the payment of their agreement."""
+    found = {}
+    for entry in entries:
+        if isinstance(entry, OrderEntered) and entry.order.state is OrderState.RESERVED:
+            for line in entry.order.lines:
+                if (named := line.amended) is not None:
+                    added, first = line.agreement_id, named[0]
+                    found[transfer_id_of(added, TransferKind.PAYMENT)] = transfer_id_of(first, TransferKind.PAYMENT)
+    return found
+
+
+def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> list[str]:
+    """Refunds and rebates go the other way round than a posted payment, all together of at most what was charged.
+
+    Args:
+        transfers: all, as they stand.
+        added: see `additions`; what they paid counts as charged with the payment of their agreement.
+    """
     findings = []
     charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
+    charged = {transfer_id: charge.amount for transfer_id, charge in charges.items()}
+    for transfer_id, first in added.items():
+        more = charges.get(transfer_id)
+        if more is None or more.state is not TransferState.POSTED:
+            continue
+        charge = charges.get(first)
+        if charge is None or (charge.debit_account, charge.credit_account) != (more.debit_account, more.credit_account):
+            findings.append(f"{transfer_id} adds to {first}, which is no payment between the same two")
+            continue
+        charged[first] += more.amount
     refunded: Counter[str] = Counter()
     for transfer in transfers:
         if transfer.kind is not TransferKind.REFUND and transfer.reverses is not None:
@@ -183,7 +212,7 @@ def check_refunds(transfers: Sequence[Transfer]) -> list[str]:
         if transfer.kind is TransferKind.COMPENSATION:
             continue  # the resource pays it of its own
         refunded[charge.transfer_id] += transfer.amount
-        if refunded[charge.transfer_id] > charge.amount:
+        if refunded[charge.transfer_id] > charged[charge.transfer_id]:
             findings.append(f"{transfer.transfer_id} brings refunds of {charge.transfer_id} above the charge")
     return findings
 

@@ -101,7 +101,7 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """A change of a bought slot's size while it stands: from an instant on fewer cores, or an earlier end.
+    """A change of a bought slot's size while it stands: fewer cores, an earlier end, or more of either.
 
     Both parties sign it; it changes nothing before the bank has posted it. `ramp.model.sizes.amended` says what it is
     worth and when it fits the state that it changes.
@@ -117,10 +117,13 @@ class Amendment:
         bank: who settles it.
         cores: of the slot from `effective_at` on.
         until: end of the slot from then on.
-        effective_at: when the seller takes back what is given up.
-        refund: what the buyer gets back for it, in minor units.
+        effective_at: when the seller takes back what is given up, or from when on what is added counts as bought.
+        refund: what the buyer gets back for it, in minor units; 0 where something is added.
         issued_at: when the buyer proposed it.
         valid_until: the bank posts nothing later than this, by its own clock.
+        charge: what the buyer pays for what is added, in minor units; 0 where something is given up.
+        cpu_hour_cost: the seller's price for what is added, credits per core hour.
+        order_id: the payment order that it is a line of, where something is added; else empty.
     """
 
     agreement_id: str
@@ -136,6 +139,24 @@ class Amendment:
     refund: int
     issued_at: Instant
     valid_until: Instant
+    charge: int = 0
+    cpu_hour_cost: int = 0
+    order_id: str = ""
+
+    @property
+    def grows(self) -> bool:
+        """Whether it adds to the slot, and is paid for."""
+        return bool(self.order_id)
+
+    @property
+    def key(self) -> str:
+        """What its payment or rebate is booked under at the bank."""
+        return amendment_key(self.agreement_id, self.number)
+
+
+def amendment_key(agreement_id: str, number: int) -> str:
+    """The name of an amendment's payment or rebate; the agreement's id is all of it before the last mark."""
+    return f"{agreement_id}#{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,9 +216,11 @@ class ResizablePlugin(Protocol):
         """Let a firm reservation have so many cores from now on, until that end; durable when it returns.
 
         What is no longer reserved is free for others from now on, for the resource pays it back on this answer. The
-        same step again answers the same. More than before is refused with `SLOT_TAKEN` where it is not free. What comes
-        after a change with a higher step is refused with `SLOT_TAKEN` and changes nothing, for calls overtake each
-        other.
+        same step again answers the same. More than before, cores or time, is set aside from now on, so that nobody else
+        gets it, or refused with `SLOT_TAKEN` where it is not free or the machine cannot do it. It is not paid yet: the
+        Resource Agent starts no job on it before it is, and asks for the old size again, in a later step, where it is
+        not. A refusal changes nothing. What comes after a change with a higher step is refused with `SLOT_TAKEN` and
+        changes nothing, for calls overtake each other.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or

@@ -78,11 +78,26 @@ class AmendmentState(StrEnum):
     ENDED = "ended"
 
 
+class AdditionState(StrEnum):
+    """User: adding to bought slots by one order, all or none; in the end the bank says whether it is paid."""
+
+    NEW = "new"
+    ASKING = "asking"
+    RESERVING = "reserving"
+    FUNDED = "funded"
+    WITHDRAWING = "withdrawing"
+    ENDED = "ended"
+
+
 class SizeChangeState(StrEnum):
-    """Resource: taking back a part of one sold slot at the instant agreed on, or noticed, and having it posted."""
+    """Resource: taking a part of one sold slot back at the instant agreed on, or setting more aside; and the bank.
+
+    Also taking it back by right at the instant noticed.
+    """
 
     NEW = "new"
     CHECKING = "checking"
+    HOLDING = "holding"
     NOTICING = "noticing"
     AGREED = "agreed"
     TAKING = "taking"
@@ -106,7 +121,7 @@ def _moves(*rows: tuple[StrEnum, str, StrEnum]) -> frozenset[Transition]:
 
 _A, _V, _C = AuctionState, VotingState, ConfirmationState
 _P, _X, _J = ParticipantState, CancellationState, JobState
-_M, _Z = AmendmentState, SizeChangeState
+_M, _Z, _G = AmendmentState, SizeChangeState, AdditionState
 
 AUCTION: Final = _moves(
     (_A.NEW, "start", _A.DISCOVERING),
@@ -253,12 +268,49 @@ AMENDMENT: Final = _moves(
     (_M.WITHDRAWING, "deadline", _M.ENDED),
 )
 
+ADDITION: Final = _moves(
+    (_G.NEW, "start", _G.ASKING),
+    (_G.NEW, "recover", _G.WITHDRAWING),
+    (_G.ASKING, "AmendmentAgreed", _G.RESERVING),
+    (_G.ASKING, "AmendmentRefused", _G.WITHDRAWING),
+    (_G.ASKING, "NotUnderstood", _G.WITHDRAWING),
+    (_G.ASKING, "deadline", _G.WITHDRAWING),
+    (_G.ASKING, "Amended", _G.ENDED),
+    (_G.ASKING, "OrderPosted", _G.ENDED),
+    (_G.ASKING, "OrderVoided", _G.ENDED),
+    (_G.RESERVING, "FundsReserved", _G.FUNDED),
+    (_G.RESERVING, "OrderRefused", _G.ENDED),
+    (_G.RESERVING, "OrderVoided", _G.ENDED),
+    (_G.RESERVING, "OrderPosted", _G.ENDED),
+    (_G.RESERVING, "AmendmentRefused", _G.WITHDRAWING),
+    (_G.RESERVING, "NotUnderstood", _G.WITHDRAWING),
+    (_G.RESERVING, "deadline", _G.WITHDRAWING),
+    (_G.RESERVING, "Amended", _G.ENDED),
+    (_G.FUNDED, "Amended", _G.ENDED),
+    (_G.FUNDED, "OrderPosted", _G.ENDED),
+    (_G.FUNDED, "OrderVoided", _G.ENDED),
+    (_G.FUNDED, "AmendmentRefused", _G.WITHDRAWING),
+    (_G.FUNDED, "deadline", _G.WITHDRAWING),
+    (_G.WITHDRAWING, "OrderPosted", _G.ENDED),
+    (_G.WITHDRAWING, "OrderVoided", _G.ENDED),
+    (_G.WITHDRAWING, "OrderRefused", _G.ENDED),
+    (_G.WITHDRAWING, "Amended", _G.ENDED),
+)
+
 SIZE_CHANGE: Final = _moves(
     (_Z.NEW, "Amendment", _Z.CHECKING),
+    (_Z.NEW, "Amendment", _Z.HOLDING),
     (_Z.CHECKING, "SlotResized", _Z.AGREED),
     (_Z.CHECKING, "SlotResized", _Z.ENDED),
     (_Z.NEW, "recover", _Z.AGREED),
+    (_Z.NEW, "recover", _Z.HOLDING),
     (_Z.NEW, "recover", _Z.POSTING),
+    (_Z.HOLDING, "SlotResized", _Z.AGREED),
+    (_Z.HOLDING, "SlotResized", _Z.ENDED),
+    (_Z.HOLDING, "AmendmentWithdrawal", _Z.RESTORING),
+    (_Z.HOLDING, "deadline", _Z.RESTORING),
+    (_Z.AGREED, "AmendmentFunded", _Z.POSTING),
+    (_Z.AGREED, "AmendmentWithdrawal", _Z.RESTORING),
     (_Z.AGREED, "deadline", _Z.TAKING),
     (_Z.AGREED, "deadline", _Z.RESTORING),
     (_Z.TAKING, "SlotResized", _Z.POSTING),
@@ -301,6 +353,7 @@ TABLES: Final = {
     "cancellation": CANCELLATION,
     "job": JOB,
     "amendment": AMENDMENT,
+    "addition": ADDITION,
     "size_change": SIZE_CHANGE,
     "reclamation": RECLAMATION,
 }

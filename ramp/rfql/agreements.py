@@ -19,7 +19,7 @@ from ramp.rfql.offers import OFFER, check_offer
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
-from ramp.rfql.xml.record import BOOLEAN, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
+from ramp.rfql.xml.record import BOOLEAN, DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
 
 CANCELLATION: Final = Record(
     Cancellation,
@@ -54,14 +54,32 @@ AMENDMENT: Final = Record(
         "refund": INTEGER,
         "issued_at": INSTANT,
         "valid_until": INSTANT,
+        "charge": INTEGER,
+        "cpu_hour_cost": INTEGER,
+        "order_id": TEXT,
     },
 )
+AMENDMENT_CALL: Final = Record(
+    contents.AmendmentCall,
+    {
+        "agreement_id": TEXT,
+        "number": INTEGER,
+        "cores": INTEGER,
+        "until": INSTANT,
+        "cpu_hour_cost": INTEGER,
+    },
+)
+AMENDMENT_PRICED: Final = Record(
+    contents.AmendmentPriced, {"agreement_id": TEXT, "number": INTEGER, "cpu_hour_cost": INTEGER, "valid_for": DURATION}
+)
+AMENDMENT_FUNDED: Final = Record(contents.AmendmentFunded, {"agreement_id": TEXT, "number": INTEGER, "order_id": TEXT})
 AMENDMENT_AGREED: Final = Record(contents.AmendmentAgreed, {"agreement_id": TEXT, "number": INTEGER})
 AMENDMENT_REFUSED: Final = Record(
     contents.AmendmentRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
 )
 AMENDMENT_POSTED: Final = Record(
-    contents.AmendmentPosted, {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "refund": INTEGER}
+    contents.AmendmentPosted,
+    {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "refund": INTEGER, "charge": INTEGER},
 )
 AMENDMENT_WITHDRAWAL: Final = Record(contents.AmendmentWithdrawal, {"agreement_id": TEXT, "number": INTEGER})
 
@@ -165,7 +183,7 @@ def read_body(element: Element, opener: Opener) -> Signable:
             return _read_agreement(element, opener)
         if element.tag == AMENDMENT.tag:
             amendment = AMENDMENT.read(element)
-            _check_times(amendment)
+            _check_amendment(amendment)
             return amendment
         if element.tag == RECLAMATION.tag:
             reclamation = RECLAMATION.read(element)
@@ -176,11 +194,32 @@ def read_body(element: Element, opener: Opener) -> Signable:
         raise MeaningViolation(str(error)) from error
 
 
+def read_posted(element: Element) -> contents.AmendmentPosted:
+    """Read that an amendment is posted, of a document that has passed the schema check.
+
+    Raises:
+        MeaningViolation: if nothing has moved, or money both ways.
+    """
+    posted = AMENDMENT_POSTED.read(element)
+    if (posted.refund > 0) == (posted.charge > 0):
+        moved = f"a refund of {posted.refund} and a charge of {posted.charge}"
+        raise MeaningViolation(f"AmendmentPosted: {moved}; right would be one of the two")
+    return posted
+
+
 def _check_times(body: Amendment | Reclamation) -> None:
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
         name = f"{type(body).__name__} {body.number} of {body.agreement_id}"
         raise MeaningViolation(f"{name}: {times} do not follow each other")
+
+
+def _check_amendment(body: Amendment) -> None:
+    _check_times(body)
+    if (body.charge > 0) != body.grows or (body.refund > 0) == body.grows:
+        raise MeaningViolation(
+            f"Amendment {body.number} of {body.agreement_id}: right would be a refund, or a charge with its order"
+        )
 
 
 def _write_agreement(body: Agreement) -> str:

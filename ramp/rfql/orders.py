@@ -8,7 +8,17 @@ from ramp.model import contents
 from ramp.rfql.payments import PAYMENT_MADE
 from ramp.rfql.xml.record import DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Record
 
-LINE: Final = Record(contents.OrderLine, {"agreement_id": TEXT, "resource": TEXT, "cost": INTEGER, "offer_id": TEXT})
+LINE: Final = Record(
+    contents.OrderLine,
+    {
+        "agreement_id": TEXT,
+        "resource": TEXT,
+        "cost": INTEGER,
+        "offer_id": TEXT,
+        "amends": TEXT,
+        "becomes": TEXT,
+    },
+)
 
 PAYMENT_ORDER: Final = Record(
     contents.PaymentOrder, {"order_id": TEXT, "valid_until": INSTANT}, children={"lines": LINE}

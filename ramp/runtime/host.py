@@ -346,10 +346,11 @@ class Host:
         return self.ports.notary.seal(message, now)
 
     def _with_documents(self, notice: ReclamationNotice, now: Instant) -> ReclamationNotice:
-        """Every document of a notice with the own signature; they are three of one agreement, and go out rarely."""
-        last = None if notice.last is None else self._bearing_own_signature(notice.last, now)
-        agreement = self._bearing_own_signature(notice.agreement, now)
-        return ReclamationNotice(self._bearing_own_signature(notice.reclamation, now), agreement, last)
+        """Every document of a notice with the own signature; they are of one agreement, and go out rarely."""
+        reclamation, agreement, *changes = (
+            self._bearing_own_signature(each, now) for each in (notice.reclamation, notice.agreement, *notice.changes)
+        )
+        return ReclamationNotice(reclamation, agreement, tuple(changes))
 
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
         if self.name in signed.signers:

@@ -12,8 +12,11 @@ import cattrs
 from cattrs.gen import make_dict_unstructure_fn, override
 from cattrs.strategies import configure_tagged_union
 
-from ramp.model.agreement import Agreement, PricePaid
+from ramp.model.agreement import Agreement, Amendment, PricePaid
+from ramp.model.contents import AmendmentPosted
 from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
+from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import AmendmentProposed
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome
 from ramp.protocol.records import HoldIntended
@@ -25,6 +28,10 @@ ABSENT: Final[dict[type, tuple[str, ...]]] = {
     BoughtUnit: ("paid",),
     RequestOutcome: ("rule", "code"),
     HoldIntended: ("rule",),
+    Amendment: ("charge", "cpu_hour_cost", "order_id"),
+    AmendmentPosted: ("charge",),
+    AmendmentOutcome: ("charge",),
+    AmendmentProposed: ("together",),
 }
 """Fields that came later and are left out while they say nothing, so that the earlier program reads what it knows."""
 

@@ -1,10 +1,12 @@
-"""A bought slot has the size that its posted amendments say; each gave back what its part was worth, once."""
+"""A bought slot has the size that its posted amendments say; each gave back or cost what its part was worth, once."""
 
 from __future__ import annotations
 
 from ramp.ledger.transfer import TransferKind
-from ramp.model.agreement import Agreement, Amendment, Reclamation
-from ramp.model.sizes.amended import after, amendment_problem, first_state
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
+from ramp.model.instant import Instant
+from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
 from ramp.model.sizes.reclaimed import reclaimed, reclamation_problem
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.user.party import UserParty
@@ -15,6 +17,27 @@ class AmendedOnce(Checker):
     """Compares users, resources, machines and the ledger."""
 
     name = "amended_once"
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, tuple[int, Instant]] = {}
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """Remember what every amendment that is signed would make of its slot."""
+        content = message.content
+        if isinstance(content, Signed) and isinstance(content.body, Amendment):
+            self._sizes[state_digest(content.body)] = content.body.cores, content.body.until
+
+    def on_step(self, view: MarketView) -> None:
+        """While a slot is being changed no more of it may be used than is paid."""
+        for name, party in view.honest_resources.items():
+            for offer_id in party.sizes.open:
+                participant = party.participants[offer_id]
+                agreed = participant.agreed
+                posted = [each for each in view.ledger.amendments(agreed.agreement_id) if each.is_posted]
+                paid = self._sizes[posted[-1].digest] if posted else (agreed.offer.cores, agreed.offer.end)
+                used = participant.size
+                if used[0] > paid[0] or used[1] > paid[1]:
+                    raise self._violated(f"{name} has handed {used} over for {offer_id}; {paid} is paid")
 
     def at_end(self, view: MarketView) -> None:
         """Users know every amendment that is posted; machines have what the last one says."""
@@ -46,7 +69,7 @@ class AmendedOnce(Checker):
         return (posted[-1].cores, posted[-1].until) if posted else (agreement.offer.cores, agreement.offer.end)
 
     def at_stop(self, view: MarketView) -> None:
-        """What a user has had posted is one chain, and the ledger has a rebate of the same amount for each of it."""
+        """What a user has had posted is one chain, and the ledger has moved the same amount for each of it, once."""
         for user in view.honest_users.values():
             for agreement_id, agreement in user.agreements.items():
                 self._follow(view, agreement, user.changes.chain(agreement_id))
@@ -72,7 +95,9 @@ class AmendedOnce(Checker):
             problem = amendment_problem(agreement, state, amendment)
             if problem is not None:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")
-            rebate = view.ledger.transfer(f"{agreement.agreement_id}#{amendment.number}", TransferKind.REBATE)
-            if rebate is None or rebate.amount != amendment.refund:
-                raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} gave back {rebate}")
-            state = after(amendment)
+            kind = TransferKind.PAYMENT if amendment.grows else TransferKind.REBATE
+            moved = view.ledger.transfer(amendment.key, kind)
+            wanted = amendment.charge if amendment.grows else amendment.refund
+            if moved is None or moved.posted_at is None or moved.amount != wanted:
+                raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} has moved {moved}")
+            state = after(state, amendment)

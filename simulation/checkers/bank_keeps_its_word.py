@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Message
-from ramp.model.contents import FundsReserved, OrderPosted, OrderRefused, OrderVoided, PaymentMade, PaymentRefused
+from ramp.model.agreement import amendment_key
+from ramp.model.contents import (
+    AmendmentPosted,
+    AmendmentRefused,
+    FundsReserved,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    PaymentMade,
+    PaymentRefused,
+)
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -36,6 +46,10 @@ class BankKeepsItsWord(Checker):
                     )  # an order whose void came first may come when its time is over
             case PaymentMade(agreement_id=agreement_id):
                 self._say(agreement_id, receiver, "posted")
+            case AmendmentPosted(agreement_id=agreement_id, number=number):
+                self._say(amendment_key(agreement_id, number), receiver, "posted")
+            case AmendmentRefused(agreement_id=agreement_id, number=number) if receiver not in view.liars:
+                self._say(amendment_key(agreement_id, number), receiver, "void")
             case PaymentRefused(agreement_id=agreement_id) if receiver not in view.liars:
                 self._say(agreement_id, receiver, "void")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import OrderPosted, PaymentMade
+from ramp.model.agreement import Agreement, Amendment, Signed, amendment_key
+from ramp.model.contents import AmendmentPosted, OrderPosted, PaymentMade
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -19,17 +19,25 @@ class BothSignatures(Checker):
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """The resource brings the agreement."""
         content = message.content
-        if message.receiver == BANK and isinstance(content, Signed) and isinstance(content.body, Agreement):
+        if message.receiver == BANK and isinstance(content, Signed) and isinstance(content.body, Agreement | Amendment):
             body = content.body
             if content.signers == (body.user, body.resource) and message.sender == body.resource:
-                self._brought.add(body.agreement_id)
+                self._brought.add(body.agreement_id if isinstance(body, Agreement) else body.key)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """The bank says what it has paid."""
         content = message.content
-        if message.sender != BANK or not isinstance(content, PaymentMade | OrderPosted):
+        if message.sender != BANK:
             return
-        payments = content.transfers if isinstance(content, OrderPosted) else (content,)
-        for payment in payments:
-            if payment.agreement_id not in self._brought:
-                raise self._violated(f"{payment.agreement_id} was paid, but never came with both signatures")
+        match content:
+            case OrderPosted(transfers=payments):
+                posted = [payment.agreement_id for payment in payments]
+            case PaymentMade(agreement_id=agreement_id):
+                posted = [agreement_id]
+            case AmendmentPosted(agreement_id=agreement_id, number=number):
+                posted = [amendment_key(agreement_id, number)]
+            case _:
+                return
+        for key in posted:
+            if key not in self._brought:
+                raise self._violated(f"{key} was paid, but never came with both signatures")

@@ -38,8 +38,9 @@ class MoneyConserved(Checker):
             back = given_back_long_ago(view, name)
             for agreement_id in user.agreements:
                 # a seller that lies may conceal from its buyer what it has taken back and paid for
-                taken = [each.refund for each in view.ledger.reclamations(agreement_id) if each.is_posted]
-                back[agreement_id] = sum(each.refund for each in user.changes.posted(agreement_id)) + sum(taken)
+                taken = sum(each.refund for each in view.ledger.reclamations(agreement_id) if each.is_posted)
+                moved = sum(each.refund - each.charge for each in user.changes.posted(agreement_id))
+                back[agreement_id] = moved + taken
             expected[name] = view.deposits[name] - sum(
                 agreement.cost - back.get(agreement_id, 0)
                 for agreement_id, agreement in agreed.items()

@@ -126,10 +126,20 @@ def posted_transfers(view: MarketView) -> Iterator[Trade]:
         after = page.next_after
 
 
+def addition_of(view: MarketView, transfer: Trade) -> str:
+    """The agreement to whose slot a payment has added something; empty of any other transfer."""
+    order = view.ledger.order(transfer.order_id) if transfer.kind is TransferKind.PAYMENT else None
+    line = order.line(transfer.agreement_id) if order is not None else None
+    named = line.amended if line is not None else None
+    return "" if named is None else named[0]
+
+
 def standing_payments(view: MarketView) -> dict[str, Trade]:
-    """Payments that have not been refunded, by agreement."""
+    """Payments of agreements that have not been refunded, by agreement."""
     paid: dict[str, Trade] = {}
     for transfer in posted_transfers(view):
+        if addition_of(view, transfer):
+            continue
         if transfer.kind is TransferKind.PAYMENT:
             paid[transfer.agreement_id] = transfer
         elif transfer.kind is TransferKind.REFUND:
@@ -158,13 +168,16 @@ def agreed_long_ago(view: MarketView, user: str) -> dict[str, Agreement]:
 
 
 def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
-    """What amendments have given back of agreements that a trader remembers no more, in minor units by agreement."""
+    """What amendments have given back of agreements that a trader remembers no more, in minor units by agreement.
+
+    What was paid for what they added is taken off.
+    """
     back: Counter[str] = Counter()
     for record in view.archived(name):
         if isinstance(record, AmendmentSettled):
-            back[record.posted.agreement_id] += record.posted.refund
+            back[record.posted.agreement_id] += record.posted.refund - record.posted.charge
         elif isinstance(record, AmendmentConcluded):
-            back[record.outcome.agreement_id] += record.outcome.refund
+            back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
         elif isinstance(record, ReclamationSettled):
             back[record.posted.agreement_id] += record.posted.refund
         elif isinstance(record, ReclamationConcluded) and record.reclamation is not None and not record.code:

@@ -7,7 +7,14 @@ from collections import Counter
 from ramp.ledger.transfer import TransferKind
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView, posted_transfers, sold_long_ago, standing_payments
+from simulation.checkers.observation import (
+    Checker,
+    MarketView,
+    addition_of,
+    posted_transfers,
+    sold_long_ago,
+    standing_payments,
+)
 
 
 class PaidAndReserved(Checker):
@@ -70,7 +77,8 @@ class PaidAndReserved(Checker):
         paid: Counter[str] = Counter()
         for transfer in posted_transfers(view):
             if transfer.kind is TransferKind.PAYMENT:
-                paid[transfer.agreement_id.split("#")[0]] += 1
+                added = addition_of(view, transfer)
+                paid[transfer.agreement_id if added else transfer.agreement_id.split("#")[0]] += 1
         doubled = sorted(agreement_id for agreement_id, count in paid.items() if count > 1)
         if doubled:
             raise self._violated(f"paid more than once: {doubled}")

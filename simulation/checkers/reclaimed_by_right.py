@@ -82,8 +82,8 @@ def _body(notice: ReclamationNotice) -> Reclamation:
 
 
 def _cores_before(notice: ReclamationNotice, agreement: Agreement) -> int:
-    if notice.last is None:
+    if not notice.changes:
         return agreement.offer.cores
-    last = notice.last.body
+    last = notice.changes[-1].body
     assert isinstance(last, Amendment | Reclamation)
     return last.cores

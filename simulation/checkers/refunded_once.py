@@ -1,12 +1,13 @@
 """What was paid comes back at most once, and whole: after a cancellation, or where its resource has failed.
 
-What amendments have given back of it before is no part of what comes back then.
+What amendments have given back of it before is no part of what comes back then, and what was paid for what they have
+added is.
 """
 
 from __future__ import annotations
 
 from ramp.ledger.transfer import TransferKind
-from simulation.checkers.observation import Checker, MarketView, posted_transfers
+from simulation.checkers.observation import Checker, MarketView, addition_of, posted_transfers
 
 
 class RefundedOnce(Checker):
@@ -24,7 +25,13 @@ class RefundedOnce(Checker):
         refunded: set[str] = set()
         for transfer in posted_transfers(view):
             terms = (transfer.debit_account, transfer.credit_account, transfer.amount)
-            if transfer.kind is TransferKind.PAYMENT:
+            added_to = addition_of(view, transfer)
+            if added_to:
+                user, resource, amount = paid.get(added_to, ("", "", 0))
+                if terms[:2] != (user, resource) or added_to in refunded:
+                    raise self._violated(f"{transfer.agreement_id} adds to what nobody has paid, or that is refunded")
+                paid[added_to] = user, resource, amount + transfer.amount
+            elif transfer.kind is TransferKind.PAYMENT:
                 paid[transfer.agreement_id] = terms
             elif transfer.kind is TransferKind.REBATE:
                 user, resource, amount = paid.get(transfer.agreement_id, ("", "", 0))

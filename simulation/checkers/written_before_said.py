@@ -6,9 +6,9 @@ from ramp.ledger.orders.order import OrderState
 from ramp.ledger.transfer import TransferKind
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.protocol import records as rc
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, CapacityTaken
 from ramp.protocol.reclaiming.memory import NoticeHeard, ReclamationConcluded
 from simulation.checkers.observation import BANK, Checker, MarketView
 
@@ -34,7 +34,7 @@ class WrittenBeforeSaid(Checker):
             return
         if message.receiver in view.liars and isinstance(message.content, c.CancellationDone):
             return  # of a slot that was let go before, under whatever agreement the liar names
-        *kinds, subject = _foundation(message) or ("",)
+        *kinds, subject = _foundation_of_change(message) or _foundation(message) or ("",)
         for kind in kinds:
             if (message.sender, kind, subject) not in self._written:
                 said = type(message.content).__name__
@@ -95,6 +95,22 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             if message.sender == cancellation.user:
                 return rc.CancellationStarted, cancellation.agreement_id
             return rc.CancellationReceived, cancellation.offer_id
+    return None
+
+
+def _foundation_of_change(message: Message) -> tuple[type, str] | None:
+    """The same of what is said about changes of size."""
+    match message.content:
+        case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
+            return AmendmentProposed, agreement_id
+        case c.AmendmentFunded(agreement_id=agreement_id):
+            return AmendmentProposed, agreement_id
+        case c.OrderWithdrawal(order_id=order_id) if order_id == message.conversation_id:
+            return AmendmentProposed, message.reply_with.rpartition("#")[0]
+        case Signed(body=Amendment() as amendment):
+            if message.sender == amendment.user:
+                return AmendmentProposed, amendment.agreement_id
+            return CapacityTaken, amendment.offer_id
     return None
 
 

@@ -7,8 +7,8 @@ time; then the market must come to rest, and the checkers look at the end.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from ramp.errors import InvariantViolated
@@ -47,7 +47,14 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.changes import change_some, draw_changes, run_on, with_time_for_changes
+from simulation.market.drawing.changes import (
+    change_some,
+    draw_changes,
+    draw_growths,
+    grow_some,
+    run_on,
+    with_time_for_changes,
+)
 from simulation.market.drawing.rights import (
     draw_rights,
     granting,
@@ -63,6 +70,7 @@ from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.observing import Observer
 from simulation.market.random_streams import stream
+from simulation.market.seed_reports import SeedReport
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
@@ -113,36 +121,6 @@ def new_checkers() -> list[Checker]:
     ]
 
 
-@dataclass(slots=True)
-class SeedReport:
-    """What one seed showed.
-
-    Attributes:
-        seed: the seed.
-        violation: the broken invariant, or None.
-        outcomes: how the requests ended, by status.
-        messages: messages sent.
-        lost: of them lost.
-        crashes: crashes of parties.
-        virtual_s: virtual time passed, in seconds.
-        late_answers: answers of machines and price strategies that came later than the question.
-        in_doubt: questions of which a resource was told that nobody knows what became of them.
-        unheard: late answers to a resource that had crashed meanwhile.
-    """
-
-    seed: int
-    violation: str | None = None
-    checker: str = ""
-    outcomes: dict[str, int] = field(default_factory=dict)
-    messages: int = 0
-    lost: int = 0
-    crashes: int = 0
-    virtual_s: float = 0.0
-    late_answers: int = 0
-    in_doubt: int = 0
-    unheard: int = 0
-
-
 def replay_seed(seed: int, planted_bug: str | None = None) -> tuple[SeedReport, list[str]]:
     """Run the market of one seed again and write down what happens.
 
@@ -179,7 +157,7 @@ def run_seed(
         wired: send messages as XML with real signatures.
         lying: whether the seed may draw liars.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
-        resized: whether owners make smaller what they have bought; drawn from the seed where None.
+        resized: whether owners change the size of what they have bought; drawn from the seed where None.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
@@ -297,6 +275,7 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:
     random = stream(seed, "requests")
+    growths = draw_growths(seed, changes)
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
     starts = stream(seed, "queued requests") if ruled and draw_starts(seed) is not None else None
@@ -315,11 +294,13 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     taken = _rights_of(seed, ruled=ruled, about="taken")
     take_some(world, taken)
     change_some(world, changes)
+    grow_some(world, growths)
     _cancel_some(world, random)
     _ask_some(world, random)
     run_on(world, changes or taken, world.healed_at - world.now)
     take_some(world, taken)
     change_some(world, changes)
+    grow_some(world, growths)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if not world.faults.clocks_agree(world.timing.message_age):
@@ -442,37 +423,3 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     # what came to a machine after its release, and nobody was told of, ends with its hold
     return all(entry.firm for name in resources for entry in world.machines[name].reservations(world.time_of(name)))
-
-
-@dataclass(frozen=True, slots=True)
-class SwarmSummary:
-    """Totals over many seeds."""
-
-    seeds: int
-    violations: Sequence[SeedReport]
-    outcomes: dict[str, int]
-    messages: int
-    lost: int
-    crashes: int
-    late_answers: int
-    in_doubt: int
-    unheard: int
-
-
-def summarise(reports: Sequence[SeedReport]) -> SwarmSummary:
-    """Add reports up."""
-    outcomes: dict[str, int] = {}
-    for report in reports:
-        for status, count in report.outcomes.items():
-            outcomes[status] = outcomes.get(status, 0) + count
-    return SwarmSummary(
-        len(reports),
-        [report for report in reports if report.violation is not None],
-        outcomes,
-        sum(report.messages for report in reports),
-        sum(report.lost for report in reports),
-        sum(report.crashes for report in reports),
-        sum(report.late_answers for report in reports),
-        sum(report.in_doubt for report in reports),
-        sum(report.unheard for report in reports),
-    )

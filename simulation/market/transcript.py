@@ -173,6 +173,11 @@ def _money(content: c.Content) -> str:
             return _amending(content)
 
 
+def _moved(refund: int, charge: int) -> str:
+    """What an amendment gives back or costs."""
+    return f"{credits_text(charge)} paid" if charge else f"{credits_text(refund)} back"
+
+
 def _amending(content: c.Content) -> str:
     """What is said of changes of size, in a few words; of anything else what it is called."""
     match content:
@@ -180,8 +185,16 @@ def _amending(content: c.Content) -> str:
             return f"amendment {content.number} of {content.agreement_id}"
         case c.AmendmentRefused():
             return f"amendment {content.number} of {content.agreement_id}: {_coded(content.code, content.detail)}"
+        case c.AmendmentCall():
+            wanted = f"{content.cores} cores for {content.agreement_id} at {content.cpu_hour_cost}"
+            return f"{wanted} (amendment {content.number})"
+        case c.AmendmentPriced():
+            return f"amendment {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
+        case c.AmendmentFunded():
+            return f"amendment {content.number} of {content.agreement_id} is to be paid by {content.order_id}"
         case c.AmendmentPosted():
-            return f"amendment {content.number} of {content.agreement_id}: {credits_text(content.refund)} back"
+            moved = _moved(content.refund, content.charge)
+            return f"amendment {content.number} of {content.agreement_id}: {moved}"
         case c.Amended():
             return f"{_body(content.amendment)}, signed by {' and '.join(content.amendment.signers)}, is posted"
         case _:
@@ -191,9 +204,9 @@ def _amending(content: c.Content) -> str:
 def _reclaiming(content: c.Content) -> str:
     """What is said of cores that a seller takes back, in a few words; of anything else what it is called."""
     match content:
-        case c.ReclamationNotice(reclamation, _, last):
+        case c.ReclamationNotice(reclamation, _, changes):
             signed = f"signed by {' and '.join(reclamation.signers)}"
-            return f"to note {_body(reclamation)}, {signed}, after {_body(last) if last else 'the agreement'}"
+            return f"to note {_body(reclamation)}, {signed}, after {_body(changes[-1]) if changes else 'the agreement'}"
         case c.ReclamationNoticed():
             return f"reclamation {content.number} of {content.agreement_id} is on record"
         case c.ReclamationAnnounced(noticed):
@@ -251,7 +264,8 @@ def _offer(offer: Offer, start: Instant) -> str:
 def _body(signed: Signed) -> str:
     body = signed.body
     if isinstance(body, Amendment):
-        return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {credits_text(body.refund)} back"
+        moved = _moved(body.refund, body.charge)
+        return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
     if isinstance(body, Reclamation):
         paid = f"{credits_text(body.refund)} back and {credits_text(body.compensation)} on top"
         return f"reclamation {body.number} of {body.agreement_id}, {body.cores} cores, {paid}"
@@ -414,8 +428,8 @@ def _progress(progress: pr.Progress) -> str:
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
         case pr.AmendmentEnded(outcome=changed):
             if changed.done:
-                back = credits_text(changed.refund)
-                return f"reports {changed.agreement_id} at {changed.cores} cores, {back} back"
+                moved = _moved(changed.refund, changed.charge)
+                return f"reports {changed.agreement_id} at {changed.cores} cores, {moved}"
             return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
         case pr.UnitMoved():
             return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import OrderLine
+from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind
 
@@ -153,3 +154,130 @@ def test_what_cannot_be_decided_leaves_nothing(paid: Ledger) -> None:
     paid.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 500)], 100, at=31)
     assert refusal_code(lambda: paid.post_amendment(replace(FIRST, agreement_id="a-2"), at=32)) == "not_posted"
     assert paid.amendments("a-1") == paid.amendments("a-2") == ()
+
+
+ADDED = OrderLine("a-1#1", "hector", 700, "o-1", "state-0", "state-1")
+
+
+def added(ledger: Ledger, *lines: OrderLine, at: int = 30, order_id: str = "o-2") -> Order:
+    return ledger.reserve_order(order_id, "alice", lines or (ADDED,), 500, at=at, evidence="<order/>")
+
+
+def test_what_is_added_is_paid_by_its_order(paid: Ledger) -> None:
+    assert added(paid).state is OrderState.RESERVED
+    assert (paid.balance("alice").reserved, paid.amendments("a-1")) == (700, ())
+    posted = paid.countersign("a-1#1", at=31, starts_at=40, evidence="<amendment/>")
+    assert posted.state is OrderState.POSTED
+    assert paid.amendments("a-1") == (DecidedAmendment("a-1", 1, "state-1", 0, 31, charge=700),)
+    assert balances(paid) == (6_800, 3_200)
+    assert paid.evidence("a-1")[-1] == Evidence("a-1", EvidenceKind.AMENDMENT, "<amendment/>", 31)
+    assert paid.countersign("a-1#1", at=600, starts_at=40).state is OrderState.POSTED  # once is once
+    assert balances(paid) == (6_800, 3_200)
+
+
+def test_a_refund_gives_back_what_was_added_as_well(paid: Ledger) -> None:
+    added(paid)
+    paid.countersign("a-1#1", at=31, starts_at=40)
+    assert paid.post_amendment(replace(SECOND, amount=3_199), at=32).is_posted
+    assert paid.refund("a-1", at=33).amount == 2_500 + 700 - 3_199
+    assert balances(paid) == (10_000, 0)
+
+
+def test_no_more_goes_back_than_was_paid_in_all(paid: Ledger) -> None:
+    added(paid)
+    paid.countersign("a-1#1", at=31, starts_at=40)
+    assert paid.post_amendment(replace(SECOND, amount=3_200), at=32).code == "more_than_paid"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"agreement_id": "a-9#1"}, "unknown_transfer"),
+        ({"resource": "kelvin"}, "unknown_transfer"),
+        ({"agreement_id": "a-1#0"}, "malformed_value"),
+        ({"agreement_id": "a-1#01"}, "malformed_value"),
+        ({"agreement_id": "a-1#1001"}, "malformed_value"),
+        ({"agreement_id": "a-1#one"}, "malformed_value"),
+        ({"agreement_id": "a-1"}, "agreement_in_use"),
+        ({"cost": 7_501}, "insufficient_funds"),
+    ],
+)
+def test_what_cannot_be_added_is_refused_for_good(paid: Ledger, change: dict[str, Any], code: str) -> None:
+    paid.open_account("kelvin", AccountKind.RESOURCE, at=1)
+    order = added(paid, replace(ADDED, **change))
+    assert (order.state, order.code) == (OrderState.REFUSED, code)
+    assert balances(paid) == (7_500, 2_500)
+
+
+def test_two_changes_of_one_slot_are_not_paid_together(paid: Ledger) -> None:
+    order = added(paid, ADDED, replace(ADDED, agreement_id="a-1#2", becomes="state-2"))
+    assert (order.state, order.code) == (OrderState.REFUSED, "agreement_in_use")
+
+
+def test_only_the_next_state_of_a_slot_is_added_to(paid: Ledger) -> None:
+    paid.post_amendment(FIRST, at=29)
+    assert added(paid).code == "out_of_order"
+    late = replace(ADDED, agreement_id="a-1#2", becomes="state-2")
+    assert added(paid, late, order_id="o-3").code == "other_state"
+    assert added(paid, replace(late, amends="state-1"), order_id="o-4").state is OrderState.RESERVED
+
+
+def test_an_order_is_void_where_its_slot_has_changed_meanwhile(paid: Ledger) -> None:
+    added(paid)
+    paid.post_amendment(replace(SECOND, previous="state-0"), at=31)
+    order = paid.countersign("a-1#1", at=32, starts_at=40, evidence="<amendment/>")
+    assert (order.state, order.code) == (OrderState.VOIDED, "out_of_order")
+    assert [each.number for each in paid.amendments("a-1")] == [2]
+    assert balances(paid) == (7_900, 2_100)
+
+
+def test_an_order_is_void_where_its_slot_was_given_back_meanwhile(paid: Ledger) -> None:
+    added(paid)
+    paid.refund("a-1", at=31)
+    order = paid.countersign("a-1#1", at=32, starts_at=40)
+    assert (order.state, order.code) == (OrderState.VOIDED, "refunded")
+    assert balances(paid) == (10_000, 0)
+
+
+def test_an_amendment_that_was_withdrawn_is_never_paid(paid: Ledger) -> None:
+    added(paid)
+    paid.void_amendment("a-1", 1, "alice", at=31)
+    assert paid.countersign("a-1#1", at=32, starts_at=40).code == "out_of_order"
+
+
+@pytest.fixture
+def two(paid: Ledger) -> Ledger:
+    """Alice has bought a second slot, of kelvin, for 10.00."""
+    paid.open_account("kelvin", AccountKind.RESOURCE, at=1)
+    paid.reserve_order("o-9", "alice", [OrderLine("b-1", "kelvin", 1_000)], 100, at=21)
+    paid.countersign("b-1", at=22, starts_at=5_000)
+    return paid
+
+
+OTHER = OrderLine("b-1#1", "kelvin", 300, "o-7", "other-0", "other-1")
+
+
+def test_several_slots_are_added_to_together(two: Ledger) -> None:
+    added(two, ADDED, OTHER)
+    assert two.countersign("b-1#1", at=31, starts_at=40).state is OrderState.RESERVED
+    assert two.amendments("b-1") == ()
+    assert two.countersign("a-1#1", at=32, starts_at=40).state is OrderState.POSTED
+    assert [two.amendments(each)[0].decided_at for each in ("a-1", "b-1")] == [32, 32]
+    assert balances(two) == (5_500, 3_200)
+
+
+def test_or_none_of_them_is(two: Ledger) -> None:
+    added(two, ADDED, OTHER)
+    two.countersign("b-1#1", at=31, starts_at=40)
+    two.refund("b-1", at=32)  # it was countersigned, and is gone
+    assert two.countersign("a-1#1", at=33, starts_at=40).code == "refunded"
+    assert (two.amendments("a-1"), two.amendments("b-1")) == ((), ())
+    assert balances(two) == (7_500, 2_500)
+
+
+def test_what_is_not_paid_in_time_is_void(two: Ledger) -> None:
+    added(two, ADDED, OTHER)
+    two.countersign("b-1#1", at=31, starts_at=40)
+    assert [each.order_id for each in two.expire_orders(500)] == ["o-2"]
+    assert two.countersign("a-1#1", at=501, starts_at=40).code == "expired"
+    assert balances(two) == (6_500, 2_500)

@@ -208,9 +208,10 @@ def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> 
         store.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 1_000)], 100, at=21)
     run(ledger_url, "DROP TABLE amendments")
     run(ledger_url, "DROP TABLE reclamations")
+    _without_additions(ledger_url)
     run(ledger_url, "UPDATE ledger_version SET version = 2")
     with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 4
+        assert version(ledger_url) == 5
         assert [order.order_id for order in store.open_orders()] == ["o-2"]
         terms = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
         assert store.post_amendment(terms, at=30).is_posted
@@ -218,6 +219,50 @@ def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> 
         assert store.refund("a-1", at=41).amount == 1_500
         assert (store.audit(), store.contradictions()) == ([], [])
         assert (store.balance("alice").posted, store.balance("hector").posted) == (9_000, 1_000)
+
+
+def _without_additions(url: str) -> None:
+    """Lines of orders as versions before 4 had them."""
+    for column in ("amends", "becomes"):
+        run(url, f"ALTER TABLE order_lines DROP COLUMN {column}")
+
+
+AMENDMENTS_OF_VERSION_3 = """
+    CREATE TABLE amendments (
+        agreement_id TEXT NOT NULL, number INTEGER NOT NULL CHECK (number > 0), digest TEXT NOT NULL,
+        amount BIGINT NOT NULL, decided_at BIGINT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
+        PRIMARY KEY (agreement_id, number), CONSTRAINT posted_or_void CHECK ((code = '') = (amount > 0))
+    )
+"""
+
+
+def test_a_ledger_of_version_3_keeps_its_amendments_and_learns_to_add(ledger_url: str) -> None:
+    with LedgerStore.open(ledger_url) as store:
+        store.open_account("alice", AccountKind.USER, at=1)
+        store.open_account("hector", AccountKind.RESOURCE, at=1)
+        store.deposit("d-1", "alice", 10_000, at=2)
+        store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+        store.countersign("a-1", at=20, starts_at=5_000)
+        terms = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
+        posted = store.post_amendment(terms, at=30)
+        void = store.void_amendment("a-1", 2, "alice", at=31)
+    run(ledger_url, "DROP TABLE amendments")
+    run(ledger_url, AMENDMENTS_OF_VERSION_3)
+    for each in (posted, void):
+        row = (each.agreement_id, each.number, each.digest, each.amount, each.decided_at, each.code, each.reason)
+        run(ledger_url, f"INSERT INTO amendments VALUES {row!r}")
+    _without_additions(ledger_url)
+    run(ledger_url, "DROP TABLE reclamations")
+    run(ledger_url, "UPDATE ledger_version SET version = 3")
+    with LedgerStore.open(ledger_url) as store:
+        assert version(ledger_url) == 5
+        assert store.amendments("a-1") == (posted, void)
+        line = OrderLine("a-1#3", "hector", 700, "", "state-1", "state-3")
+        assert store.reserve_order("o-2", "alice", [line], 100, at=40).state is OrderState.RESERVED
+        assert store.countersign("a-1#3", at=41, starts_at=5_000).state is OrderState.POSTED
+        assert store.amendments("a-1")[-1].charge == 700
+        assert store.refund("a-1", at=42).amount == 2_500 - 1_000 + 700
+        assert (store.audit(), store.contradictions()) == ([], [])
 
 
 def test_references_are_checked_again_afterwards(old_url: str) -> None:
@@ -236,7 +281,7 @@ def test_several_processes_may_open_an_old_ledger_at_once(old_url: str) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     assert [process.communicate() for process in running] == ["[] 20\n"] * 3
-    assert version(old_url) == 4
+    assert version(old_url) == 5
 
 
 def test_an_old_ledger_with_stray_rows_stays_as_it_is(tmp_path: Path) -> None:
@@ -255,4 +300,4 @@ def test_a_new_ledger_is_not_migrated_again(ledger_url: str) -> None:
         store.deposit("d-1", "alice", 5, at=2)
     with LedgerStore.open(ledger_url) as store:
         assert store.transfer("d-1", TransferKind.DEPOSIT) is not None
-    assert version(ledger_url) == 4
+    assert version(ledger_url) == 5

@@ -197,6 +197,14 @@ def _changed(machine: Any, key: str, cores: int, until: int, now: int) -> Any:
     return found and replace(found, slot=replace(found.slot, cores=cores, end=until))
 
 
+def _growing_in_words(machine: Any, key: str, step: int, cores: int, until: int, now: int) -> Any:
+    """Shrinks as it should, and says that it has grown when it has not."""
+    found = SteadyMachine.reservation(machine, key, now)
+    if found is None or cores <= found.slot.cores:
+        return SteadyMachine.resize(machine, key, step, cores, until, now)
+    return _changed(machine, key, cores, until, now)
+
+
 def _later(steps: Iterator[int] = count(1)) -> int:  # noqa: B008 each call counts on
     return next(steps)
 
@@ -236,6 +244,14 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "resize frees nothing": (
         _faulty(resize=lambda self, key, step, cores, until, now: _changed(self, key, cores, until, now)),
         "what-a-change-frees-is-free",
+    ),
+    "resize only says that it grows": (
+        _faulty(resize=_growing_in_words),
+        "what-is-added-is-set-aside",
+    ),
+    "resize ends as before": (
+        _faulty(resize=lambda self, key, step, cores, until, now: _changed(self, key, cores, until, now)),
+        "a-later-end-is-kept-or-refused",
     ),
     "resize takes any step": (
         _faulty(resize=lambda self, key, step, *args: SteadyMachine.resize(self, key, _later(), *args)),

@@ -15,7 +15,7 @@ The commands of a script:
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
-    resize USER AGREEMENT [cores=N] [until=S]
+    resize USER AGREEMENT [cores=N] [until=S] [price=P] [most=CREDITS] [quote]
     reclaim RESOURCE SLOT [cores=N]      its administrator takes cores of something sold back: so many, or all that the
                                          agreement allows; a unit allows it with least=CORES notice=S compensation=C
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
@@ -397,9 +397,12 @@ class ScriptedMarket:
         self.world.command(user, ev.ResourcesAsked(query_id))
 
     def do_resize(self, options: _Options) -> None:
+        quote = options.flag("quote")
         user, agreement_id = options.words
         cores, until = options.whole("cores") or None, options.duration("until")
-        self.world.command(user, AgreementResized(agreement_id, cores, START + until if until else None))
+        price, most = options.whole("price") or None, options.whole("most") * 100 or None
+        end = START + until if until else None
+        self.world.command(user, AgreementResized(agreement_id, cores, end, quote, price, most))
 
     def do_reclaim(self, options: _Options) -> None:
         name, slot = options.words
@@ -415,8 +418,9 @@ class ScriptedMarket:
         slot = Slot(start, start + options.duration("wall", 3600), options.whole("cores", 16), 0.0)
         machine, now = self.world.machines[name], self.world.now
         unit = RequestUnit(1, 1, slot.end, TotalCores(slot.cores), not_before=start)
-        machine.hold("own-job", unit, slot, now + DAY, now)
-        machine.confirm("own-job", now)
+        key = "own-job" if machine.reservation("own-job", now) is None else "own-job-2"
+        machine.hold(key, unit, slot, now + DAY, now)
+        machine.confirm(key, now)
 
     def do_deposit(self, options: _Options) -> None:
         account, deposit_id = options.words

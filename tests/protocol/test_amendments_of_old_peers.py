@@ -22,6 +22,7 @@ from ramp.protocol.resource.slots.size_change import SizeChange
 from ramp.protocol.tables import SizeChangeState
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
+from simulation.market.counted_ids import CountedIds
 
 NOW = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
@@ -48,7 +49,9 @@ class Buyer:
 
     def __init__(self, bank_minor: int | None) -> None:
         self.bank_minor = bank_minor
-        self.changes = Changes({"a-1": AGREEMENT}, lambda _: "active", Pace(Timing()), lambda: self.bank_minor)
+        self.changes = Changes(
+            {"a-1": AGREEMENT}, lambda _: "active", Pace(Timing()), lambda: self.bank_minor, CountedIds("alice")
+        )
 
     def resize(self, *, quote_only: bool = False) -> list[Effect]:
         return self.changes.resize(AgreementResized("a-1", cores=8, quote_only=quote_only), NOW)
@@ -102,7 +105,7 @@ def bank_of_a_seller_knows_none() -> None:
         slot = Slot(OFFER.start, OFFER.end, cores, 0.0)
         return SlotResized(asked.key, asked.step, Reservation("o-1", "res-1", slot, firm=True, held_until=None))
 
-    (asked,) = change.start()
+    (asked,) = change.start(NOW)
     change.on_resized(resized(asked, 16), NOW)
     (asked,) = change.tick(body.effective_at, sold=True, old_bank="")
     *_, to_bank = messages(change.on_resized(resized(asked, 8), body.effective_at))

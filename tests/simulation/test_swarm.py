@@ -112,6 +112,10 @@ CAUGHT_BY = {
     "paid_for_untaken": (10, "amended_once"),
     "reclamations_forgotten": (34, "amended_once"),
     "taken_refunded_again": (177, "refunded_once"),
+    "handed_over_unpaid": (3, "amended_once"),
+    "addition_kept": (213, "amended_once"),
+    "addition_not_recorded": (263, "amended_once"),
+    "additions_not_noted": (3, "amended_once"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""
 
@@ -124,7 +128,16 @@ CAUGHT_BY_CONSEQUENCE = {
 """Seeds of which one shows what comes of a missing record even where nobody looks into journals."""
 
 
-OF_AMENDMENTS = {"paid_back_untaken", "decisions_forgotten", "rebates_refunded_again", "amendments_forgotten"}
+OF_AMENDMENTS = {
+    "paid_back_untaken",
+    "decisions_forgotten",
+    "rebates_refunded_again",
+    "amendments_forgotten",
+    "handed_over_unpaid",
+    "addition_kept",
+    "addition_not_recorded",
+    "additions_not_noted",
+}
 """Bugs that show where slots are changed only; the others were found in markets that change none."""
 
 OF_RECLAMATIONS = {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +16,15 @@ from ramp.model.agreement import Agreement, Amendment
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.sizes.amended import after, amendment_problem, first_state, notice_problem, refund_owed, state_digest
+from ramp.model.sizes.amended import (
+    after,
+    amendment_problem,
+    charge_owed,
+    first_state,
+    notice_problem,
+    refund_owed,
+    state_digest,
+)
 from tests.example_counts import examples
 
 START = 100 * HOUR
@@ -68,7 +80,7 @@ def test_what_is_given_up_before_the_start_counts_from_the_start() -> None:
 
 
 def test_the_next_one_changes_what_the_first_has_made() -> None:
-    state = after(AMENDMENT)
+    state = after(first_state(AGREEMENT), AMENDMENT)
     second = replace(
         AMENDMENT,
         number=2,
@@ -148,20 +160,111 @@ def test_other_agreements_have_other_digests(changed: Agreement) -> None:
 @settings(max_examples=examples(200))
 @given(st.data())
 def test_a_chain_gives_back_what_counting_gives_and_never_all(data: st.DataObject) -> None:
-    """Counted: each minute of each core is worth the same; what is left of it by the end was used."""
+    """Counted: each minute of each core has the price that it was bought at; the core bought last goes first."""
     cost = data.draw(st.integers(1, 10_000), "cost")
     agreement = replace(AGREEMENT, cost=cost)
-    state, now, given_back = first_state(agreement), START, 0
-    for number in range(1, data.draw(st.integers(1, 5), "changes") + 1):
-        now += data.draw(st.integers(0, 60), "pause") * MINUTE
-        cores = data.draw(st.integers(1, state.cores), "cores")
-        until = state.until - data.draw(st.integers(0, 60), "earlier") * MINUTE
-        if until <= now:
+    first = Fraction(cost, 16 * 240)
+    cells = {minute: [first] * 16 for minute in range(240)}
+    state, now, paid, given_back = first_state(agreement), 0, cost, 0
+    for number in range(1, data.draw(st.integers(1, 6), "changes") + 1):
+        now += data.draw(st.integers(0, 60), "pause")
+        lasts = (state.until - START) // MINUTE
+        if now >= lasts:
             break
-        had = sum(state.cores for minute in range(now, state.until, MINUTE))
-        has = sum(cores for minute in range(now, until, MINUTE))
-        owed = refund_owed(agreement, state, cores, until, now)
-        assert owed == cost * (had - has) // (16 * 240)
-        given_back += owed
-        state = replace(state, cores=cores, until=until, number=number)
-    assert given_back < cost
+        grows = data.draw(st.booleans(), "grows")
+        more = data.draw(st.integers(0, 8), "more")
+        longer = data.draw(st.integers(0, 60), "longer")
+        cores = state.cores + more if grows else data.draw(st.integers(1, state.cores), "cores")
+        ends = lasts + longer if grows else lasts - data.draw(st.integers(0, lasts - now - 1), "earlier")
+        if (cores, ends) == (state.cores, lasts):
+            continue
+        body = replace(
+            AMENDMENT, number=number, cores=cores, until=START + ends * MINUTE, effective_at=START + now * MINUTE
+        )
+        if grows:
+            gained = sum(cores - len(cells.get(minute, ())) for minute in range(now, ends))
+            price = data.draw(st.integers(1, 200), "price")
+            body = replace(body, refund=0, cpu_hour_cost=price, order_id="order-2")
+            body = replace(body, charge=charge_owed(state, body))
+            assert body.charge == (price * 100 * gained * 2 + 60) // 120
+            paid += body.charge
+            for minute in range(now, ends):
+                held = cells.setdefault(minute, [])
+                held += [Fraction(body.charge, gained)] * (cores - len(held))
+        else:
+            back = sum(
+                (price for minute in range(now, lasts) for price in cells[minute][cores if minute < ends else 0 :]),
+                Fraction(0),
+            )
+            owed = refund_owed(agreement, state, cores, body.until, body.effective_at)
+            assert owed == int(back)
+            given_back += owed
+            for minute in range(now, lasts):
+                del cells[minute][cores if minute < ends else 0 :]
+        state = after(state, body)
+        assert (state.cores, state.until) == (cores, body.until)
+    assert given_back < paid
+
+
+def test_what_was_bought_last_goes_back_first_at_its_own_price() -> None:
+    """16 cores at 60; from the middle on 8 more at 90 for two hours; then 12 go for the last hour."""
+    grown = replace(AMENDMENT, cores=24, refund=0, charge=144_000, cpu_hour_cost=90, order_id="order-2")
+    state = first_state(AGREEMENT)
+    assert amendment_problem(AGREEMENT, state, grown) is None
+    # 8 cores at 90 and 4 at 60 credits an hour
+    assert refund_owed(AGREEMENT, after(state, grown), 12, START + 4 * HOUR, START + 3 * HOUR) == 72_000 + 24_000
+
+
+def test_more_time_is_paid_for_all_cores() -> None:
+    longer = replace(AMENDMENT, cores=16, until=START + 5 * HOUR, refund=0, cpu_hour_cost=50, order_id="order-2")
+    state = first_state(AGREEMENT)
+    assert charge_owed(state, longer) == 80_000
+    longer = replace(longer, charge=80_000)
+    assert amendment_problem(AGREEMENT, state, longer) is None
+    # the hour that was added, and half an hour of the old ones
+    assert refund_owed(AGREEMENT, after(state, longer), 16, START + 210 * MINUTE, START + 3 * HOUR) == 80_000 + 48_000
+
+
+def test_nothing_is_given_back_from_before_it_was_added() -> None:
+    """A change that takes effect before the one that it follows counts from the later instant on."""
+    grown = replace(AMENDMENT, cores=24, refund=0, charge=144_000, cpu_hour_cost=90, order_id="order-2")
+    state = after(first_state(AGREEMENT), grown)
+    assert refund_owed(AGREEMENT, state, 16, START + 4 * HOUR, START) == 144_000
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"charge": 144_001}, "bad_price"),
+        ({"charge": 144_000, "refund": 1}, "bad_price"),
+        ({"cores": 24, "until": START + 3 * HOUR}, "mixed_change"),
+        ({"cores": 15, "until": START + 5 * HOUR}, "mixed_change"),
+        ({"cores": 15}, "mixed_change"),
+        ({"cores": 16}, "no_change"),
+        ({"cpu_hour_cost": 0, "charge": 0}, "nothing_to_pay"),
+        ({"valid_until": HALF}, "bad_times"),
+        ({"valid_until": START + 4 * HOUR + 1}, "bad_times"),
+        ({"valid_until": HALF + 15 * MINUTE}, "bad_times"),
+        ({"previous": "x" * 43}, "other_state"),
+        ({"order_id": ""}, "not_smaller"),
+    ],
+)
+def test_what_cannot_be_added(change: dict[str, object], code: str) -> None:
+    grown = replace(AMENDMENT, cores=24, refund=0, charge=144_000, cpu_hour_cost=90, order_id="order-2")
+    problem = amendment_problem(AGREEMENT, first_state(AGREEMENT), replace(grown, **change))  # type: ignore[arg-type]
+    assert problem is not None
+    assert problem[0] == code
+
+
+def test_what_gives_up_has_the_digest_that_earlier_programs_find() -> None:
+    """Its later fields are left out where they say nothing; this is the digest of version 1.3 of the wire format."""
+    said = {
+        "is": "Amendment", "agreement_id": "a-1", "number": 1, "previous": "p", "offer_id": "o-1", "user": "alice",
+        "resource": "res", "bank": "bank", "cores": 8, "until": 9, "effective_at": 5, "refund": 7, "issued_at": 1,
+        "valid_until": 6,
+    }  # fmt: skip
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+    body = Amendment("a-1", 1, "p", "o-1", "alice", "res", "bank", 8, 9, 5, 7, 1, 6)
+    assert state_digest(body) == digest
+    assert state_digest(replace(body, order_id="order-1", charge=7)) != digest

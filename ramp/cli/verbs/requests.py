@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import example, market_options
+from ramp.cli.options import CreditsType, example, market_options
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
@@ -29,6 +29,7 @@ from ramp.client.identifiers import belonging, one_request, shortened
 from ramp.client.market import Market
 from ramp.client.results import Cancelled, Resized
 from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.control.requests import Resize
 from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.instant import Instant, from_datetime, iso, seconds
@@ -202,11 +203,19 @@ def cancel(
     ctx.exit(0 if all(result.done or result.withdrawn for result in results) else 1)
 
 
-@click.command(epilog=example("ramp resize thunder1-7 --cores 8 --quote", "ramp resize thunder1-7 --cores 8 --json"))
+@click.command(
+    epilog=example(
+        "ramp resize thunder1-7 --cores 8 --quote",
+        "ramp resize thunder1-7 --cores 8 --json",
+        "ramp resize thunder1-7 --cores 128 --until +4h --max-cost 5000",
+    )
+)
 @click.argument("any_id", metavar="RESERVATION")
 @click.option("--cores", type=click.IntRange(min=1), metavar="N", help="That it shall have from then on.")
 @click.option("--until", type=MomentType(), metavar="TIME", help="Its end from then on.")
-@click.option("--quote", is_flag=True, help="Only tell what would come back.")
+@click.option("--price", type=click.IntRange(min=0), metavar="CREDITS", help="Most per core hour for what is added.")
+@click.option("--max-cost", type=CreditsType(), metavar="CREDITS", help="Most for what is added in all.")
+@click.option("--quote", is_flag=True, help="Only tell what would come back, or what it would cost.")
 @market_options
 @click.pass_context
 def resize(
@@ -214,32 +223,41 @@ def resize(
     any_id: str,
     cores: int | None,
     until: Instant | None,
+    price: int | None,
+    max_cost: int | None,
     quote: bool,
     user: str | None,
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Make a bought slot smaller while it stands or runs: fewer cores, or an earlier end.
+    """Make a bought slot smaller or larger while it stands or runs: other cores, or another end.
 
-    You and the seller sign an amendment. It takes effect some seconds later (the notice), when the seller's machine has
-    given back what you give up; then the bank returns its share of the price, rounded down. Until then the slot stays
-    as it was, and so it does if anything fails. `ramp verify` checks the agreement together with its amendments.
+    You and the seller sign an amendment. Fewer cores or an earlier end take effect some seconds later (the notice),
+    when the seller's machine has given back what you give up; then the bank returns what was paid for it, rounded down.
+    More cores or a later end cost what the seller asks by its load, at most --price (by default what you asked for the
+    slot) and --max-cost: the seller sets them aside, the bank the money, and with both signatures they are paid and
+    yours. Until then the slot stays as it was, and so it does if anything fails. `ramp verify` checks the agreement
+    together with its amendments.
 
     Exit code 1 if it was not done, 2 for an id or size that cannot be.
     """
     if cores is None and until is None:
         raise click.UsageError("neither --cores nor --until is given; right would be the size that it shall have")
     market = open_market(state, user)
-    result = ask(market, dialogues.resize(any_id, cores, until, quote_only=quote), f"changing {any_id}")
+    wish = Resize("", cores, until, quote, price, max_cost)
+    result = ask(market, dialogues.resize(any_id, wish), f"changing {any_id}")
     if as_json:
         print_json(_resized_object(result))
     else:
         when = "" if result.effective_at is None else f" from {moment_text(from_datetime(result.effective_at))} on"
-        size = f"{count_text(result.cores, 'core')} until {moment_text(from_datetime(result.end))}"
+        stands = f"{count_text(result.cores, 'core')} until {moment_text(from_datetime(result.end))}{when}"
+        back, paid = amount_text(result.refund), amount_text(result.charge)
         if result.quoted:
-            click.echo(f"Agreement {result.agreement_id}: {size}{when} would give {amount_text(result.refund)} back")
+            would = f"would cost {paid}" if result.charge else f"would give {back} back"
+            click.echo(f"Agreement {result.agreement_id}: {stands} {would}")
         elif result.done:
-            click.echo(f"Agreement {result.agreement_id}: {size}{when}, {amount_text(result.refund)} given back")
+            moved = f"{paid} paid" if result.charge else f"{back} given back"
+            click.echo(f"Agreement {result.agreement_id}: {stands}, {moved}")
         else:
             say(f"ramp: agreement {result.agreement_id}: not changed: {result.detail or result.code}")
     ctx.exit(0 if result.done or result.quoted else 1)
@@ -255,6 +273,7 @@ def _resized_object(result: Resized) -> dict[str, object]:
         "end": iso(from_datetime(result.end)),
         "effective_at": None if result.effective_at is None else iso(from_datetime(result.effective_at)),
         "refund": amount_json(result.refund),
+        "charge": amount_json(result.charge),
         "code": result.code,
         "detail": result.detail,
     }

@@ -159,13 +159,14 @@ def _template(terms: Mapping[str, Any]) -> RequestTemplate:
         click.UsageError: if they are not enough, or make no sense together.
     """
     start, end, wall_time = terms["start"], terms["end"], terms["walltime"]
-    slack = terms["slack"]
+    slack, notice = terms["slack"], terms["reclaim_notice"]
     try:
         return request(
             start=None if start is None else to_datetime(start),
             end=None if end is None else to_datetime(end),
             wall_time=None if wall_time is None else timedelta(microseconds=wall_time),
             slack=None if slack is None else timedelta(microseconds=slack),
+            reclaim_notice=None if notice is None else timedelta(microseconds=notice),
             rotate=not terms["no_rotate"],
             **{name: terms[option] for name, option in _OPTION_OF.items()},
         )
@@ -189,7 +190,7 @@ _OPTION_OF: Final = {
     },
     **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
     **{name: name for name in ("geometry", "connection", "node_use", "start_probability", "sites")},
-    **{name: name for name in ("reclaimable_to", "reclaim_notice", "reclaim_compensation")},
+    **{name: name for name in ("reclaimable_to", "reclaim_compensation")},
     "disk_gb": "disk",
     "node_disk_gb": "node_disk",
 }

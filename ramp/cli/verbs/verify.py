@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ramp.cli.options import example, json_option, state_option
+from ramp.cli.views.agreement_report import amendment_text, amount_moved
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -107,6 +108,7 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
             "cores": chain.states[-1].cores,
             "end": iso(chain.states[-1].until),
             "given_back": amount_json(chain.given_back),
+            "charged": amount_json(chain.charged),
         }
         for chain in chains
     ]
@@ -121,12 +123,14 @@ def _print_chain(chain: Chain) -> None:
     last, taken = chain.states[-1], len(chain.reclamations)
     changes = [count_text(len(chain.amendments), "amendment")] if chain.amendments or not taken else []
     changes += [count_text(taken, "reclamation")] if taken else []
+    paid = amount_text(chain.agreement.cost + chain.charged)
     print_line(
         f"agreement {name} and its {' and '.join(changes)} are one chain: {last.cores} cores "
-        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back "
-        f"of {amount_text(chain.agreement.cost)}"
+        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back of {paid}"
         + (f" and {amount_text(chain.compensation)} on top, by right" if taken else "")
     )
+    for amendment in chain.amendments:
+        print_line(f"  {amendment_text(amendment)}")
 
 
 def _is_request(file: Path) -> bool:
@@ -167,7 +171,7 @@ def _amendment_summary(amendment: Amendment) -> str:
     return (
         f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
         f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
-        f"{moment_text(amendment.effective_at)} on, for {amount_text(amendment.refund)} back"
+        f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
     )
 
 

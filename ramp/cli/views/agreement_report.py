@@ -92,7 +92,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
             ("Cost", _cost_text(entry)),
             ("Price paid", how_priced(agreement)),
-            ("Amendments", "; ".join(_amendment_text(each) for each in entry.amendments)),
+            ("Amendments", "; ".join(amendment_text(each) for each in entry.amendments)),
             ("Seller's right", reclaim_text(agreement.request.reclaim)),
             ("Taken back", "; ".join(_reclamation_text(each) for each in entry.reclamations)),
             ("To be taken back", "" if entry.to_come is None else _reclamation_text(entry.to_come)),
@@ -110,14 +110,21 @@ def _amendment_object(amendment: Amendment) -> dict[str, object]:
         "end": iso(amendment.until),
         "effective_at": iso(amendment.effective_at),
         "refund": amount_json(amendment.refund),
+        "charge": amount_json(amendment.charge),
         "previous": amendment.previous,
     }
 
 
-def _amendment_text(amendment: Amendment) -> str:
+def amount_moved(amendment: Amendment) -> str:
+    """What an amendment has given back or cost."""
+    return f"{amount_text(amendment.charge)} paid" if amendment.grows else f"{amount_text(amendment.refund)} back"
+
+
+def amendment_text(amendment: Amendment) -> str:
+    """An amendment in one line: the size that it gives its slot, from when on, and what that gives back or costs."""
     return (
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
-        f"{moment_text(amendment.effective_at)} on, {amount_text(amendment.refund)} back"
+        f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
     )
 
 
@@ -155,7 +162,7 @@ def _reclamation_text(reclamation: Reclamation) -> str:
 
 
 def _cost_text(entry: AgreementStanding) -> str:
-    paid = entry.agreement.cost
+    paid = entry.agreement.cost + sum(each.charge for each in entry.amendments)
     back = f" ({amount_text(paid)} paid, {amount_text(paid - entry.cost)} given back)"
     return amount_text(entry.cost) + (back if entry.amendments or entry.reclamations else "")
 

@@ -201,7 +201,9 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
         case AmendmentEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
             fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
-            how = f"has {changed.cores} cores, {amount_text(changed.refund)} back"
+            fields |= {"charge": amount_json(changed.charge)}
+            moved = f"{amount_text(changed.charge)} paid" if changed.charge else f"{amount_text(changed.refund)} back"
+            how = f"has {changed.cores} cores, {moved}"
             return (
                 "resize",
                 f"{changed.agreement_id} {how if changed.done else f'not changed: {changed.detail}'}",

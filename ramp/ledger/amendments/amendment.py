@@ -41,10 +41,11 @@ class DecidedAmendment:
         agreement_id: of which agreement.
         number: of the proposal.
         digest: of the state that it has made; empty where it is void.
-        amount: minor units that were given back; 0 where it is void.
+        amount: minor units that were given back; 0 where it is void, or adds to the slot.
         decided_at: when it was posted, or voided.
         code: why it is void, empty where it is posted.
         reason: the same as a sentence, one line.
+        charge: minor units that were paid for what it adds.
     """
 
     agreement_id: str
@@ -54,6 +55,7 @@ class DecidedAmendment:
     decided_at: Instant
     code: str = ""
     reason: str = ""
+    charge: int = 0
 
     @property
     def is_posted(self) -> bool:
@@ -62,5 +64,5 @@ class DecidedAmendment:
 
 
 def given_back(decided: Iterable[DecidedAmendment]) -> int:
-    """What amendments have given back together, in minor units."""
-    return sum(each.amount for each in decided)
+    """What amendments have given back together, less what was paid for what they add, in minor units."""
+    return sum(each.amount - each.charge for each in decided)

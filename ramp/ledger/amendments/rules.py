@@ -1,8 +1,9 @@
-"""The rules of amendments: a part of a payment goes back once, or the amendment is void for good.
+"""The rules of amendments: a part of a payment goes back once, or more is paid once, or the amendment is void for good.
 
 What is proposed about an agreement that was paid is decided once: posted, or void. A proposal whose number is below one
 that was decided is void, as is one that changes another state than the one that the amendment posted last has made; so
-no old or doubled proposal is ever posted. A rule checks everything before it writes.
+no old or doubled proposal is ever posted. What is added is paid by a line of an order, with which it is posted or
+void (`ramp.ledger.orders.rules`). A rule checks everything before it writes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.rules import open_balances, store_evidence
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, amendment_key, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.model.agreement import amendment_key
+from ramp.model.contents import OrderLine
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
@@ -79,6 +82,43 @@ def void_amendment(
         refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
     there = next((each for each in records.amendments(agreement_id) if each.number == number), None)
     return there or _void(records, agreement_id, number, at, "withdrawn", "its buyer has withdrawn it", evidence)
+
+
+def addition_problem(records: Records, user: str, line: OrderLine) -> tuple[RefusalCode, str] | None:
+    """Why what an order's line adds to a slot cannot be paid: code and reason, or None if it can be now.
+
+    Args:
+        records: the ledger.
+        user: whose order it is.
+        line: with the amendment that it pays for.
+    """
+    named = line.amended
+    if named is None:
+        return None
+    agreement_id, number = named
+    if not agreement_id or not 1 <= number <= AMENDMENT_NUMBER_MAX or line.agreement_id != amendment_key(*named):
+        return RefusalCode.MALFORMED_VALUE, f"{line.agreement_id} is no agreement with the number of an amendment"
+    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if charge is None or (charge.debit_account, charge.credit_account) != (user, line.resource):
+        return RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing to {line.resource} for {agreement_id}"
+    if charge.state is not TransferState.POSTED:
+        return RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only what is paid can be amended"
+    if records.transfer(agreement_id, TransferKind.REFUND) is not None:
+        return RefusalCode.REFUNDED, f"the payment of {agreement_id} has gone back already"
+    decided = records.amendments(agreement_id)
+    if decided and number <= decided[-1].number:
+        return RefusalCode.OUT_OF_ORDER, f"{agreement_id} has had amendment {decided[-1].number} since"
+    standing = standing_digest(decided, records.reclamations(agreement_id))
+    if standing and standing != line.amends:
+        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
+    return None
+
+
+def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
+    """Note the amendment whose line has just been posted with its order."""
+    named = line.amended
+    if named is not None:
+        records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
 
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:

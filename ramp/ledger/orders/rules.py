@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.ledger.account import Account, AccountKind
+from ramp.ledger.amendments.rules import addition_posted, addition_problem
 from ramp.ledger.entry import (
     AgreementCountersigned,
     Entry,
@@ -74,20 +75,37 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
 
 
 def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Instant, evidence: str) -> Order:
-    """Mark a line whose countersigned agreement has come; with the last one the order is posted."""
+    """Mark a line whose countersigned agreement or amendment has come; with the last one the order is posted.
+
+    It is void instead where what it adds to a slot cannot be added any more.
+    """
     check_instant("start of the slot", starts_at)
     check_evidence(evidence)
     order = _as_of(records, _order_of(records, agreement_id), at)
     if order.state is not OrderState.RESERVED or agreement_id in order.countersigned:
         return order
     there = {*order.countersigned, agreement_id}
+    # nobody changes what was paid for these agreements meanwhile: that takes the accounts
+    records.balances(_accounts(order))
+    for line in order.lines:
+        problem = addition_problem(records, order.user, line) if line.agreement_id in there else None
+        if problem is not None:
+            order = _void(records, order, at, *problem)
+            store_evidence(records, EvidenceKind.VOID, order.order_id, evidence, at)
+            return order
     order = replace(order, countersigned=tuple(line.agreement_id for line in order.lines if line.agreement_id in there))
     entries: list[Entry] = [AgreementCountersigned(agreement_id, at, starts_at)]
     if len(order.countersigned) == len(order.lines):
         order = replace(order, state=OrderState.POSTED, settled_at=at)
         entries.extend(_settlement(records, order))
     records.append(*entries)
-    store_evidence(records, EvidenceKind.AGREEMENT, agreement_id, evidence, at)
+    if order.state is OrderState.POSTED:
+        for line in order.lines:
+            addition_posted(records, line, at)
+    line = next(each for each in order.lines if each.agreement_id == agreement_id)
+    named = line.amended
+    kind = EvidenceKind.AGREEMENT if named is None else EvidenceKind.AMENDMENT
+    store_evidence(records, kind, agreement_id if named is None else named[0], evidence, at)
     return order
 
 
@@ -173,7 +191,10 @@ def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
     problem = _account_problem(accounts, order.user, AccountKind.USER)
     for line in order.lines:
         problem = problem or _account_problem(accounts, line.resource, AccountKind.RESOURCE)
-    return problem or _agreement_problem(records, order.lines) or _funds_problem(order, balances[order.user].available)
+    problem = problem or _agreement_problem(records, order.lines)
+    for line in order.lines:
+        problem = problem or addition_problem(records, order.user, line)
+    return problem or _funds_problem(order, balances[order.user].available)
 
 
 def _account_problem(
@@ -190,10 +211,11 @@ def _account_problem(
 
 
 def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[RefusalCode, str] | None:
-    counts = Counter(line.agreement_id for line in lines)
-    for agreement_id, count in counts.items():
-        if count > 1:
-            return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} stands {count} times in the order"
+    for named in (Counter(line.agreement_id for line in lines), Counter(_slot_of(line) for line in lines)):
+        for agreement_id, count in named.items():
+            if count > 1:
+                return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} stands {count} times in the order"
+    for agreement_id in (line.agreement_id for line in lines):
         if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:
             return RefusalCode.AGREEMENT_IN_USE, f"there is a payment for agreement {agreement_id} already"
         refusal = records.refusal(agreement_id)
@@ -201,6 +223,12 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[
             reason = f"{agreement_id} was refused for good: {refusal.code}: {refusal.reason}"
             return RefusalCode.AGREEMENT_REFUSED, reason
     return None
+
+
+def _slot_of(line: OrderLine) -> str:
+    """The agreement about the slot that a line buys, or adds to."""
+    named = line.amended
+    return line.agreement_id if named is None else named[0]
 
 
 def _funds_problem(order: Order, available: int) -> tuple[RefusalCode, str] | None:

@@ -24,7 +24,10 @@ from ramp.model.contents.accounts import (
 from ramp.model.contents.amendments import (
     Amended,
     AmendmentAgreed,
+    AmendmentCall,
+    AmendmentFunded,
     AmendmentPosted,
+    AmendmentPriced,
     AmendmentRefused,
     AmendmentWithdrawal,
 )
@@ -101,7 +104,10 @@ __all__ = [
     "AccountStatement",
     "Amended",
     "AmendmentAgreed",
+    "AmendmentCall",
+    "AmendmentFunded",
     "AmendmentPosted",
+    "AmendmentPriced",
     "AmendmentRefused",
     "AmendmentWithdrawal",
     "Bid",
@@ -200,7 +206,10 @@ Content = (
     | RefundClaim
     | CancellationDone
     | CancellationRefused
+    | AmendmentCall
+    | AmendmentPriced
     | AmendmentAgreed
+    | AmendmentFunded
     | AmendmentRefused
     | AmendmentPosted
     | AmendmentWithdrawal

@@ -12,20 +12,32 @@ from ramp.model.seal import BY_BANK, BY_USER
 
 @dataclass(frozen=True, slots=True)
 class OrderLine:
-    """One agreement of an order.
+    """One agreement of an order, or one amendment that adds to what was bought.
 
     Attributes:
-        agreement_id: which.
+        agreement_id: which; of an amendment its key (`ramp.model.agreement.amendment_key`).
         resource: who is to be paid.
         cost: minor units.
         offer_id: the offer that is bought. It ties a resource's word about an offer to what has been paid: that another
             offer has failed brings no money back.
+        amends: digest of the state that an amendment changes; empty of an agreement.
+        becomes: digest of the state that it makes; empty of an agreement.
     """
 
     agreement_id: str
     resource: str
     cost: int
     offer_id: str = ""
+    amends: str = ""
+    becomes: str = ""
+
+    @property
+    def amended(self) -> tuple[str, int] | None:
+        """Agreement and number of the amendment that it pays for; None where it pays for an agreement."""
+        if not self.becomes:
+            return None
+        agreement_id, _, number = self.agreement_id.rpartition("#")
+        return agreement_id, int(number) if number.isdecimal() and number.isascii() else 0
 
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)

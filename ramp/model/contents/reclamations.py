@@ -18,12 +18,12 @@ class ReclamationNotice:
     Attributes:
         reclamation: signed by the resource.
         agreement: with both signatures, by which the bank judges.
-        last: what was posted last of the slot, signed as it is kept; None where it is as it was bought.
+        changes: all that was posted of the slot, in its order, signed as it is kept; of them the state follows.
     """
 
     reclamation: Signed
     agreement: Signed
-    last: Signed | None = None
+    changes: tuple[Signed, ...] = ()
 
 
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)

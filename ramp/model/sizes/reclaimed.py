@@ -17,7 +17,7 @@ from ramp.model import money
 from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.instant import DAY, SECOND, Duration, Instant, iso, seconds
 from ramp.model.request import ReclaimTerms, RequestUnit
-from ramp.model.sizes.amended import SlotState, after, first_state, refund_owed, state_digest
+from ramp.model.sizes.amended import SlotState, after, first_state, refund_owed, state_digest, within
 
 NOTICE_MAX: Final[Duration] = 30 * DAY
 """Longest notice; longer than any slot."""
@@ -54,30 +54,33 @@ def most_cores(unit: RequestUnit) -> int:
     return unit.cores.total if unit.moldable is None else unit.moldable.most
 
 
-def compensation_owed(
-    right: ReclaimTerms, agreement: Agreement, state: SlotState, cores: int, effective_at: Instant
-) -> int:
+def compensation_owed(right: ReclaimTerms, state: SlotState, cores: int, effective_at: Instant) -> int:
     """What a seller pays on top of the refund, in minor units, rounded as prices are.
 
     Args:
         right: as the agreement grants it.
-        agreement: what was bought.
         state: of the slot before.
         cores: after.
         effective_at: from when on.
     """
-    begins = max(effective_at, agreement.offer.start)
+    begins = max(effective_at, state.since)
     return money.cost(right.compensation, state.cores - cores, max(state.until - begins, 0))
 
 
 def reclaimed(state: SlotState, reclamation: Reclamation) -> SlotState:
     """The state of a slot once a reclamation has been posted; numbers of amendments go on as they were."""
-    return replace(state, cores=reclamation.cores, digest=state_digest(reclamation))
+    return replace(
+        state,
+        cores=reclamation.cores,
+        digest=state_digest(reclamation),
+        since=max(reclamation.effective_at, state.since),
+        spans=within(state, reclamation.cores, reclamation.until),
+    )
 
 
 def changed(state: SlotState, change: Amendment | Reclamation) -> SlotState:
     """The state of a slot once either has been posted."""
-    return after(change) if isinstance(change, Amendment) else reclaimed(state, change)
+    return after(state, change) if isinstance(change, Amendment) else reclaimed(state, change)
 
 
 def in_order(agreement: Agreement, changes: Iterable[Amendment | Reclamation]) -> list[Amendment | Reclamation]:
@@ -133,7 +136,7 @@ def reclamation_problem(agreement: Agreement, state: SlotState, reclamation: Rec
         return "nothing_back", "what is taken back is worth less than a hundredth of a credit"
     if reclamation.refund != owed:
         return "bad_price", f"it gives {reclamation.refund} minor units back; right would be {owed}"
-    extra = compensation_owed(right, agreement, state, reclamation.cores, reclamation.effective_at)
+    extra = compensation_owed(right, state, reclamation.cores, reclamation.effective_at)
     if reclamation.compensation != extra:
         return "bad_compensation", f"it pays {reclamation.compensation} minor units on top; right would be {extra}"
     return None

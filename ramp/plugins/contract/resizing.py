@@ -49,6 +49,46 @@ def what_a_change_frees_is_free(subject: Subject) -> None:
         demand(kept is not None and kept.slot.cores == fewer, f"resize: refused, and yet it has become {kept!r:.200}")
 
 
+def what_is_added_is_set_aside(subject: Subject) -> None:
+    """A reservation that grows has its new size at once, also after a restart; the old size again frees the rest."""
+    state, now = subject.new_folder(), subject.now
+    key, cores = subject.key("grows"), _two(subject)
+    with subject.machine(state) as machine:
+        machine.demand_resizable()
+        held(machine, key, subject.unit(cores), now + HOUR, now)
+        slot = reserved("confirm", machine.confirm(key, now)).slot
+        fewer = max(slot.cores // 2, 1)
+        reserved("resize", machine.resize(key, 1, fewer, slot.end, now))
+        more = machine.resize(key, 2, slot.cores, slot.end, now)
+        if isinstance(more, Refusal):
+            kept = machine.reservation(key, now)
+            demand(
+                kept is not None and kept.slot.cores == fewer, f"resize: refused, and yet it has become {kept!r:.200}"
+            )
+            raise NotChecked("it does not grow")
+        with subject.machine(state) as after:
+            same("reservation after it has grown", after.reservation(key, now), more)
+            same("resize with the same step after a restart", after.resize(key, 2, slot.cores, slot.end, now), more)
+        _fill(subject, machine)
+        reserved("resize to the old size", machine.resize(key, 3, fewer, slot.end, now))
+        held(machine, subject.key("rest"), subject.unit(1), now + HOUR, now)
+
+
+def a_later_end_is_kept_or_refused(subject: Subject) -> None:
+    """A reservation gets the later end that it is given, or keeps the one that it has."""
+    now = subject.now
+    key = subject.key("later")
+    with subject.machine() as machine:
+        machine.demand_resizable()
+        held(machine, key, subject.unit(), now + HOUR, now)
+        firm = reserved("confirm", machine.confirm(key, now))
+        later = machine.resize(key, 1, firm.slot.cores, firm.slot.end + 10 * MINUTE, now)
+        if isinstance(later, Refusal):
+            same("reservation after a refused change", machine.reservation(key, now), firm)
+        else:
+            same("reservation after its change", machine.reservation(key, now), later)
+
+
 def an_earlier_step_changes_nothing(subject: Subject) -> None:
     """A change that comes after one with a higher step is refused, for calls may overtake each other."""
     now = subject.now
@@ -104,6 +144,8 @@ def _two(subject: Subject) -> int:
 TRIALS: Final = (
     a_smaller_reservation_stays_smaller,
     what_a_change_frees_is_free,
+    what_is_added_is_set_aside,
+    a_later_end_is_kept_or_refused,
     an_earlier_step_changes_nothing,
     only_what_is_firm_changes,
 )

@@ -16,42 +16,51 @@ QUOTED: Final = "quoted"
 AMENDMENTS_SINCE: Final = 3
 """Minor version of the wire format since which programs know amendments (`ramp.model.acl.WIRE_MINOR`)."""
 
+ADDITIONS_SINCE: Final = 4
+"""The same of amendments that add to a slot."""
+
 BANK_TOO_OLD: Final = "bank_too_old"
 """Code of a change whose bank knows no amendments; it has posted none, and will not."""
 
 
-def old_bank_problem(bank: str, minor: int | None) -> str:
-    """That a bank knows no amendments, as a sentence; empty where it does, or where nobody knows.
+def old_bank_problem(bank: str, minor: int | None, since: int = AMENDMENTS_SINCE) -> str:
+    """That a bank knows no such amendments, as a sentence; empty where it does, or where nobody knows.
 
     Args:
         bank: its name.
         minor: minor version of the wire format that it spoke last, None where it has said nothing yet.
+        since: version that the amendment needs.
     """
-    if minor is None or minor >= AMENDMENTS_SINCE:
+    if minor is None or minor >= since:
         return ""
-    return f"{bank} speaks version 1.{minor} of the wire format; amendments need 1.{AMENDMENTS_SINCE} or later"
+    what = "amendments" if since == AMENDMENTS_SINCE else "amendments that add to a slot"
+    return f"{bank} speaks version 1.{minor} of the wire format; {what} need 1.{since} or later"
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementResized:
-    """The owner wants a bought slot smaller from now on.
+    """The owner wants a bought slot smaller or larger from now on.
 
     Attributes:
         agreement_id: what is changed.
         cores: that the slot shall have; None for as many as it has.
         until: its end; None for the one that it has.
-        quote_only: only tell what would come back.
+        quote_only: only tell what would come back, or what it would cost.
+        price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
+        max_cost: what may be paid for it in all, minor units; None where only the price counts.
     """
 
     agreement_id: str
     cores: int | None = None
     until: Instant | None = None
     quote_only: bool = False
+    price: int | None = None
+    max_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AmendmentOutcome:
-    """How a change of size ended, or what it would give back.
+    """How a change of size ended, or what it would give back or cost.
 
     Attributes:
         agreement_id: of which agreement.
@@ -63,6 +72,7 @@ class AmendmentOutcome:
         refund: minor units that it has given back, or would.
         code: why it is not done, or `quoted`; empty where it is.
         detail: the same as a sentence.
+        charge: minor units that it has cost, or would.
     """
 
     agreement_id: str
@@ -74,6 +84,7 @@ class AmendmentOutcome:
     refund: int = 0
     code: str = ""
     detail: str = ""
+    charge: int = 0
 
 
 @dataclass(frozen=True, slots=True)

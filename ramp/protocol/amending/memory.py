@@ -13,10 +13,18 @@ from ramp.protocol.amending.asking import AmendmentOutcome
 
 @dataclass(frozen=True, slots=True)
 class AmendmentProposed:
-    """User: an amendment is about to be proposed."""
+    """User: an amendment is about to be proposed.
+
+    Attributes:
+        amendment: what is proposed.
+        at: when.
+        together: agreements whose amendments are paid by the same order, itself among them; empty where nothing is
+            paid. All are on record before any is proposed.
+    """
 
     amendment: Amendment
     at: Instant
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,10 @@ class AmendmentConcluded:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentReceived:
-    """Resource: an amendment that the user has signed and the resource agrees to; its instant may be to come."""
+    """Resource: an amendment that the user has signed and the resource agrees to; its instant may be to come.
+
+    One that adds to a slot is on record before the machine is asked for more, so that it gives it back after a restart.
+    """
 
     offer_id: str
     amendment: Signed
@@ -39,7 +50,7 @@ class AmendmentReceived:
 
 @dataclass(frozen=True, slots=True)
 class CapacityTaken:
-    """Resource: the machine has given back what an amendment gives up; the bank is asked to post it."""
+    """Resource: the machine has given back what an amendment gives up, or what is added is to be paid: ask the bank."""
 
     offer_id: str
     number: int

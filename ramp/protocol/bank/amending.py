@@ -1,8 +1,13 @@
-"""The bank's part in amendments: posting what both have signed, and voiding what the buyer withdraws."""
+"""The bank's part in amendments: posting what both have signed, and voiding what the buyer withdraws.
+
+What adds to a slot is paid by a line of an order, like an agreement: it counts as come with both signatures, and with
+the last line of its order everything is posted at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -10,9 +15,18 @@ from ramp.model.agreement import Amendment, Signed
 from ramp.model.contents import AmendmentPosted, AmendmentRefused, AmendmentWithdrawal, Unverified
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
+from ramp.model.sizes.amended import order_line
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
+from ramp.protocol.answers.ledger import OrderStanding
 from ramp.protocol.belief import sealed_lately
+from ramp.protocol.effects import CountersignLine, LookUpAgreement, Send, VoidOrder, reply
 from ramp.protocol.timing import Timing
+
+UNKNOWN_ORDER: Final = "unknown_order"
+"""Code of an amendment that adds to a slot and that no order pays."""
+
+BAD_TERMS: Final = "bad_terms"
+"""Code of an order that is void because what was signed is not what was ordered."""
 
 
 def is_about(message: Message) -> bool:
@@ -26,8 +40,13 @@ def is_about(message: Message) -> bool:
 
 
 def asked(
-    message: Message, bank: str, now: Instant, timing: Timing, wait: Callable[[Message], str]
-) -> PostAmendment | VoidAmendment:
+    message: Message,
+    bank: str,
+    now: Instant,
+    timing: Timing,
+    wait: Callable[[Message], str],
+    orders: Mapping[str, OrderStanding],
+) -> PostAmendment | VoidAmendment | CountersignLine | VoidOrder | LookUpAgreement | Send:
     """What the ledger is asked when a resource brings an amendment, or its buyer gives it up.
 
     Whoever else brings one, or one that lacks a signature, is answered NOT_UNDERSTOOD: nothing is decided by it, and
@@ -39,6 +58,10 @@ def asked(
         now: the present.
         timing: the protocol's limits.
         wait: keeps the message until the ledger has answered, and names the question.
+        orders: those that are open.
+
+    Returns:
+        The question, or the answer where none is needed.
 
     Raises:
         RemoteProtocolError: if an amendment is not countersigned by its sender, or names another bank; if a withdrawal
@@ -57,7 +80,29 @@ def asked(
         raise RemoteProtocolError("the amendment is not signed by its user and countersigned by its sender")
     if body.bank != bank:
         raise RemoteProtocolError(f"the amendment names {body.bank} as its bank")
+    if body.grows:
+        return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
     return PostAmendment(wait(message), body, content.document)
+
+
+def _paid_by_order(
+    message: Message,
+    signed: Signed,
+    body: Amendment,
+    wait: Callable[[Message], str],
+    order: OrderStanding | None,
+) -> CountersignLine | VoidOrder | LookUpAgreement | Send:
+    """What the ledger is asked of an amendment that adds to a slot; see `asked`."""
+    if order is None:
+        return LookUpAgreement(wait(message), body.key)
+    if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
+        unknown = AmendmentRefused(body.agreement_id, body.number, UNKNOWN_ORDER, "its order does not name it")
+        return reply(message, Performative.REFUSE, unknown)
+    if (order.user, order.valid_until) != (body.user, body.valid_until) or order_line(body) not in order.lines:
+        detail = "the amendment does not say what was ordered"
+        call_id = wait(message)
+        return VoidOrder(call_id, order.order_id, order.user, order.valid_until, BAD_TERMS, detail, signed.document)
+    return CountersignLine(wait(message), body.key, body.effective_at, signed.document)
 
 
 def decided(found: AmendmentDecided, message: Message) -> tuple[Performative, AmendmentPosted | AmendmentRefused]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ramp.model.acl import Performative
-from ramp.model.agreement import Signed
+from ramp.model.agreement import Amendment, Signed
 from ramp.model.contents import (
+    AmendmentPosted,
+    AmendmentRefused,
     Content,
     FundsReserved,
+    OrderLine,
     OrderPosted,
     OrderRefused,
     OrderVoided,
+    PaymentMade,
     PaymentQuery,
     PaymentRefused,
     Unverified,
@@ -36,11 +40,25 @@ def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performat
     refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
     if refund is not None:
         return Performative.AGREE, refund
+    line = next((each for each in order.lines if each.agreement_id == agreement_id), None)
     if order.fate is OrderFate.POSTED:
-        return Performative.AGREE, next(each for each in order.transfers if each.agreement_id == agreement_id)
+        made = next(each for each in order.transfers if each.agreement_id == agreement_id)
+        return Performative.AGREE, _paid(line, made)
     if order.fate is OrderFate.RESERVED:
         return None
-    return Performative.REFUSE, PaymentRefused(agreement_id, order.code, order.detail)
+    return Performative.REFUSE, _unpaid(line, PaymentRefused(agreement_id, order.code, order.detail))
+
+
+def _paid(line: OrderLine | None, made: PaymentMade) -> PaymentMade | AmendmentPosted:
+    """What a resource is told of a line that is paid."""
+    named = None if line is None else line.amended
+    return made if named is None else AmendmentPosted(*named, made.transfer_id, 0, made.amount)
+
+
+def _unpaid(line: OrderLine | None, refused: PaymentRefused) -> PaymentRefused | AmendmentRefused:
+    """What a resource is told of a line that is not paid, nor ever will be."""
+    named = None if line is None else line.amended
+    return refused if named is None else AmendmentRefused(*named, refused.code, refused.detail)
 
 
 def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content]]:
@@ -51,16 +69,19 @@ def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content
             (order.user, Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited))
         )
         for line in order.lines:
-            refused = PaymentRefused(line.agreement_id, order.code, order.detail)
-            told.append((line.resource, Performative.INFORM, refused))
+            refused = _unpaid(line, PaymentRefused(line.agreement_id, order.code, order.detail))
+            how = Performative.INFORM if isinstance(refused, PaymentRefused) else Performative.REFUSE
+            told.append((line.resource, how, refused))
     for line, made in zip(order.lines, order.transfers, strict=False):
-        told.append((line.resource, Performative.AGREE, made))
+        told.append((line.resource, Performative.AGREE, _paid(line, made)))
     return told
 
 
 def agreement_of(content: Content) -> str:
     """The agreement that a resource or user asks about."""
     match content:
+        case Signed(body=Amendment() as amendment):
+            return amendment.key
         case Signed(body=body):
             return body.agreement_id
         case PaymentQuery(agreement_id):

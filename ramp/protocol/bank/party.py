@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Cancellation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
     AccountStatement,
+    AmendmentRefused,
     ClockQuery,
     ClockReading,
     Content,
@@ -47,6 +48,7 @@ from ramp.protocol.amending.asking import AmendmentDecided
 from ramp.protocol.answers import ledger as said
 from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 from ramp.protocol.bank import amending, reclaiming
+from ramp.protocol.bank.amending import BAD_TERMS
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
@@ -58,7 +60,6 @@ from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
 
 BAD_SIGNATURE = "bad_signature"
-BAD_TERMS = "bad_terms"
 BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
@@ -118,7 +119,7 @@ class BankParty:
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case MessageReceived(message) if amending.is_about(message):
-                return [amending.asked(message, self.name, now, self._timing, self._wait)]
+                return [amending.asked(message, self.name, now, self._timing, self._wait, self._open)]
             case MessageReceived(message) if reclaiming.is_about(message):
                 return [reclaiming.asked(message, self.name, now, self._timing, self._wait)]
             case MessageReceived(message):
@@ -369,6 +370,10 @@ class BankParty:
         if isinstance(content, RefundClaim):
             refused = RefundRefused(content.failed.agreement_id, code, detail)
             return reply(message, Performative.REFUSE, refused)
+        if isinstance(content, Signed) and isinstance(content.body, Amendment):
+            body = content.body
+            unpaid = AmendmentRefused(body.agreement_id, body.number, amending.UNKNOWN_ORDER, detail)
+            return reply(message, Performative.REFUSE, unpaid)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:

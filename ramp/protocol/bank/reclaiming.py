@@ -1,6 +1,6 @@
 """The bank's part where a seller takes cores back: it alone says that this is by right, and since when it is told.
 
-The seller brings its own signed reclamation with the agreement of both, and what was posted last of the slot; so the
+The seller brings its own signed reclamation with the agreement of both, and all that was posted of the slot; so the
 bank judges minimum, refund and compensation by what the buyer has signed, and the notice by its own clock. Buyer and
 seller are told alike.
 """
@@ -76,7 +76,7 @@ def asked(message: Message, bank: str, now: Instant, timing: Timing, wait: Calla
         return reply(message, Performative.REFUSE, refused)
     right = agreement.request.reclaim
     assert right is not None, "it fits the agreement"
-    return NoteReclamation(wait(message), reclamation, content.last is None, right.notice, seal.text)
+    return NoteReclamation(wait(message), reclamation, not content.changes, right.notice, seal.text)
 
 
 def _brought(notice: ReclamationNotice, sender: str, bank: str) -> tuple[Reclamation, Agreement, SlotState]:
@@ -91,16 +91,17 @@ def _brought(notice: ReclamationNotice, sender: str, bank: str) -> tuple[Reclama
     if agreement.bank != bank:
         raise RemoteProtocolError(f"the agreement names {agreement.bank} as its bank")
     state = first_state(agreement)
-    if notice.last is None:
-        return reclamation, agreement, state
-    last = notice.last.body
-    if not isinstance(last, Amendment | Reclamation) or last.agreement_id != agreement.agreement_id:
-        raise RemoteProtocolError("what was posted last is no change of that agreement's slot")
     parties = (agreement.user, agreement.resource)
-    signed_by = parties if isinstance(last, Amendment) else (first_signer(last),)
-    if (last.user, last.resource) != parties or notice.last.signers != signed_by:
-        raise RemoteProtocolError("what was posted last lacks a signature")
-    return reclamation, agreement, changed(state, last)
+    for signed in notice.changes:
+        change = signed.body
+        if not isinstance(change, Amendment | Reclamation) or change.previous != state.digest:
+            raise RemoteProtocolError("what was posted of the slot does not follow each other from the agreement on")
+        if (change.user, change.resource) != parties:
+            raise RemoteProtocolError("what was posted of the slot is between other parties")
+        if signed.signers != (parties if isinstance(change, Amendment) else (first_signer(change),)):
+            raise RemoteProtocolError("what was posted of the slot lacks a signature")
+        state = changed(state, change)
+    return reclamation, agreement, state
 
 
 def told(found: ReclamationKnown, message: Message) -> list[Effect]:

@@ -102,7 +102,7 @@ class Participant(ParticipantAnswers):
         if self.released is not None:
             self._enter(S.RELEASED, "recover")
             # what was asked before may still be on its way to the machine; what is over takes nothing any more
-            over = self.until if self.agreement is None else self.offer.end
+            over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
             return [ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self.failed is not None or (self._paid is not None and self._cancellation is not None):
             self._enter(S.REFUNDING if self.failed is None else S.FAILING, "recover")
@@ -110,7 +110,7 @@ class Participant(ParticipantAnswers):
         if self._paid is not None:
             self._enter(S.SOLD, "recover")
             # the bank may have refunded on the buyer's word while this agent was away
-            return [self._request(now)] if now < self.offer.end else []
+            return [self._request(now)] if now < max(self.offer.end, self.size[1]) else []
         if self.agreement is not None:
             self._enter(S.CONFIRMING, "recover")
             return [ConfirmSlot(self.offer.offer_id)]

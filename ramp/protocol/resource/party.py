@@ -10,8 +10,11 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents import (
     Acceptance,
+    AmendmentCall,
+    AmendmentFunded,
     AmendmentPosted,
     AmendmentRefused,
+    AmendmentWithdrawal,
     CallForProposals,
     CancellationRefused,
     ClockReading,
@@ -69,10 +72,11 @@ from ramp.protocol.resource.reclaiming.waiting import Waiting
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
 from ramp.protocol.resource.slots.bank_words import BankWord
-from ramp.protocol.resource.slots.kept_participants import KeptParticipants
+from ramp.protocol.resource.slots.growth_prices import CALLS
+from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
+from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
 
 
@@ -104,12 +108,21 @@ class ResourceParty(KeptParticipants):
     ) -> None:
         pace = Pace(timing)
         jobs = JobDesk(name, launching, timing)
+        unpaid = Unpaid(quotas or Quotas(), seller.cores)
         super().__init__(
-            unpaid=Unpaid(quotas or Quotas(), seller.cores),
+            unpaid=unpaid,
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=ReclaimDesk(name, pace, jobs.in_the_way, lambda: self._clock.bank_minor, jobs.end_larger),
+            sizes=ReclaimDesk(
+                name,
+                pace,
+                jobs.in_the_way,
+                lambda: self._clock.bank_minor,
+                seller=seller,
+                unpaid=unpaid,
+                end_jobs=jobs.end_larger,
+            ),
             waiting=Waiting(precedence),
             tending=Tending(name, launching, pace),
         )
@@ -192,7 +205,7 @@ class ResourceParty(KeptParticipants):
             case SlotsQuoted() | SlotsPriced() | MachineDescribed() | QueueSeen() | ReclaimOrdered():
                 effects = self._on_selling(event, now)
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
-                effects = self._act(participant, partial(_told_of_slot, participant, event, now))
+                effects = self._act(participant, partial(told_of_slot, participant, event, now))
                 if isinstance(event, SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
@@ -218,12 +231,10 @@ class ResourceParty(KeptParticipants):
     ) -> list[Effect]:
         """What machine and strategy say before anything is sold, and of those who wait."""
         match event:
-            case SlotsQuoted(call_id, answers):
-                effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
+            case SlotsQuoted() | SlotsPriced():
+                effects = guarded(event.call_id, partial(self._on_quotes, event, now))
                 unserved, self._seller.unserved = self._seller.unserved, []
                 return effects + self._waiting.unserved(unserved, now)
-            case SlotsPriced(call_id, prices):
-                return guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
             case MachineDescribed(call_id, snapshot):
                 return self._queries.answered(call_id, self._seller.described(snapshot))
             case _:
@@ -243,25 +254,12 @@ class ResourceParty(KeptParticipants):
         effects += self.sizes.tick(now) + self._waiting.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
-    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
-        """A sold slot cannot be had: give its money back, and end its jobs."""
-        participant = self.participants.get(offer_id)
-        if participant is None or participant.state is not ParticipantState.SOLD:
-            return []
-        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
-
-    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Give the money of a slot back that can be had neither in its new size nor in the old one.
-
-        That comes first: after a crash between the two the change is still open, and ends once more.
-        """
-        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
-        return [*(effect for each in lost for effect in each), *effects]
-
-    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
-        """See whether a job has shown that its slot was not delivered."""
-        found = self.jobs.undelivered(job_id)
-        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
+    def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
+        """What machine or strategy say of slots that are called for, or of what would be added to sold ones."""
+        asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
+        if isinstance(event, SlotsQuoted):
+            return asked.on_quoted(event.call_id, event.answers, now)
+        return asked.on_priced(event.call_id, event.prices, now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
@@ -270,6 +268,10 @@ class ResourceParty(KeptParticipants):
             participant = self.participants.get(offer_id)
             if offer_id in self._releases or (participant is not None and participant.deadline is not None):
                 self._over.keep(offer_id, now)  # machine or bank has not answered yet
+                continue
+            ends = participant.size[1] if participant is not None and participant.released is None else 0
+            if offer_id in self.sizes.open or now < ends + self._timing.retention:
+                self._over.keep(offer_id, max(ends, now))
                 continue
             self.forget(offer_id)
             keys.append(offer_id)
@@ -326,8 +328,14 @@ class ResourceParty(KeptParticipants):
                 return self._on_hold_cancelled(message, offer_id, now)
             case Commitment():
                 return self._on_commitment(message, content, now)
-            case Signed(body=Cancellation() | Amendment()) | ReclamationHeard():
-                return self._on_change(message, content, now)
+            case (
+                Signed(body=Cancellation() | Amendment())
+                | AmendmentCall()
+                | AmendmentFunded()
+                | AmendmentWithdrawal()
+                | ReclamationHeard()
+            ):
+                return self._on_sold(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
             case ClockReading():
@@ -393,18 +401,23 @@ class ResourceParty(KeptParticipants):
             return self._act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
-    def _on_change(self, message: Message, signed: Signed | ReclamationHeard, now: Instant) -> list[Effect]:
-        if isinstance(signed, ReclamationHeard):
-            if buyer := self._by_agreement.get(signed.agreement_id):
-                self.sizes.on_heard(message, signed, buyer, now)
+    def _on_sold(self, message: Message, content: Signed | GrowthWord | ReclamationHeard, now: Instant) -> list[Effect]:
+        """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
+        if isinstance(content, ReclamationHeard):
+            if buyer := self._by_agreement.get(content.agreement_id):
+                self.sizes.on_heard(message, content, buyer, now)
             return []
-        body = signed.body
+        if not isinstance(content, Signed):
+            sold = self._by_agreement.get(content.agreement_id)
+            act = partial(self.sizes.on_growth, message, content, sold, now)
+            return act() if sold is None else guarded(sold.offer.offer_id, act)
+        body = content.body
         assert isinstance(body, Cancellation | Amendment)
         participant = self.participants.get(body.offer_id)
         if isinstance(body, Amendment):
-            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, signed, participant, now))
+            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
         if participant is not None:
-            return self._act(participant, partial(participant.on_cancellation, signed, now))
+            return self._act(participant, partial(participant.on_cancellation, content, now))
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 
@@ -451,16 +464,3 @@ class ResourceParty(KeptParticipants):
         own = (self._alarms, self._over, self._releases, self._tending, self._waiting)
         parts = (self._entry, self.jobs, self.sizes, *own)
         self.deadline = earliest(*(each.deadline for each in parts))
-
-
-def _told_of_slot(
-    participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
-) -> list[Effect]:
-    """Let a participant take what the machine says of its slot."""
-    match answer:
-        case SlotHeld():
-            return participant.on_held(answer.answer, now)
-        case SlotConfirmed():
-            return participant.on_confirmed(answer.answer, now)
-        case SlotLookedUp():
-            return participant.on_looked_up(answer.answer, now)

@@ -327,6 +327,26 @@ class Seller:
             links_taken=slot.links_taken,
         )
 
+    def question_for_growth(self, asking: int, slot: Slot, user: str) -> PriceQuestion:
+        """What the strategy is asked for what would be added to a slot: as in the first round of an auction.
+
+        Args:
+            asking: what the buyer would pay at most, credits per core hour.
+            slot: what would be added, as the machine has it.
+            user: the buyer.
+        """
+        return PriceQuestion(
+            asking=asking,
+            start_price=self._prices.start_price,
+            minimum_price=self._prices.minimum_price,
+            load=slot.load,
+            rounds_expected=self._prices.rounds_expected,
+            user=user,
+            cores=slot.cores,
+            fragmentation=slot.fragmentation,
+            links_taken=slot.links_taken,
+        )
+
     def _bid(self, pending: _Pending, unit: RequestUnit, sizes: Sequence[tuple[Slot, int]], now: Instant) -> Offer:
         """Offer the unit at the size that costs least, of several the one that ends first; and remember the offer."""
         call, user = pending.call, pending.message.sender

@@ -28,6 +28,7 @@ class EndedRequests:
         self._purchases = purchases
         self._agreements = agreements
         self._linger = timing.offer_validity
+        self._time = timing.retention
         self._retention = Retention(timing)
         self._drawn_up: dict[str, list[str]] = {}
         self._at_length: deque[tuple[Instant, str]] = deque()
@@ -56,12 +57,13 @@ class EndedRequests:
         while self._at_length and self._at_length[0][0] <= now:
             self._shorten(self._at_length.popleft()[1])
 
-    def over(self, now: Instant, is_open: Callable[[str], bool]) -> tuple[str, ...]:
+    def over(self, now: Instant, is_open: Callable[[str], bool], until: Callable[[str], Instant]) -> tuple[str, ...]:
         """Forget the requests whose retention is over, with their agreements.
 
         Args:
             now: the present.
-            is_open: whether an agreement is being given back, so that its request has to wait.
+            is_open: whether an agreement is being given back or changed, so that its request has to wait.
+            until: the end that amendments have given to an agreement's slot, or 0.
 
         Returns:
             The references of everything that is to be archived.
@@ -74,6 +76,10 @@ class EndedRequests:
             agreement_ids = self._drawn_up.get(request_id, [])
             if any(map(is_open, agreement_ids)):
                 self._retention.keep(request_id, now)
+                continue
+            latest = max(map(until, agreement_ids), default=0)
+            if now < latest + self._time:
+                self._retention.keep(request_id, latest)
                 continue
             del self._purchases[request_id]
             for agreement_id in self._drawn_up.pop(request_id, ()):

@@ -68,13 +68,19 @@ class OwnJobs:
         agreements: the user's agreements by id.
         state_of: how one of them stands.
         questions: the user's open questions.
+        until: the end of the slot of one of them as it stands.
     """
 
     def __init__(
-        self, agreements: Mapping[str, Agreement], state_of: Callable[[str], str], questions: Questions
+        self,
+        agreements: Mapping[str, Agreement],
+        state_of: Callable[[str], str],
+        questions: Questions,
+        until: Callable[[str], Instant],
     ) -> None:
         self._agreements = agreements
         self._state_of = state_of
+        self._until = until
         self._questions = questions
         self._jobs: dict[str, OwnJob] = {}
 
@@ -98,7 +104,7 @@ class OwnJobs:
         effects: list[Effect] = []
         for job in self._jobs.values():
             agreement = self._agreements.get(job.order.agreement_id)
-            if job.word is None and agreement is not None and now < agreement.offer.end:
+            if job.word is None and agreement is not None and now < self._until(agreement.agreement_id):
                 effects += self._order(job, now)
         return effects
 

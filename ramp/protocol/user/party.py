@@ -77,9 +77,7 @@ from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
-from ramp.protocol.user.resizing.change import AmendmentWord
 from ramp.protocol.user.resizing.changes import Changes
-from ramp.protocol.user.resizing.taken_back import ReclamationWord
 from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
@@ -117,10 +115,10 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor, ids)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
-        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
+        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self._listings = Listings(self._questions, self._directories)
@@ -330,7 +328,7 @@ class UserParty:
         content = message.content
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
-        if isinstance(content, AmendmentWord | ReclamationWord):
+        if self.changes.concern(content):
             return self.changes.handle(message, content, now)
         match content:
             case AccountStatement() | AccountQueryRefused():
@@ -452,7 +450,8 @@ class UserParty:
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
-        references = self._ended.over(now, lambda each: each in self._returns or each in self.changes)
+        open_ones = lambda each: each in self._returns or each in self.changes  # noqa: E731
+        references = self._ended.over(now, open_ones, self.changes.new_end)
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)

@@ -45,12 +45,21 @@ class Chain:
     @property
     def given_back(self) -> int:
         """What the changes that fit have given back of the price together, in minor units."""
-        return sum(each.refund for each in self.changes[: len(self.states) - 1])
+        return sum(each.refund for each in self._fitting)
+
+    @property
+    def charged(self) -> int:
+        """What those of them that add have cost together, in minor units."""
+        return sum(each.charge for each in self._fitting if isinstance(each, Amendment))
 
     @property
     def compensation(self) -> int:
-        """What the seller has paid on top of that, in minor units."""
-        return sum(each.compensation for each in self.reclamations if each in self.changes[: len(self.states) - 1])
+        """What the seller has paid on top of what it gave back, in minor units."""
+        return sum(each.compensation for each in self._fitting if isinstance(each, Reclamation))
+
+    @property
+    def _fitting(self) -> tuple[Amendment | Reclamation, ...]:
+        return self.changes[: len(self.states) - 1]
 
 
 def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:

@@ -87,8 +87,8 @@ def write_reclamation_notice(content: contents.ReclamationNotice) -> str:
     Raises:
         MeaningViolation: if one of the documents is not signed.
     """
-    last = "" if content.last is None else _signed(content.last)
-    proofs = _signed(content.reclamation) + _signed(content.agreement) + last
+    signed = (content.reclamation, content.agreement, *content.changes)
+    proofs = "".join(_signed(each) for each in signed)
     return f'<{RECLAMATION_NOTICE} xmlns="{MARKET}">{proofs}</{RECLAMATION_NOTICE}>'
 
 
@@ -195,20 +195,18 @@ def read_reclamation_notice(element: Element, verifier: Verifier, now: Instant) 
         DocumentError: if one of its documents does not hold, or is of another kind or agreement.
     """
     texts = [each.text or "" for each in element.iterchildren(f"{{{MARKET}}}{_SIGNED}")]
-    reclamation, agreement, *rest = (verifier.verify(text, now) for text in texts)
-    last = rest[0] if rest else None
-    changes = () if last is None else (last.body,)
+    reclamation, agreement, *changes = (verifier.verify(text, now) for text in texts)
     kinds = [type(each.body) for each in (reclamation, agreement)]
-    if kinds != [Reclamation, Agreement] or not all(isinstance(each, Amendment | Reclamation) for each in changes):
-        found = ", ".join(kind.__name__ for kind in (*kinds, *map(type, changes)))
+    if kinds != [Reclamation, Agreement] or not all(isinstance(each.body, Amendment | Reclamation) for each in changes):
+        found = ", ".join(kind.__name__ for kind in (*kinds, *(type(each.body) for each in changes)))
         raise MeaningViolation(
-            f"ReclamationNotice: the documents are {found}; right would be a Reclamation, its Agreement, and at most "
-            "one Amendment or Reclamation"
+            f"ReclamationNotice: the documents are {found}; right would be a Reclamation, its Agreement, and what "
+            "has changed it, Amendments and Reclamations"
         )
-    named = {each.agreement_id for each in (reclamation.body, agreement.body, *changes)}
+    named = {each.body.agreement_id for each in (reclamation, agreement, *changes)}
     if len(named) != 1:
         raise MeaningViolation(f"ReclamationNotice: its documents are of the agreements {', '.join(sorted(named))}")
-    return contents.ReclamationNotice(reclamation, agreement, last)
+    return contents.ReclamationNotice(reclamation, agreement, tuple(changes))
 
 
 def read_reclamation_announced(element: Element, verifier: Verifier, now: Instant) -> contents.ReclamationAnnounced:

@@ -164,6 +164,15 @@ def _amendment_dict(amendment: Amendment) -> dict[str, Any]:
         "until": instant.iso(amendment.until),
         "effective_at": instant.iso(amendment.effective_at),
         "refund": money.credits_text(amendment.refund),
+        **(
+            {
+                "charge": money.credits_text(amendment.charge),
+                "cpu_hour_cost": amendment.cpu_hour_cost,
+                "order_id": amendment.order_id,
+            }
+            if amendment.grows
+            else {}
+        ),
         "issued_at": instant.iso(amendment.issued_at),
     }
 

@@ -139,7 +139,9 @@ _REFUNDS: Final = Question(
         charges.transfer_id IS NULL OR charges.posted_at IS NULL
         OR refunds.debit_account <> charges.credit_account OR refunds.credit_account <> charges.debit_account
         OR COALESCE(refunds.order_id, '') <> COALESCE(charges.order_id, '')
-        OR refunds.amount > charges.amount
+        OR refunds.amount > charges.amount + COALESCE(
+            (SELECT SUM(charge) FROM amendments WHERE amendments.agreement_id = charges.agreement_id), 0
+        )
     )
     """,
 )
@@ -175,25 +177,49 @@ _AMENDED: Final = Question(
     "{agreement_id}: {back} minor units were given back of the {paid} paid, or not what its amendments say",
     """
     WITH changes AS (
-        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount FROM amendments
-        WHERE code = ''
+        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount, charge
+        FROM amendments WHERE code = ''
         UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund FROM reclamations
+        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund, 0 FROM reclamations
         WHERE decided_at IS NOT NULL AND code = ''
         UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation FROM reclamations
+        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation, 0 FROM reclamations
         WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
     ), given AS (
-        SELECT agreement_id, SUM(amount) AS amount FROM changes WHERE kind = 'rebate' GROUP BY agreement_id
+        SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM changes
+        WHERE kind = 'rebate' GROUP BY agreement_id
     )
-    SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back, charges.amount AS paid FROM given
+    SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back,
+        charges.amount + given.charge AS paid FROM given
     JOIN transfers AS charges ON charges.transfer_id = 'payment:' || given.agreement_id
     LEFT JOIN transfers AS refunds ON refunds.reverses = charges.transfer_id
-    WHERE given.amount + COALESCE(refunds.amount, 0) > charges.amount
+    WHERE given.amount + COALESCE(refunds.amount, 0) > charges.amount + given.charge
     UNION ALL
     SELECT changes.agreement_id, changes.amount, 0 FROM changes
     LEFT JOIN transfers AS rebates ON rebates.transfer_id = changes.kind || ':' || changes.change_key
-    WHERE rebates.transfer_id IS NULL
+    WHERE changes.amount > 0 AND rebates.transfer_id IS NULL
+    """,
+)
+
+# What is added to a slot is paid by a line of an order, between the two between whom the slot was paid.
+_ADDED: Final = Question(
+    "amendment {number} of {agreement_id} and the payment of what it adds contradict each other",
+    """
+    SELECT amendments.agreement_id, amendments.number FROM amendments
+    LEFT JOIN transfers AS paid ON paid.transfer_id = 'payment:' || amendments.agreement_id || '#' || amendments.number
+    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
+    LEFT JOIN order_lines AS lines ON lines.order_id = paid.order_id AND lines.agreement_id = paid.agreement_id
+    WHERE amendments.charge > 0 AND (
+        paid.posted_at IS NULL OR paid.amount <> amendments.charge OR charges.posted_at IS NULL
+        OR paid.debit_account <> charges.debit_account OR paid.credit_account <> charges.credit_account
+        OR COALESCE(lines.becomes, '') <> amendments.digest
+    )
+    UNION ALL
+    SELECT lines.agreement_id, 0 FROM order_lines AS lines
+    JOIN orders ON orders.order_id = lines.order_id AND orders.state = 'posted'
+    LEFT JOIN amendments ON lines.agreement_id = amendments.agreement_id || '#' || amendments.number
+        AND amendments.charge = lines.cost
+    WHERE lines.becomes <> '' AND amendments.number IS NULL
     """,
 )
 
@@ -344,6 +370,7 @@ QUESTIONS: Final = (
     _REFUNDS,
     _REBATES,
     _AMENDED,
+    _ADDED,
     _ORDERS,
     _LINES,
     _COUNTERSIGNED,

@@ -7,8 +7,8 @@ from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.reclamations.reclamation import ReclamationTerms
-from ramp.ledger.transfer import TransferKind, amendment_key, reclamation_key, transfer_id_of
-from ramp.model.agreement import Amendment
+from ramp.ledger.transfer import TransferKind, reclamation_key, transfer_id_of
+from ramp.model.agreement import Amendment, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest

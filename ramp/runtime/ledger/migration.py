@@ -202,14 +202,14 @@ _RECLAMATIONS: Final = """
     """
 
 
-def migrate_from_version_3(connection: Connection) -> None:
-    """Bring the tables of version 3 to version 4: reclamations, of which there are none yet.
+def migrate_from_version_4(connection: Connection) -> None:
+    """Bring the tables of version 4 to version 5: reclamations, of which there are none yet.
 
     Args:
         connection: in a transaction.
     """
     connection.exec_driver_sql(_RECLAMATIONS.format_map(_TYPES[connection.dialect.name]))
-    connection.exec_driver_sql("UPDATE ledger_version SET version = 4")
+    connection.exec_driver_sql("UPDATE ledger_version SET version = 5")
 
 
 def migrate_from_version_2(connection: Connection) -> None:
@@ -220,3 +220,40 @@ def migrate_from_version_2(connection: Connection) -> None:
     """
     connection.exec_driver_sql(_AMENDMENTS.format_map(_TYPES[connection.dialect.name]))
     connection.exec_driver_sql("UPDATE ledger_version SET version = 3")
+
+
+_CHARGES: Final = (
+    "ALTER TABLE order_lines ADD COLUMN amends TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE order_lines ADD COLUMN becomes TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE amendments RENAME TO amendments_of_version_3",
+    """
+    CREATE TABLE amendments (
+        agreement_id TEXT NOT NULL,
+        number INTEGER NOT NULL CHECK (number > 0),
+        digest TEXT NOT NULL,
+        amount {integer} NOT NULL,
+        decided_at {integer} NOT NULL,
+        code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        charge {integer} DEFAULT '0' NOT NULL,
+        CONSTRAINT amendments_of_version_4 PRIMARY KEY (agreement_id, number),
+        CONSTRAINT posted_or_void CHECK ((code = '') = (amount + charge > 0))
+    )
+    """,
+    """
+    INSERT INTO amendments (agreement_id, number, digest, amount, decided_at, code, reason)
+    SELECT agreement_id, number, digest, amount, decided_at, code, reason FROM amendments_of_version_3
+    """,
+    "DROP TABLE amendments_of_version_3",
+)
+
+
+def migrate_from_version_3(connection: Connection) -> None:
+    """Bring the tables of version 3 to version 4: amendments that add to a slot, paid by lines of orders.
+
+    Args:
+        connection: in a transaction.
+    """
+    for statement in _CHARGES:
+        connection.exec_driver_sql(statement.format_map(_TYPES[connection.dialect.name]))
+    connection.exec_driver_sql("UPDATE ledger_version SET version = 4")

@@ -75,7 +75,9 @@ def _order_of(rows: list[Row[Any]]) -> Order:
     return Order(
         order_id=first.order_id,
         user=first.user_account,
-        lines=tuple(OrderLine(row.agreement_id, row.resource, row.cost, row.offer_id) for row in lines),
+        lines=tuple(
+            OrderLine(row.agreement_id, row.resource, row.cost, row.offer_id, row.amends, row.becomes) for row in lines
+        ),
         valid_until=first.valid_until,
         entered_at=first.entered_at,
         state=OrderState(first.state),

@@ -40,10 +40,11 @@ from ramp.runtime.ledger.migration import (
     migrate_from_version_1,
     migrate_from_version_2,
     migrate_from_version_3,
+    migrate_from_version_4,
     unchecked_references,
 )
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
 
 LOCK_PAUSE_S: Final = 0.01
@@ -117,6 +118,8 @@ ORDER_LINES = Table(
     Column("offer_id", Text, nullable=False),
     Column("countersigned_at", _BIG),
     Column("starts_at", _BIG),
+    Column("amends", Text, nullable=False, server_default=""),  # of a line that pays for what an amendment adds
+    Column("becomes", Text, nullable=False, server_default=""),
     CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
 )
 
@@ -196,7 +199,8 @@ AMENDMENTS = Table(
     Column("decided_at", _BIG, nullable=False),
     Column("code", Text, nullable=False),
     Column("reason", Text, nullable=False),
-    CheckConstraint("(code = '') = (amount > 0)", name="posted_or_void"),
+    Column("charge", _BIG, nullable=False, server_default="0"),
+    CheckConstraint("(code = '') = (amount + charge > 0)", name="posted_or_void"),
 )
 
 RECLAMATIONS = Table(
@@ -316,6 +320,8 @@ def _bring_up_to_date(connection: Connection, shown: str) -> None:
         migrate_from_version_2(connection)
     if version in {1, 2, 3}:
         migrate_from_version_3(connection)
+    if version in {1, 2, 3, 4}:
+        migrate_from_version_4(connection)
 
 
 def _url(location: str | Path) -> URL:

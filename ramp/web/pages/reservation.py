@@ -227,7 +227,7 @@ class ReservationPage:
 
 
 def _given_back(each: Reservation) -> str:
-    back = each.standing.agreement.cost - each.cost
+    back = sum(amendment.refund for amendment in each.standing.amendments)
     return f"{credits_text(back)} credits" if each.standing.amendments else ""
 
 

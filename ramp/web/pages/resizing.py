@@ -113,12 +113,15 @@ class SizeCard:
             self._say(f"It cannot be: {told.detail or told.code}", "ramp-bad")
 
     def _offer(self, told: Resized) -> None:
-        """Say what the new size would bring, and ask whether it shall be."""
+        """Say what the new size would bring or cost, and ask whether it shall be."""
+        more = f"cost {credits_text(told.charge)} credits" if told.charge else ""
+        meaning = "What runs on it is ended, and it may be sold to others at once."
+        if more:
+            meaning = "It is yours once the bank has paid for it; until then the slot stays as it is."
         with self._answer:
-            ui.label(f"{self._size(told)} would bring {credits_text(told.refund)} credits back.").classes(
-                "text-weight-medium"
-            )
-            ui.label("What runs on it is ended, and it may be sold to others at once.").classes("ramp-quiet")
+            would = more or f"bring {credits_text(told.refund)} credits back"
+            ui.label(f"{self._size(told)} would {would}.").classes("text-weight-medium")
+            ui.label(meaning).classes("ramp-quiet")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 ui.button("Change it", on_click=lambda: self._change(told)).props("no-caps")
                 ui.button("Leave it", on_click=self._answer.clear).props("outline no-caps")
@@ -141,7 +144,9 @@ class SizeCard:
 
     async def _do_change(self, told: Resized) -> None:
         try:
-            done = await self._visit.market().resize(self._bought.agreement_id, cores=told.cores, until=told.end)
+            done = await self._visit.market().resize(
+                self._bought.agreement_id, cores=told.cores, until=told.end, max_cost=told.charge or None
+            )
         except RampError as error:
             done = None
             with self._answer:
@@ -149,9 +154,10 @@ class SizeCard:
         self._told = ""
         with self._answer:
             if done is not None and done.done:
-                ui.label(f"Done: {self._size(done)}; {credits_text(done.refund)} credits came back.").classes(
-                    "ramp-good"
-                )
+                moved = f"{credits_text(done.charge)} credits were paid"
+                if not done.charge:
+                    moved = f"{credits_text(done.refund)} credits came back"
+                ui.label(f"Done: {self._size(done)}; {moved}.").classes("ramp-good")
             elif done is not None:
                 ui.label(f"It stays as it was: {done.detail or done.code}").classes("ramp-bad")
         await self._on_changed()

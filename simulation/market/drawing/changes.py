@@ -1,4 +1,4 @@
-"""Owners who make what they have bought smaller, as a seed draws it."""
+"""Owners who make what they have bought smaller or larger, as a seed draws it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ LATER: Final = 3 * MINUTE
 LONGER: Final = 4 * MINUTE
 """So much longer faults go on where slots are changed, as they are bought first."""
 
+GROWTH: Final = 0.6
+"""Of the seeds in which slots are changed, in so many some of them grow."""
+
 BLOWS: Final = 12
 """At most so many parties crash while slots are changed: a change is over in seconds, and rarely hit by chance."""
 
@@ -43,6 +46,35 @@ def draw_changes(seed: int, *, resized: bool | None) -> Random | None:
 def with_time_for_changes(faults: FaultPlan, changes: Random | None) -> FaultPlan:
     """Faults that go on long enough to strike changes of what is bought before, where there are any."""
     return faults if changes is None else replace(faults, heal_after=faults.heal_after + LONGER)
+
+
+def draw_growths(seed: int, changes: Random | None) -> Random | None:
+    """The stream of all that a seed's owners add to what they have bought; None where they add nothing.
+
+    Args:
+        seed: the seed.
+        changes: the stream of what they change otherwise; None where they change nothing.
+    """
+    random = stream(seed, "growths")
+    return random if changes is not None and random.random() < GROWTH else None
+
+
+def grow_some(world: World, random: Random | None) -> None:
+    """Let owners add cores or time to some of their slots, now or soon; without a stream to none."""
+    if random is None:
+        return
+    for name, user in world.users.items():
+        for agreement_id, agreement in sorted(user.agreements.items()):
+            for _ in range(random.choice((0, 1, 2, 3))):
+                offer = agreement.offer
+                cores = offer.cores + random.randint(1, max(offer.cores, 2)) if random.random() < 0.7 else None
+                until: Instant | None = None
+                if cores is None or random.random() < 0.3:
+                    until = offer.end + random.randint(1, 60) * MINUTE
+                price = random.choice((None, 30, 100, 100, 200))
+                most = random.choice((None, None, None, 50_000))
+                at = world.now + int(random.random() * LATER / SECOND) * SECOND
+                world.command(name, AgreementResized(agreement_id, cores, until, price=price, max_cost=most), at)
 
 
 def change_some(world: World, random: Random | None) -> None:

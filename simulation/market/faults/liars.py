@@ -19,14 +19,14 @@ from typing import Any, Final
 from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, PricePaid, Reclamation, Signed
+from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
 from simulation.market.actors import BANK
 from simulation.market.faults.lies import Forger, missized
-from simulation.market.faults.wrong_reclamations import without_right, wronged
+from simulation.market.faults.wrong_reclamations import taken_without_right, wrongly_noticed
 
 LIES_MAX: Final = 60
 """Lies of one liar in a run."""
@@ -416,23 +416,13 @@ class Liar:
         """Fewer cores than agreed, no notice, too little for it, no right to it; or taken before its time."""
         content = message.content
         if isinstance(content, c.Settled):
-            body = without_right(content.agreement, 1, now)
-            if body is None:
-                return None
-            notice = c.ReclamationNotice(self._forger.signed(body, now), content.agreement)
-            taken = c.ReclamationTaken(body.agreement_id, body.number)
-            later = body.effective_at - now + self._random.choice((1, 20)) * SECOND
-            said = (notice, 0), (taken, later)
-            return [(message, 0), *((self._form(BANK, each, now, message), delay) for each, delay in said)]
+            unasked = taken_without_right(content, self._forger.signed, self._random, now)
+            said = [(self._form(BANK, each, now, message), delay) for each, delay in unasked]
+            return [(message, 0), *said] if said else None
         if not isinstance(content, c.ReclamationNotice):
             return None
-        made = content.reclamation.body
-        taken = c.ReclamationTaken(made.agreement_id, made.number if isinstance(made, Reclamation) else 1)
+        changed, taken = wrongly_noticed(content, self._forger.signed, self._random, now)
         soon = (self._form(message, taken, now), self._random.choice((SECOND, 2 * SECOND, 20 * SECOND)))
-        wrong = wronged(content, self._random, now)
-        if wrong is None or self._random.random() < 0.2:
-            return [(message, 0), soon]
-        changed = replace(content, reclamation=self._forger.signed(wrong, now))
         return [(self._forger.sealed(replace(message, content=changed), now), 0), soon]
 
     def _false_payment(self, message: Message, now: Instant) -> list[Lie] | None:

@@ -5,17 +5,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 from unittest.mock import patch
 
 from ramp.ledger import rules as ledger_rules
 from ramp.ledger.book import _Index
+from ramp.ledger.orders import rules as order_rules
 from ramp.model.agreement import Amendment
+from ramp.model.instant import Instant
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
+from ramp.protocol.effects import Effect
 from ramp.protocol.records import Record
+from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.tables import SizeChangeState
 from ramp.protocol.user.resizing.changes import Changes
 
 Context = contextlib.AbstractContextManager[object]
@@ -52,3 +58,71 @@ def amendments_forgotten() -> Context:
         return original(changes, ended)
 
     return patch.object(Changes, "_replayed", replayed)
+
+
+def handed_over_unpaid() -> Context:
+    """What is added may be used as soon as the machine has set it aside."""
+    return patch.object(SlotGrowth, "is_binding", property(lambda growth: growth.state is not SizeChangeState.ENDED))
+
+
+def addition_kept() -> Context:
+    """The machine keeps what was to be added, though nobody has paid it."""
+
+    def restore(growth: SlotGrowth, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        growth._enter(SizeChangeState.RESTORING, stimulus)
+        return growth._end(code, detail, "SlotResized", now)
+
+    return patch.object(SlotGrowth, "_restore", restore)
+
+
+def addition_not_recorded() -> Context:
+    """The machine is asked for more before it is on record."""
+
+    def start(growth: SlotGrowth, now: Instant) -> list[Effect]:
+        growth._enter(SizeChangeState.HOLDING, "Amendment")
+        growth._arm()
+        return [growth._ask_machine()]
+
+    return patch.object(SlotGrowth, "start", start)
+
+
+def additions_not_noted() -> Context:
+    """The ledger posts what was added, and does not note the amendment."""
+    return patch.object(order_rules, "addition_posted", lambda *_: None)
+
+
+OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
+    "paid_back_untaken": (paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"),
+    "decisions_forgotten": (
+        decisions_forgotten,
+        "the ledger does not write what it has decided of an amendment",
+        "refunded_once",
+    ),
+    "rebates_refunded_again": (
+        rebates_refunded_again,
+        "a refund gives back what amendments have given back already",
+        "refunded_once",
+    ),
+    "amendments_forgotten": (
+        amendments_forgotten,
+        "a user that restarts knows no amendment that was posted",
+        "amended_once",
+    ),
+    "handed_over_unpaid": (handed_over_unpaid, "what is added to a slot may be used before it is paid", "amended_once"),
+    "addition_kept": (
+        addition_kept,
+        "a machine keeps for a slot what was to be added and was not paid",
+        "amended_once",
+    ),
+    "addition_not_recorded": (
+        addition_not_recorded,
+        "a machine sets more aside for a slot before that is on record",
+        "amended_once",
+    ),
+    "additions_not_noted": (
+        additions_not_noted,
+        "the ledger is paid for what is added, and does not note the amendment",
+        "amended_once",
+    ),
+}
+"""By the name of each: how it is planted, what it is, and the checker that sees it."""

@@ -39,22 +39,8 @@ from ramp.protocol.timing import Retry
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
-from simulation.market.faults.planted_amendment_bugs import (
-    amendments_forgotten,
-    decisions_forgotten,
-    paid_back_untaken,
-    rebates_refunded_again,
-)
-from simulation.market.faults.planted_reclamation_bugs import (
-    compensation_kept,
-    minimum_passed_over,
-    notice_passed_over,
-    paid_for_untaken,
-    posted_before_its_time,
-    reclamations_forgotten,
-    right_taken_for_granted,
-    taken_refunded_again,
-)
+from simulation.market.faults.planted_amendment_bugs import OF_AMENDMENTS
+from simulation.market.faults.planted_reclamation_bugs import OF_RECLAMATIONS
 from simulation.market.faults.planted_size_bugs import ideal_speed_up, length_believed
 
 FAR: Instant = 2**62
@@ -456,41 +442,7 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     "dearest_sets_price": PlantedBug(
         _dearest_sets_price, "the dearest of the other offers sets the second price", "price_owed"
     ),
-    "paid_back_untaken": PlantedBug(
-        paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"
-    ),
-    "decisions_forgotten": PlantedBug(
-        decisions_forgotten, "the ledger does not write what it has decided of an amendment", "refunded_once"
-    ),
-    "rebates_refunded_again": PlantedBug(
-        rebates_refunded_again, "a refund gives back what amendments have given back already", "refunded_once"
-    ),
-    "amendments_forgotten": PlantedBug(
-        amendments_forgotten, "a user that restarts knows no amendment that was posted", "amended_once"
-    ),
-    "minimum_passed_over": PlantedBug(
-        minimum_passed_over, "the bank lets a seller take more cores back than were agreed", "reclaimed_by_right"
-    ),
-    "right_taken_for_granted": PlantedBug(
-        right_taken_for_granted, "the bank lets a seller take back what no agreement allows", "reclaimed_by_right"
-    ),
-    "notice_passed_over": PlantedBug(
-        notice_passed_over, "the bank takes a seller's word for when it gave notice", "reclaimed_by_right"
-    ),
-    "compensation_kept": PlantedBug(
-        compensation_kept, "a seller that takes cores back pays no compensation", "reclaimed_by_right"
-    ),
-    "posted_before_its_time": PlantedBug(
-        posted_before_its_time, "cores that are taken back too early are paid for", "reclaimed_by_right"
-    ),
-    "paid_for_untaken": PlantedBug(
-        paid_for_untaken, "cores are paid back that the machine does not take", "amended_once"
-    ),
-    "reclamations_forgotten": PlantedBug(
-        reclamations_forgotten, "a user that restarts does not know what was taken back", "amended_once"
-    ),
-    "taken_refunded_again": PlantedBug(
-        taken_refunded_again, "a refund gives back what was paid for cores taken back", "refunded_once"
-    ),
+    **{name: PlantedBug(*bug) for name, bug in OF_AMENDMENTS.items()},
+    **{name: PlantedBug(*bug) for name, bug in OF_RECLAMATIONS.items()},
 }
 """Every planted bug by its name."""

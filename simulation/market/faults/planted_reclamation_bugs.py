@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 from ramp.ledger import rules as ledger_rules
@@ -121,3 +121,48 @@ def reclamations_forgotten() -> Context:
 def taken_refunded_again() -> Context:
     """A refund gives back what reclamations have given back already."""
     return patch.object(ledger_rules, "taken_back", lambda _: 0)
+
+
+OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {
+    "minimum_passed_over": (
+        minimum_passed_over,
+        "the bank lets a seller take more cores back than were agreed",
+        "reclaimed_by_right",
+    ),
+    "right_taken_for_granted": (
+        right_taken_for_granted,
+        "the bank lets a seller take back what no agreement allows",
+        "reclaimed_by_right",
+    ),
+    "notice_passed_over": (
+        notice_passed_over,
+        "the bank takes a seller's word for when it gave notice",
+        "reclaimed_by_right",
+    ),
+    "compensation_kept": (
+        compensation_kept,
+        "a seller that takes cores back pays no compensation",
+        "reclaimed_by_right",
+    ),
+    "posted_before_its_time": (
+        posted_before_its_time,
+        "cores that are taken back too early are paid for",
+        "reclaimed_by_right",
+    ),
+    "paid_for_untaken": (
+        paid_for_untaken,
+        "cores are paid back that the machine does not take",
+        "amended_once",
+    ),
+    "reclamations_forgotten": (
+        reclamations_forgotten,
+        "a user that restarts does not know what was taken back",
+        "amended_once",
+    ),
+    "taken_refunded_again": (
+        taken_refunded_again,
+        "a refund gives back what was paid for cores taken back",
+        "refunded_once",
+    ),
+}
+"""Each by its name: how it is planted, what it breaks, and which checker has to see it."""

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
 from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
-from ramp.model.contents import ReclamationNotice
-from ramp.model.instant import MINUTE, SECOND, Instant
+from ramp.model.contents import ReclamationNotice, ReclamationTaken, Settled
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.model.request import ReclaimTerms
 from ramp.model.sizes.amended import SlotState, first_state, refund_owed
 from ramp.model.sizes.reclaimed import changed, compensation_owed
+
+Sign = Callable[[Reclamation, Instant], Signed]
+"""Signs in the liar's name."""
+
+
+def taken_without_right(
+    settled: Settled, sign: Sign, random: Random, now: Instant
+) -> list[tuple[ReclamationNotice | ReclamationTaken, Duration]]:
+    """What is brought to the bank of a slot whose agreement gives no right, and after how long; nothing for others."""
+    body = without_right(settled.agreement, 1, now)
+    if body is None:
+        return []
+    taken = ReclamationTaken(body.agreement_id, body.number)
+    notice = ReclamationNotice(sign(body, now), settled.agreement)
+    return [(notice, 0), (taken, body.effective_at - now + random.choice((1, 20)) * SECOND)]
+
+
+def wrongly_noticed(
+    notice: ReclamationNotice, sign: Sign, random: Random, now: Instant
+) -> tuple[ReclamationNotice, ReclamationTaken]:
+    """A notice that breaks a term, or one time in five an honest one, and the word that the cores are taken."""
+    made = notice.reclamation.body
+    assert isinstance(made, Reclamation)
+    wrong = wronged(notice, random, now)
+    taken = ReclamationTaken(made.agreement_id, made.number)
+    if wrong is None or random.random() < 0.2:
+        return notice, taken
+    return replace(notice, reclamation=sign(wrong, now)), taken
 
 
 def wronged(notice: ReclamationNotice, random: Random, now: Instant) -> Reclamation | None:
@@ -25,10 +54,9 @@ def wronged(notice: ReclamationNotice, random: Random, now: Instant) -> Reclamat
     assert isinstance(body, Reclamation)
     assert isinstance(agreement, Agreement)
     state = first_state(agreement)
-    if notice.last is not None:
-        last = notice.last.body
-        assert isinstance(last, Amendment | Reclamation)
-        state = changed(state, last)
+    for signed in notice.changes:
+        assert isinstance(signed.body, Amendment | Reclamation)
+        state = changed(state, signed.body)
     right = agreement.request.reclaim
     if right is None:
         return None
@@ -77,5 +105,5 @@ def without_right(agreement: Signed, number: int, now: Instant) -> Reclamation |
 def worth(body: Reclamation, agreement: Agreement, state: SlotState, right: ReclaimTerms) -> Reclamation:
     """The reclamation with refund and compensation as they would be owed."""
     refund = refund_owed(agreement, state, body.cores, body.until, body.effective_at)
-    extra = compensation_owed(right, agreement, state, body.cores, body.effective_at)
+    extra = compensation_owed(right, state, body.cores, body.effective_at)
     return replace(body, refund=max(refund, 1), compensation=extra)

@@ -282,7 +282,9 @@ async def test_what_is_posted_is_posted_once_and_brought_by_its_resource_only(ma
     wish = replace(wish, number=amendment.number)
     await rich.say(P.REQUEST, "bank", wish, conversation := fresh("withdrawal"))
     assert (await rich.answer(conversation)).content.refund == amendment.refund  # it stays posted
-    old = rich.notary.sign(Signed(proposed(agreement, after(amendment), rich, number=2, cores=4)), rich.now)
+    old = rich.notary.sign(
+        Signed(proposed(agreement, after(first_state(agreement), amendment), rich, number=2, cores=4)), rich.now
+    )
     assert (await answered(rich, "small1", old, AmendmentRefused)).code == "old_number"
     crossed = proposed(agreement, first, rich, number=amendment.number + 2, cores=5)
     crossed = rich.notary.sign(Signed(crossed), rich.now)

@@ -11,7 +11,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.sizes.amended import after, first_state
+from ramp.model.sizes.amended import first_state, state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol.bank import amending
 
@@ -124,7 +124,7 @@ def test_the_next_one_changes_the_state_that_this_one_has_made(paid: Any) -> Non
     refused = brought(paid, second).content  # it changes the state that was bought
     assert isinstance(refused, c.AmendmentRefused)
     assert refused.code == "other_state"
-    assert brought(paid, replace(second, number=3, previous=after(first).digest)).performative is Performative.AGREE
+    assert brought(paid, replace(second, number=3, previous=state_digest(first))).performative is Performative.AGREE
     assert paid.posted("alice") == 164_000
 
 

@@ -18,7 +18,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import after, first_state
+from ramp.model.sizes.amended import after, first_state, state_digest
 from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
@@ -26,6 +26,7 @@ from ramp.protocol.events import ClockAsked
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
+from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = 10 * SECOND
@@ -79,7 +80,9 @@ class Buyer:
         self.changes = self.new()
 
     def new(self) -> Changes:
-        return Changes({"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor)
+        return Changes(
+            {"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor, CountedIds("alice")
+        )
 
     def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
         return self.changes.resize(AgreementResized("a1", cores, **wish), now)
@@ -164,10 +167,10 @@ def test_what_is_unknown_cannot_be_changed(buyer: Buyer) -> None:
 
 
 def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Buyer) -> None:
-    outcome = outcome_of(buyer.resize(cores=17))
+    outcome = outcome_of(buyer.resize(cores=16))
     assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
-    assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "not_smaller")
-    assert "17 cores" in outcome.detail
+    assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "no_change")
+    assert "16 cores" in outcome.detail
 
 
 def test_one_change_at_a_time(buyer: Buyer) -> None:
@@ -196,7 +199,7 @@ def test_the_sellers_proof_ends_it(buyer: Buyer) -> None:
     assert again is None
     assert (buyer.changes.open, buyer.changes.deadline) == ((), None)
     assert buyer.changes.posted("a1") == (FIRST,)
-    assert buyer.changes.state("a1") == after(FIRST)
+    assert buyer.changes.state("a1") == after(first_state(AGREEMENT), FIRST)
     assert buyer.hears_bank(POSTED) == []  # after the end
 
 
@@ -399,7 +402,7 @@ def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(alice: Any, sea
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None)
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
     (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
@@ -421,7 +424,7 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
 
 def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     concluded = AmendmentConcluded(AmendmentOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
-    second = replace(FIRST, number=2, previous=after(FIRST).digest, cores=4, refund=HALF // 2)
+    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, refund=HALF // 2)
     records = (AmendmentProposed(FIRST, 0), concluded, AmendmentProposed(second, 2))
     (again,) = messages(buyer.changes.recover(records, HOUR))
     assert again.content == Signed(second)
@@ -433,7 +436,7 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
 
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None)
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
     proposed = [AmendmentProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))

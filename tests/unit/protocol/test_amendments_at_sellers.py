@@ -16,8 +16,8 @@ from ramp.model.agreement import Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import after, first_state
-from ramp.model.slot import Reservation, Slot
+from ramp.model.sizes.amended import first_state, state_digest
+from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
@@ -29,11 +29,22 @@ from ramp.protocol.amending.memory import (
     SizeRecord,
 )
 from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.quotas import Quotas, Unpaid
+from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
+from simulation.market.counted_ids import CountedIds
 
 NOTICE = 10 * SECOND
+
+
+def _seller() -> Seller:
+    return Seller(
+        "res", terms=StaticTerms(64), prices=PriceRange(60, 20), source="live", ids=CountedIds("res"), timing=Timing()
+    )
+
+
 SEAL = Seal("bank", Role.BANK, "res", "r1", 0, "seal text")
 
 
@@ -50,6 +61,8 @@ class Desk:
     participant: Participant
     in_the_way: str = ""
     bank_minor: int | None = None
+    seller: Seller = field(default_factory=_seller)
+    unpaid: Unpaid = field(default_factory=lambda: Unpaid(Quotas(), 64))
     asked: list[tuple[str, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -60,7 +73,8 @@ class Desk:
             self.asked.append((offer_id, cores, until))
             return self.in_the_way
 
-        return SizeDesk(Pace(Timing()), in_the_way, lambda: self.bank_minor)
+        bank_minor = lambda: self.bank_minor  # noqa: E731
+        return SizeDesk(Pace(Timing()), in_the_way, bank_minor, seller=self.seller, unpaid=self.unpaid)
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> Amendment:
         """Half of the slot, or another part, given back before it begins."""
@@ -405,7 +419,7 @@ def test_the_instant_of_effect_is_dated_and_moves_with_no_clock(desk: Desk) -> N
 def test_the_next_amendment_changes_what_the_one_before_has_made(desk: Desk) -> None:
     first = desk.settled()
     half = desk.participant.agreed.cost // 16 * 4
-    second = desk.amendment(cores=4, number=2, at=MINUTE, previous=after(first).digest, refund=half)
+    second = desk.amendment(cores=4, number=2, at=MINUTE, previous=state_digest(first), refund=half)
     (question,) = desk.propose(second, MINUTE)
     assert question == ResizeSlot(first.offer_id, 6, 8, first.until)
     assert desk.sizes.given_back(first.offer_id) == first.refund
@@ -504,7 +518,7 @@ def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
 def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:
     first = desk.amendment()
     signed, posted = Signed(first, ("alice",), "text"), c.AmendmentPosted("a1", 1, "t", first.refund)
-    second = desk.amendment(cores=4, number=2, previous=after(first).digest)
+    second = desk.amendment(cores=4, number=2, previous=state_digest(first))
     records = (
         AmendmentReceived(first.offer_id, signed, 0),
         CapacityTaken(first.offer_id, 1, NOTICE),

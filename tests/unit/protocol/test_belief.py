@@ -109,7 +109,7 @@ def _reclamation(agreement: Agreement) -> Reclamation:
     """Half of a slot of 16 cores is taken back before it begins."""
     state, at = first_state(agreement), MINUTE + 5 * SECOND
     owed = refund_owed(agreement, state, 8, state.until, at)
-    extra = compensation_owed(RIGHT, agreement, state, 8, at)
+    extra = compensation_owed(RIGHT, state, 8, at)
     parties = (agreement.offer.offer_id, agreement.user, agreement.resource, agreement.bank)
     times = (8, state.until, at, owed, extra, 0, at + 2 * MINUTE)
     return Reclamation(agreement.agreement_id, 1, state.digest, *parties, *times)

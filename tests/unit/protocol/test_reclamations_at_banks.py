@@ -16,7 +16,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import ReclaimTerms
-from ramp.model.sizes.amended import after, state_digest
+from ramp.model.sizes.amended import after, first_state, state_digest
 from ramp.model.sizes.reclaimed import reclaimed
 from ramp.protocol import effects as fx
 
@@ -47,7 +47,7 @@ def noted(paid: Any, body: Reclamation, now: int = NOW, sender: str = "res1", **
     """What the bank says to a notice."""
     signers = brought.pop("signers", ("res1",))
     agreement = brought.pop("agreement", Signed(paid.bought, ("alice", "res1"), "text"))
-    notice = c.ReclamationNotice(Signed(body, signers, "text"), agreement, brought.pop("last", None))
+    notice = c.ReclamationNotice(Signed(body, signers, "text"), agreement, brought.pop("changes", ()))
     return said(paid.hear(sender, notice, now, performative=Performative.REQUEST))
 
 
@@ -126,7 +126,9 @@ def test_a_notice_lacks_no_signature(paid: Any, refused: Any) -> None:
     unsigned = Signed(paid.bought, ("alice",), "text")
     by_seller_alone = Signed(paid.bought, ("res1",), "text")
     other_bank = Signed(replace(paid.bought, bank="other"), ("alice", "res1"), "text")
-    last = Amendment("a1", 1, "x", "offer-a1", "alice", "res1", "bank", 12, 2 * HOUR, NOW, 1, 0, NOW + 1)
+    last = Amendment(
+        "a1", 1, state_digest(paid.bought), "offer-a1", "alice", "res1", "bank", 12, 2 * HOUR, NOW, 1, 0, NOW + 1
+    )
     cases: tuple[dict[str, Any], ...] = (
         {"signers": ()},
         {"signers": ("alice",)},
@@ -135,10 +137,11 @@ def test_a_notice_lacks_no_signature(paid: Any, refused: Any) -> None:
         {"agreement": unsigned},
         {"agreement": by_seller_alone},
         {"agreement": other_bank},
-        {"last": Signed(last, ("res1",), "text")},
-        {"last": Signed(last, ("alice",), "text")},
-        {"last": Signed(replace(last, agreement_id="a2"), ("alice", "res1"), "text")},
-        {"last": Signed(body_of(paid), ("alice",), "text")},
+        {"changes": (Signed(last, ("res1",), "text"),)},
+        {"changes": (Signed(last, ("alice",), "text"),)},
+        {"changes": (Signed(replace(last, previous="elsewhere"), ("alice", "res1"), "text"),)},
+        {"changes": (Signed(replace(last, user="mallory"), ("mallory", "res1"), "text"),)},
+        {"changes": (Signed(body_of(paid), ("alice",), "text"),)},
     )
     for case in cases:
         with refused:
@@ -215,14 +218,14 @@ def test_changes_of_both_kinds_follow_each_other(paid: Any) -> None:
     """Amended to 12 cores, taken back to 8, amended to 4: each of the state that the one before has made."""
     first = amended(paid)
     bring(paid, first, HALF)
-    state = after(first)
+    state = after(first_state(paid.bought), first)
     at = HALF + 10 * MINUTE
     second = body_of(
         paid, effective_at=at, issued_at=HALF, valid_until=at + MINUTE, refund=8_000, compensation=4_000
     )  # 4 cores for 20 minutes
     second = replace(second, previous=state.digest)
     last = Signed(first, ("alice", "res1"), "text")
-    assert len(noted(paid, second, now=HALF, last=last)) == 2
+    assert len(noted(paid, second, now=HALF, changes=(last,))) == 2
     assert len(taken(paid, at)) == 2
     third = amended(
         paid, number=2, previous=reclaimed(state, second).digest, cores=4, effective_at=at + MINUTE, issued_at=at,
@@ -238,8 +241,10 @@ def test_what_was_never_posted_is_no_state_to_take_from(paid: Any) -> None:
     """Both have signed an amendment that its buyer has withdrawn: less would be owed for what is left of it."""
     void = amended(paid)
     paid.hear("alice", c.AmendmentWithdrawal("a1", 1), NOW, performative=Performative.REQUEST)
-    body = replace(body_of(paid), previous=after(void).digest, refund=12_000, compensation=6_000)
-    assert refusal(noted(paid, body, last=Signed(void, ("alice", "res1"), "text"))) == "other_state"
+    body = replace(
+        body_of(paid), previous=after(first_state(paid.bought), void).digest, refund=12_000, compensation=6_000
+    )
+    assert refusal(noted(paid, body, changes=(Signed(void, ("alice", "res1"), "text"),))) == "other_state"
 
 
 def test_the_next_notice_takes_the_place_of_one_that_is_open(paid: Any) -> None:

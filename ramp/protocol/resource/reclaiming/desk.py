@@ -38,8 +38,10 @@ from ramp.protocol.reclaiming.memory import (
     ReclamationSettled,
 )
 from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, Taking
 from ramp.protocol.resource.reclaiming.words import Words
+from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.size_desk import KeptSlot, SizeDesk
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
@@ -78,6 +80,8 @@ class ReclaimDesk(SizeDesk):
         pace: of the selling agent.
         in_the_way: as in `SizeDesk`.
         bank_minor: as in `SizeDesk`.
+        seller: as in `SizeDesk`.
+        unpaid: as in `SizeDesk`.
         end_jobs: ends the jobs on a slot (an offer's id) that need more than so many cores.
     """
 
@@ -87,9 +91,12 @@ class ReclaimDesk(SizeDesk):
         pace: Pace,
         in_the_way: Callable[[str, int, Instant], str],
         bank_minor: Callable[[], int | None],
+        *,
+        seller: Seller,
+        unpaid: Unpaid,
         end_jobs: Callable[[str, int, Instant], list[Effect]],
     ) -> None:
-        super().__init__(pace, in_the_way, bank_minor)
+        super().__init__(pace, in_the_way, bank_minor, seller=seller, unpaid=unpaid)
         self._words = Words(resource, pace)
         self._end_jobs = end_jobs
         self._left_alone: dict[str, Instant] = {}
@@ -240,7 +247,7 @@ class ReclaimDesk(SizeDesk):
             until=state.until,
             effective_at=effective_at,
             refund=refund_owed(agreement, state, left, state.until, effective_at),
-            compensation=compensation_owed(right, agreement, state, left, effective_at),
+            compensation=compensation_owed(right, state, left, effective_at),
             issued_at=now,
             valid_until=min(effective_at + self._pace.timing.amendment_window, state.until),
         )
@@ -327,7 +334,7 @@ class ReclaimDesk(SizeDesk):
     def _taking(self, slot: KeptSlot, body: Reclamation) -> Taking:
         agreement = slot.participant.agreement
         assert agreement is not None, "it is sold"
-        return Taking(body, agreement, slot.last, slot.state, slot.first_step(), self._pace)
+        return Taking(body, agreement, tuple(slot.changes), slot.state, slot.first_step(), self._pace)
 
     def _announced(self, slot: KeptSlot, change: Taking, now: Instant) -> list[Effect]:
         if change.announcement is None:
@@ -375,7 +382,8 @@ class ReclaimDesk(SizeDesk):
 
     def _settled(self, slot: KeptSlot, body: Reclamation, word: Reclaimed) -> None:
         self._ended(slot, body, word)
-        slot.state, slot.last = reclaimed(slot.state, body), word.reclamation
+        slot.state = reclaimed(slot.state, body)
+        slot.changes.append(word.reclamation)
         slot.gave_way = False
 
     def _ended(self, slot: KeptSlot, body: Reclamation, word: Reclaimed | ReclamationRefused) -> None:

@@ -52,7 +52,7 @@ class Taking(StateMachine[SizeChangeState]):
     Args:
         body: what is taken back.
         agreement: what was bought, signed by the buyer, as it is brought to the bank.
-        last: what was posted last of the slot, signed; None where it is as it was bought.
+        changes: all that was posted of the slot, in its order, signed.
         state: of the slot, which is to be changed.
         first_step: number of the first of its steps at the machine (`size_change.STEPS`).
         pace: of the selling agent.
@@ -66,7 +66,13 @@ class Taking(StateMachine[SizeChangeState]):
     """
 
     def __init__(
-        self, body: Reclamation, agreement: Signed, last: Signed | None, state: SlotState, first_step: int, pace: Pace
+        self,
+        body: Reclamation,
+        agreement: Signed,
+        changes: tuple[Signed, ...],
+        state: SlotState,
+        first_step: int,
+        pace: Pace,
     ) -> None:
         assert isinstance(agreement.body, Agreement)
         super().__init__(agreement.body.request_id, RECLAMATION, S.NEW)
@@ -76,7 +82,7 @@ class Taking(StateMachine[SizeChangeState]):
         self.stranded = ""
         self.heard = False
         self.first_step = first_step
-        self._brought = ReclamationNotice(Signed(body), agreement, last)
+        self._brought = ReclamationNotice(Signed(body), agreement, changes)
         self._state = state
         self._retry = Retry(pace)
         self._taken = False

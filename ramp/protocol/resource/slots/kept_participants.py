@@ -6,8 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from ramp.model.instant import Instant
+from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.protocol.effects import Effect, ReleaseSlot
+from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.faults import guarded
 from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.alarms import Alarms
@@ -177,3 +179,36 @@ class KeptParticipants:
             begun, _ = self.sizes.take_back(self.participants[offer_id], cores, now)
             effects += begun
         return effects
+
+    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        """A sold slot cannot be had: give its money back, and end its jobs."""
+        participant = self.participants.get(offer_id)
+        if participant is None or participant.state is not ParticipantState.SOLD:
+            return []
+        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+
+    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Give the money of a slot back that can be had neither in its new size nor in the old one.
+
+        That comes first: after a crash between the two the change is still open, and ends once more.
+        """
+        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
+        return [*(effect for each in lost for effect in each), *effects]
+
+    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
+        """See whether a job has shown that its slot was not delivered."""
+        found = self.jobs.undelivered(job_id)
+        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
+
+
+def told_of_slot(
+    participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
+) -> list[Effect]:
+    """Let a participant take what the machine says of its slot."""
+    match answer:
+        case SlotHeld():
+            return participant.on_held(answer.answer, now)
+        case SlotConfirmed():
+            return participant.on_confirmed(answer.answer, now)
+        case SlotLookedUp():
+            return participant.on_looked_up(answer.answer, now)

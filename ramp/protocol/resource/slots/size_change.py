@@ -32,7 +32,7 @@ from ramp.protocol.timing import Pace, Retry, earliest
 S = SizeChangeState
 
 STEPS = 3
-"""Steps of each amendment at the machine: the size that the slot has, the smaller one, the old one again."""
+"""Steps of each amendment at the machine: the size that the slot has, the new one, the old one again."""
 
 
 class SizeChange(StateMachine[SizeChangeState]):
@@ -80,7 +80,7 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def start(self) -> list[Effect]:
+    def start(self, now: Instant) -> list[Effect]:
         """The amendment fits: see whether the machine can change what it has set aside."""
         self._enter(S.CHECKING, "Amendment")
         return [self._ask_machine()]
@@ -190,8 +190,9 @@ class SizeChange(StateMachine[SizeChangeState]):
             return []
         if isinstance(content, AmendmentRefused):
             return self._restore(content.code, f"the bank does not post it: {content.detail}", "AmendmentRefused", now)
-        if content.refund != self.body.refund:
-            raise RemoteProtocolError(f"{content.refund} minor units were posted; right would be {self.body.refund}")
+        posted, right = (content.refund, content.charge), (self.body.refund, self.body.charge)
+        if posted != right:
+            raise RemoteProtocolError(f"refund and charge posted are {posted} minor units; right would be {right}")
         self._enter(S.ENDED, "AmendmentPosted")
         self._retry.answered(now)
         self.deadline = None
@@ -238,7 +239,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self.first_step + within
 
     def _ask_machine(self) -> ResizeSlot:
-        wanted = self.body if self.state is S.TAKING else self._state
+        wanted = self.body if self.state in (S.HOLDING, S.TAKING) else self._state
         return ResizeSlot(self.body.offer_id, self._step(), wanted.cores, wanted.until)
 
     def _post(self, now: Instant) -> Send:

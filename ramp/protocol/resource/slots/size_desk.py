@@ -13,19 +13,36 @@ from functools import partial
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Signed
-from ramp.model.contents import Amended, AmendmentPosted, AmendmentRefused, Reclaimed, ReclamationRefused
+from ramp.model.contents import (
+    Amended,
+    AmendmentCall,
+    AmendmentFunded,
+    AmendmentPosted,
+    AmendmentRefused,
+    AmendmentWithdrawal,
+    Reclaimed,
+    ReclamationRefused,
+)
 from ramp.model.instant import Duration, Instant, iso, seconds
-from ramp.model.seal import Seal
+from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
-from ramp.protocol.amending.asking import BANK_TOO_OLD, SlotResized, old_bank_problem
+from ramp.protocol.amending.asking import ADDITIONS_SINCE, AMENDMENTS_SINCE, BANK_TOO_OLD, SlotResized, old_bank_problem
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
+from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.taking import Taking
+from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
+from ramp.protocol.resource.slots.growth import SlotGrowth
+from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
 from ramp.protocol.resource.slots.size_change import STEPS, SizeChange
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
+
+GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
+"""What a buyer says of adding to a slot, beside the amendment itself."""
 
 
 @dataclass(slots=True)
@@ -37,7 +54,7 @@ class KeptSlot:
         state: how the slot stands.
         change: the one that is open, or None.
         said: the last word on each amendment that has ended, by its number.
-        last: what was posted last, with its buyer's signature or, of a reclamation, with none yet; or None.
+        changes: all that was posted, in its order; with its buyer's signature or, of a reclamation, with none yet.
         steps: number of the first step at the machine of the change that was on record last.
         taken: the last word on each reclamation that was noticed and has ended, by its number.
         gave_way: whether the reclamation before has given way to a proposal of the buyer's.
@@ -47,7 +64,7 @@ class KeptSlot:
     state: SlotState
     change: SizeChange | Taking | None = None
     said: dict[int, Amended | AmendmentRefused] = field(default_factory=dict)
-    last: Signed | None = None
+    changes: list[Signed] = field(default_factory=list)
     steps: int = 0
     taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
     gave_way: bool = False
@@ -65,11 +82,25 @@ class SizeDesk:
         in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
             empty.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
+        seller: asks its own price for what is added, or sells nothing new.
+        unpaid: what each buyer has set aside and has not paid for.
+
+    Attributes:
+        prices: those that are named for what would be added.
     """
 
     def __init__(
-        self, pace: Pace, in_the_way: Callable[[str, int, Instant], str], bank_minor: Callable[[], int | None]
+        self,
+        pace: Pace,
+        in_the_way: Callable[[str, int, Instant], str],
+        bank_minor: Callable[[], int | None],
+        *,
+        seller: Seller,
+        unpaid: Unpaid,
     ) -> None:
+        self.prices = GrowthPrices(pace.timing, seller.question_for_growth)
+        self._seller = seller
+        self._unpaid = unpaid
         self._pace = pace
         self._in_the_way = in_the_way
         self._bank_minor = bank_minor
@@ -88,10 +119,13 @@ class SizeDesk:
         return tuple(self._open)
 
     def given_back(self, offer_id: str) -> int:
-        """What the changes of a slot have given back of its price together, in minor units."""
+        """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
         slot = self._slots.get(offer_id)
-        said = (*slot.said.values(), *slot.taken.values()) if slot is not None else ()
-        return sum(each.posted.refund for each in said if isinstance(each, Amended | Reclaimed))
+        if slot is None:
+            return 0
+        amended = [each.posted for each in slot.said.values() if isinstance(each, Amended)]
+        taken = [each.posted.refund for each in slot.taken.values() if isinstance(each, Reclaimed)]
+        return sum(each.refund - each.charge for each in amended) + sum(taken)
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -99,13 +133,14 @@ class SizeDesk:
         """Take one record of the journal; its slot is known by then."""
         slot = self._slot(participant)
         if isinstance(record, AmendmentReceived):
-            slot.change = self._change_of(record.amendment, slot)
+            slot.change = self._change(record.amendment, slot)
             slot.steps = slot.change.first_step
             return
         change = slot.change
         assert isinstance(change, SizeChange), "it was received first"
         if isinstance(record, AmendmentSettled):
-            slot.state, slot.last = after(change.body), change.signed
+            slot.state = after(slot.state, change.body)
+            slot.changes.append(change.signed)
             slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, AmendmentDropped):
@@ -126,7 +161,12 @@ class SizeDesk:
     def forget(self, offer_id: str) -> None:
         """Let a slot go."""
         self._slots.pop(offer_id, None)
-        self._open.pop(offer_id, None)
+        self._close(offer_id)
+
+    def _close(self, offer_id: str) -> None:
+        change = self._open.pop(offer_id, None)
+        if isinstance(change, SizeChange):
+            self._unpaid.remove(change.body.user, change.body.key)
 
     def kept(self, participant: Participant) -> None:
         """A participant has moved; one that is released has nothing to change any more."""
@@ -134,10 +174,11 @@ class SizeDesk:
             slot = self._slots.get(participant.offer.offer_id)
             if slot is not None:
                 slot.change = None
-                self._open.pop(participant.offer.offer_id, None)
+                self._close(participant.offer.offer_id)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
+        self.prices.clock_set(by)
         for change in self._open.values():
             change.clock_set(by)
 
@@ -179,13 +220,67 @@ class SizeDesk:
         problem = self._problem(slot, body, now)
         if problem is not None:
             return [_refuse(message, body, *problem)]
-        slot.change = self._change_of(signed, slot)
-        return self._kept(slot, slot.change.start())
+        slot.change = self._change(signed, slot)
+        return self._kept(slot, slot.change.start(now))
+
+    def on_growth(
+        self, message: Message, word: GrowthWord, participant: Participant | None, now: Instant
+    ) -> list[Effect]:
+        """What a buyer says of adding to a slot, beside the amendment itself.
+
+        Args:
+            message: as it came.
+            word: what it says.
+            participant: what was sold under the agreement that it names, if anything.
+            now: the present.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word, said lately.
+        """
+        sealed_lately(message, Role.USER, now, self._pace.timing)
+        if isinstance(word, AmendmentCall):
+            return self._on_call(message, word, participant, now)
+        return self._on_buyer(message, word, participant, now)
+
+    def _on_call(
+        self, message: Message, call: AmendmentCall, participant: Participant | None, now: Instant
+    ) -> list[Effect]:
+        """A buyer asks at what price a slot may grow."""
+        if participant is None or participant.agreement is None or participant.user != message.sender:
+            return [refused(message, call, "unknown_agreement", "nothing is sold to its sender under that agreement")]
+        slot = self._slot(participant)
+        if slot.change is not None and slot.change.body.number == call.number:
+            return []  # a copy of the call comes after the proposal that followed it
+        problem = self._standing_problem(slot) or self._selling_problem(slot, call.cores, call.until)
+        if problem is not None:
+            return [refused(message, call, *problem)]
+        return self.prices.on_call(message, call, participant, slot.state, now)
+
+    def _on_buyer(
+        self,
+        message: Message,
+        word: AmendmentFunded | AmendmentWithdrawal,
+        participant: Participant | None,
+        now: Instant,
+    ) -> list[Effect]:
+        """A buyer says that what is added to a slot can be paid now, or never will be."""
+        if participant is None or participant.user != message.sender:
+            return []
+        slot = self._slot(participant)
+        change = slot.change
+        if change is not None and change.body.number == word.number and isinstance(change, SlotGrowth):
+            funded = isinstance(word, AmendmentFunded)
+            return self._kept(slot, change.on_funded(now) if funded else change.on_withdrawn(now))
+        said = slot.said.get(word.number)
+        return [] if said is None or isinstance(word, AmendmentWithdrawal) else [_say(message, said)]
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
         """The machine's answer."""
         change = self._open.get(resized.key)
-        return [] if change is None else self._kept(self._slots[resized.key], change.on_resized(resized, now))
+        priced = self.prices.on_resized(resized)
+        if change is None:
+            return priced
+        return priced + self._kept(self._slots[resized.key], change.on_resized(resized, now))
 
     def on_bank(
         self, content: AmendmentPosted | AmendmentRefused, seal: Seal, participant: Participant, now: Instant
@@ -217,11 +312,9 @@ class SizeDesk:
     def _problem(self, slot: KeptSlot, body: Amendment, now: Instant) -> tuple[str, str] | None:
         """Why an amendment is not agreed to, as code and sentence."""
         participant, timing = slot.participant, self._pace.timing
-        if participant.state is not ParticipantState.SOLD:
-            return "not_active", f"the slot is {participant.state}; right would be sold"
-        if slot.change is not None:
-            kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
-            return "another_open", f"{kind} {slot.change.body.number} of it is open"
+        standing = self._standing_problem(slot)
+        if standing is not None:
+            return standing
         if abs(now - body.issued_at) > timing.message_age:
             age = f"issued at {iso(body.issued_at)}, the clock here says {iso(now)}"
             return "too_old", f"{age}; right would be at most {seconds(timing.message_age):g} s apart"
@@ -230,18 +323,48 @@ class SizeDesk:
         problem = amendment_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
-        if old_bank := old_bank_problem(body.bank, self._bank_minor()):
+        needed = ADDITIONS_SINCE if body.grows else AMENDMENTS_SINCE
+        if old_bank := old_bank_problem(body.bank, self._bank_minor(), needed):
             return BANK_TOO_OLD, old_bank
         if short := notice_problem(body, timing.amendment_notice):
             return "short_notice", short
+        if body.grows:
+            return self._selling_problem(slot, body.cores, body.until) or self._price_problem(body, now)
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
         return None
 
-    def _change_of(self, signed: Signed, slot: KeptSlot) -> SizeChange:
+    def _standing_problem(self, slot: KeptSlot) -> tuple[str, str] | None:
+        """Why nothing of a slot can be changed at present."""
+        if slot.participant.state is not ParticipantState.SOLD:
+            return "not_active", f"the slot is {slot.participant.state}; right would be sold"
+        if slot.change is not None:
+            kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
+            return "another_open", f"{kind} {slot.change.body.number} of it is open"
+        return None
+
+    def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
+        """Why nothing is added to a slot for its buyer, whatever the machine has."""
+        if self._seller.draining:
+            return "draining", DRAINING_DETAIL
+        more = cores if until > slot.state.until else cores - slot.state.cores
+        too_much = self._unpaid.problem(slot.participant.user, more)
+        return ("quota", too_much) if too_much else None
+
+    def _price_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
+        """Why the price of what is added is none that this resource has named."""
+        price = self.prices.price(body.offer_id, body.cores, body.until, now)
+        if price is None:
+            return "no_price", "no price stands for that; right would be to ask for one first"
+        if body.cpu_hour_cost < price:
+            return "price", f"at {body.cpu_hour_cost} credits/core-hour; right would be {price} credits/core-hour"
+        return None
+
+    def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:
         assert isinstance(signed.body, Amendment)
+        kind = SlotGrowth if signed.body.grows else SizeChange
         first = slot.first_step(signed.body.number)
-        return SizeChange(signed, slot.participant.agreed, slot.state, self._pace, first)
+        return kind(signed, slot.participant.agreed, slot.state, self._pace, first)
 
     def _ticked(
         self, slot: KeptSlot, change: SizeChange | Taking, now: Instant, *, sold: bool, old_bank: str
@@ -262,13 +385,16 @@ class SizeDesk:
         self._open[offer_id] = change
         if change.state is not SizeChangeState.CHECKING:
             slot.steps = change.first_step
+        if isinstance(change, SlotGrowth):
+            self._unpaid.add(change.body.user, change.body.key, change.set_aside)
         if change.state is SizeChangeState.ENDED:
             assert change.last_word is not None
-            del self._open[offer_id]
+            self._close(offer_id)
             slot.change = None
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, Amended):
-                slot.state, slot.last = after(change.body), change.signed
+                slot.state = after(slot.state, change.body)
+                slot.changes.append(change.signed)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
         self._show(slot)

@@ -7,10 +7,16 @@ bank of an earlier version knows no amendments and says nothing; it has posted n
 
 from __future__ import annotations
 
-from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Signed
-from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused, AmendmentWithdrawal
+from ramp.model.contents import (
+    Amended,
+    AmendmentAgreed,
+    AmendmentPosted,
+    AmendmentPriced,
+    AmendmentRefused,
+    AmendmentWithdrawal,
+)
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import BANK_TOO_OLD, AmendmentOutcome
@@ -20,9 +26,10 @@ from ramp.protocol.machine import StateMachine
 from ramp.protocol.progress import AmendmentAdvanced
 from ramp.protocol.tables import AMENDMENT, AmendmentState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.user.resizing.growth import check_proof
 
 S = AmendmentState
-AmendmentWord = AmendmentAgreed | AmendmentRefused | AmendmentPosted | Amended
+AmendmentWord = AmendmentAgreed | AmendmentRefused | AmendmentPosted | Amended | AmendmentPriced
 
 
 class Change(StateMachine[AmendmentState]):
@@ -72,12 +79,12 @@ class Change(StateMachine[AmendmentState]):
         Raises:
             RemoteProtocolError: if it is not its sender's own word, or proves nothing.
         """
-        if self.state is S.ENDED:
+        if self.state is S.ENDED or isinstance(content, AmendmentPriced):
             return []
         body = self.amendment
         if isinstance(content, Amended):
             said_by(message, body.resource, Role.RESOURCE)
-            self.check_proof(content)
+            check_proof(body, content)
             saved = SaveAgreement(
                 f"{body.agreement_id}.amendment-{body.number}", content.amendment, content.posted_seal.text
             )
@@ -130,21 +137,6 @@ class Change(StateMachine[AmendmentState]):
         self._retry.clock_set(by)
         self._limit = moved(self._limit, by)
         self._arm()
-
-    def check_proof(self, proof: Amended) -> None:
-        """Check that both have signed this amendment, and that the bank has told the resource that it is posted.
-
-        Raises:
-            RemoteProtocolError: if not.
-        """
-        body = self.amendment
-        if proof.amendment.body != body or proof.amendment.signers != (body.user, body.resource):
-            raise RemoteProtocolError("the proof is of another amendment or lacks a signature")
-        posted, seal = proof.posted, proof.posted_seal
-        told = (seal.signer, seal.role, seal.receiver) == (body.bank, Role.BANK, body.resource)
-        said = (posted.agreement_id, posted.number, posted.refund)
-        if not told or said != (body.agreement_id, body.number, body.refund):
-            raise RemoteProtocolError("the proof lacks the bank's word that this was posted")
 
     def _agreed(self, now: Instant) -> list[Effect]:
         self._enter(S.AGREED, "AmendmentAgreed")

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeGuard
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
-from ramp.model.contents import Amended
+from ramp.model.contents import Amended, AmendmentPosted, AmendmentPriced, Content
+from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
-from ramp.model.sizes.amended import SlotState, amendment_problem, first_state, refund_owed
+from ramp.model.sizes.amended import (
+    AMENDMENT_NUMBER_MAX,
+    SlotState,
+    amendment_problem,
+    first_state,
+    is_growth,
+    mixed_problem,
+    refund_owed,
+)
+from ramp.model.sizes.moldable import price_with
 from ramp.model.sizes.reclaimed import changed
 from ramp.protocol.amending.asking import (
+    ADDITIONS_SINCE,
+    AMENDMENTS_SINCE,
     BANK_TOO_OLD,
     QUOTED,
     AgreementResized,
@@ -28,16 +41,12 @@ from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.resizing.change import AmendmentWord, Change
+from ramp.protocol.user.resizing.growth import OrderWord, check_proof
+from ramp.protocol.user.resizing.growths import AGENT_FAILED, NOT_ACTIVE, Growths, Wanted
 from ramp.protocol.user.resizing.taken_back import ReclamationWord, TakenBack, agreement_of
-
-NOT_ACTIVE = "not_active"
-"""Code of a change of what this user has not bought, or has no longer."""
 
 ANOTHER_OPEN = "another_open"
 """Code of a change of what is being changed already."""
-
-AGENT_FAILED = "agent_failed"
-"""Code of a change that a bug of the user's own agent has ended before anything of it was on record."""
 
 
 class Changes:
@@ -48,6 +57,7 @@ class Changes:
         standing: what an agreement of them is now (`UserParty.agreement_state`).
         pace: of the user.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
+        ids: where names of payment orders come from.
 
     Attributes:
         taken: what the sellers take back of it by right.
@@ -59,6 +69,7 @@ class Changes:
         standing: Callable[[str], str],
         pace: Pace,
         bank_minor: Callable[[], int | None],
+        ids: IdSource,
     ) -> None:
         self._agreements = agreements
         self._standing = standing
@@ -67,15 +78,16 @@ class Changes:
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment | Reclamation]] = {}
         self._open: dict[str, Change] = {}
+        self._growths = Growths(standing=standing, pace=pace, ids=ids, proposed=self._propose, posted=self._note)
         self.taken = TakenBack(agreements, self.state, self._note, pace)
 
     def __contains__(self, agreement_id: str) -> bool:
-        return agreement_id in self._open
+        return agreement_id in self._open or agreement_id in self._growths
 
     @property
     def open(self) -> tuple[str, ...]:
         """Agreements that are being changed."""
-        return tuple(self._open)
+        return (*self._open, *self._growths.open)
 
     def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
         """The amendments of an agreement that hold, in their order."""
@@ -89,6 +101,15 @@ class Changes:
         """All changes of something bought that hold, its seller's too, in their order."""
         return tuple(self._posted.get(agreement_id, ()))
 
+    def end(self, agreement_id: str) -> Instant:
+        """The end of something bought as it stands."""
+        return self.state(agreement_id).until
+
+    def new_end(self, agreement_id: str) -> Instant:
+        """The end that amendments have given to something bought; 0 where there are none."""
+        posted = self._posted.get(agreement_id)
+        return posted[-1].until if posted else 0
+
     def state(self, agreement_id: str) -> SlotState:
         """How something bought stands."""
         state = first_state(self._agreements[agreement_id])
@@ -99,26 +120,51 @@ class Changes:
     @property
     def doubts(self) -> dict[str, str]:
         """What is not known yet of each change, and how it will end, by agreement."""
-        return {agreement_id: change.doubt for agreement_id, change in self._open.items()}
+        return {agreement_id: change.doubt for agreement_id, change in self._open.items()} | self._growths.doubts
 
     @property
     def deadline(self) -> Instant | None:
         """When `tick` wants to be called."""
-        return earliest(self.taken.deadline, *(change.deadline for change in self._open.values()))
+        own = (self._growths.deadline, self.taken.deadline)
+        return earliest(*own, *(change.deadline for change in self._open.values()))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take up again after a restart what is not concluded; the agreements are known by then."""
         effects: list[Effect] = []
-        for agreement_id, amendment in self._replayed(records).items():
-            effects += guarded(agreement_id, partial(self._begin, amendment, now))
+        waiting = self._replayed(records)
+        together = {
+            (each.amendment.order_id, each.amendment.agreement_id): each.together
+            for each in records
+            if isinstance(each, AmendmentProposed)
+        }
+        orders: dict[str, list[Amendment]] = {}
+        for agreement_id, amendment in waiting.items():
+            if amendment.grows:
+                orders.setdefault(amendment.order_id, []).append(amendment)
+            else:
+                effects += guarded(agreement_id, partial(self._begin, amendment, now))
+        for order_id, bodies in orders.items():
+            wanted = together[order_id, bodies[0].agreement_id]
+            on_record = [each for each in wanted if (order_id, each) in together]
+            if len(on_record) < len(wanted):  # the agent failed before all of it was on record: nothing has been said
+                for body in bodies:
+                    detail = "the user agent failed before it was proposed"
+                    effects.append(self._not_done(body.agreement_id, AGENT_FAILED, detail))
+                continue
+            lines = [(body, self._agreements[body.agreement_id]) for body in bodies]
+            whole = len(bodies) == len(wanted)
+            effects += guarded(bodies[0].agreement_id, partial(self._growths.begin, lines, whole, now))
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take one of them up again after a bug has raised in it."""
         lost = self._open.pop(agreement_id, None)
         amendment = self._replayed(records).get(agreement_id)
+        grown = self._growths.resume(agreement_id, amendment is not None, now)
+        if grown is not None or (amendment is not None and amendment.grows):
+            return grown or []
         if amendment is not None:
             return self._begin(amendment, now)
         if lost is None or lost.outcome is not None:
@@ -129,11 +175,12 @@ class Changes:
     def rest(self, agreement_id: str) -> None:
         """Let one of them rest until the next start."""
         self._open.pop(agreement_id, None)
+        self._growths.rest(agreement_id)
 
     def forget(self, agreement_ids: Sequence[str]) -> None:
         """Let what has been over for long enough go."""
         for agreement_id in agreement_ids:
-            self._open.pop(agreement_id, None)
+            self.rest(agreement_id)
             self._proposed.pop(agreement_id, None)
             self._posted.pop(agreement_id, None)
         self.taken.forget(agreement_ids)
@@ -155,6 +202,9 @@ class Changes:
                 self.taken.replay(record)
         return {key: amendment for key, amendment in waiting.items() if key in self._agreements}
 
+    def _propose(self, amendment: Amendment) -> None:
+        self._proposed.setdefault(amendment.agreement_id, {})[amendment.number] = amendment
+
     def _note(self, change: Amendment | Reclamation) -> None:
         posted = self._posted.setdefault(change.agreement_id, [])
         if change not in posted:
@@ -163,7 +213,7 @@ class Changes:
     # -- commands and messages -----------------------------------------------------------------------------------
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
-        """Make an active slot smaller, or tell what that would give back."""
+        """Make an active slot smaller or larger, or tell what that would give back or cost."""
         agreement_id = wish.agreement_id
         agreement = self._agreements.get(agreement_id)
         standing = "unknown" if agreement is None else self._standing(agreement_id)
@@ -171,12 +221,21 @@ class Changes:
             detail = f"only an active agreement can be changed; {agreement_id} is {standing}"
             outcome = AmendmentOutcome(agreement_id, 0, False, 0, 0, code=NOT_ACTIVE, detail=detail)
             return [Report(AmendmentEnded(outcome))]
-        if agreement_id in self._open:
+        if agreement_id in self:
             detail = f"{agreement_id} is being changed already; right would be to wait for the end of that"
             return [self._not_done(agreement_id, ANOTHER_OPEN, detail)]
-        if old_bank := old_bank_problem(agreement.bank, self._bank_minor()):
-            return [self._not_done(agreement_id, BANK_TOO_OLD, old_bank)]
         state = self.state(agreement_id)
+        cores = state.cores if wish.cores is None else wish.cores
+        until = state.until if wish.until is None else wish.until
+        grows = is_growth(state, cores, until)
+        needed = ADDITIONS_SINCE if grows else AMENDMENTS_SINCE
+        if old_bank := old_bank_problem(agreement.bank, self._bank_minor(), needed):
+            return [self._not_done(agreement_id, BANK_TOO_OLD, old_bank)]
+        if grows:
+            wanted = Wanted(agreement, state, self._next_number(agreement_id), cores, until, _asking(wish, agreement))
+            return self._grow((wanted,), wish.max_cost, now, quote_only=wish.quote_only)
+        if cores > state.cores or until > state.until:
+            return [self._not_done(agreement_id, *mixed_problem(state))]
         amendment = self._drawn_up(wish, agreement, state, now)
         problem = amendment_problem(agreement, state, amendment)
         if problem is not None:
@@ -194,9 +253,24 @@ class Changes:
                 "nothing is proposed",
             )
             return [Report(AmendmentEnded(quoted))]
-        self._proposed.setdefault(agreement_id, {})[amendment.number] = amendment
+        self._propose(amendment)
         started = Persist(AmendmentProposed(amendment, now))
         return guarded(agreement_id, lambda: [started, *self._begin(amendment, now)])
+
+    def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
+        """Ask for the prices of what is to be added to some slots, and go on with them."""
+        for each in wanted:
+            if each.agreement.offer.start_probability is not None:
+                detail = "what was bought is a submitted job, whose size is fixed"
+                return [self._not_done(each.agreement_id, "not_reserved", detail)]
+            if each.number > AMENDMENT_NUMBER_MAX:
+                detail = f"it has had {AMENDMENT_NUMBER_MAX} amendments, which is the most"
+                return [self._not_done(each.agreement_id, "old_number", detail)]
+        asks = partial(self._growths.ask, wanted, max_cost, now, quote_only=quote_only)
+        return guarded(wanted[0].agreement_id, asks)
+
+    def _next_number(self, agreement_id: str) -> int:
+        return max(self._proposed.get(agreement_id, {0: None})) + 1
 
     def _drawn_up(self, wish: AgreementResized, agreement: Agreement, state: SlotState, now: Instant) -> Amendment:
         """The amendment that says what the owner wants, to take effect as soon as the notice allows."""
@@ -206,7 +280,7 @@ class Changes:
         effective_at = now + timing.amendment_notice
         return Amendment(
             agreement_id=agreement_id,
-            number=max(self._proposed.get(agreement_id, {0: None})) + 1,
+            number=self._next_number(agreement_id),
             previous=state.digest,
             offer_id=agreement.offer.offer_id,
             user=agreement.user,
@@ -220,18 +294,33 @@ class Changes:
             valid_until=min(effective_at + timing.amendment_window, until),
         )
 
-    def handle(self, message: Message, content: AmendmentWord | ReclamationWord, now: Instant) -> list[Effect]:
-        """Take what resource or bank say of an amendment, or of what is taken back.
+    def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord | ReclamationWord]:
+        """Whether something that is said is about a change of size, or about an order that pays for one."""
+        pays = isinstance(content, OrderWord) and self._growths.pays(content.order_id)
+        return pays or isinstance(content, AmendmentWord | ReclamationWord)
+
+    def handle(
+        self, message: Message, content: AmendmentWord | OrderWord | ReclamationWord, now: Instant
+    ) -> list[Effect]:
+        """Take what resource or bank say of an amendment, or of its order, or of what is taken back.
 
         Raises:
             RemoteProtocolError: if it is not its sender's own word, or is of something else.
         """
         if isinstance(content, ReclamationWord):
             return guarded(agreement_of(content), partial(self.taken.handle, message, content, now))
+        if isinstance(content, OrderWord):
+            return self._growths.on_bank(message, content, now)
         body = content.amendment.body if isinstance(content, Amended) else content
         if isinstance(body, Agreement | Cancellation):
             raise RemoteProtocolError(f"the proof is of {type(body).__name__}; right would be an Amendment")
+        if isinstance(body, AmendmentPriced):
+            return self._growths.on_priced(message, body, now)
         agreement_id, number = body.agreement_id, body.number
+        if not isinstance(content, AmendmentPosted | AmendmentPriced):
+            heard = self._growths.on_seller(message, agreement_id, number, content, now)
+            if heard is not None:
+                return heard
         change = self._open.get(agreement_id)
         if change is not None and change.amendment.number == number:
             return guarded(agreement_id, lambda: change.handle(message, content, now) + self._end(agreement_id, now))
@@ -241,12 +330,14 @@ class Changes:
             return []
         # it was concluded on the bank's word already: this is the copy with both signatures
         said_by(message, amendment.resource, Role.RESOURCE)
-        Change(amendment, agreement, self._pace).check_proof(content)
+        check_proof(amendment, content)
         return [SaveAgreement(f"{agreement_id}.amendment-{number}", content.amendment, content.posted_seal.text)]
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Somebody has not understood a message of an amendment; of anything else nothing is done."""
         agreement_id, _, number = message.in_reply_to.rpartition("#")
+        if agreement_id in self._growths and number.isdecimal():
+            return self._growths.on_not_understood(agreement_id, int(number), message.sender, now)
         change = self._open.get(agreement_id)
         if change is None or str(change.amendment.number) != number:
             return []
@@ -254,7 +345,7 @@ class Changes:
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let everything act whose deadline has come."""
-        effects: list[Effect] = []
+        effects = self._growths.tick(now)
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
                 effects += guarded(agreement_id, partial(self._tick, change, now))
@@ -262,6 +353,7 @@ class Changes:
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
+        self._growths.clock_set(by)
         for change in self._open.values():
             change.clock_set(by)
         self.taken.clock_set(by)
@@ -291,3 +383,9 @@ class Changes:
         state = self.state(agreement_id)
         outcome = AmendmentOutcome(agreement_id, 0, False, state.cores, state.until, code=code, detail=detail)
         return Report(AmendmentEnded(outcome))
+
+
+def _asking(wish: AgreementResized, agreement: Agreement) -> int:
+    """What may be paid for what is added, credits per core hour: as its owner says, or as when the slot was bought."""
+    offer = agreement.offer
+    return price_with(agreement.request, offer.cores, offer.end - offer.start) if wish.price is None else wish.price

@@ -1,0 +1,204 @@
+"""What a resource asks for what would be added to a slot: by the machine's own quote and the strategy's price.
+
+A call is answered like one of an auction: the machine says whether it can change what is reserved and what is free over
+the time to come, the strategy names a price for that load. Nothing is set aside; the price stands as long as an offer
+does, is the answer to the same call again, and is forgotten by a restart.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
+from ramp.model.instant import Duration, Instant, iso
+from ramp.model.offer import Refusal
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.sizes.amended import SlotState, is_growth, mixed_problem
+from ramp.model.sizes.moldable import as_offered
+from ramp.model.slot import Slot
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
+from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.recent import Recent
+from ramp.protocol.resource.slots.size_change import STEPS
+from ramp.protocol.timing import Timing
+
+PENDING_MAX = 1_000
+"""Calls whose answer machine or strategy are working out; the oldest go first, as if they had been lost on the way."""
+
+PRICES_MAX = 10_000
+"""Prices that stand."""
+
+SMALLER_MAX = 6
+"""So many smaller additions are looked at beside the one that is wanted, to tell the nearest that would pass."""
+
+CALLS = "growth-"
+"""How the names of these questions begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """What is asked of the machine: one piece of what is wanted, or something smaller.
+
+    Attributes:
+        unit: as the machine is asked for it.
+        nearest: what this would give the slot, in words; empty of what is wanted itself.
+    """
+
+    unit: RequestUnit
+    nearest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A call that is being worked out."""
+
+    message: Message
+    call: AmendmentCall
+    offer_id: str
+    wanted: tuple[_Addition, ...]
+
+
+class GrowthPrices:
+    """The prices that one resource names for what would be added to its slots.
+
+    Args:
+        timing: the protocol's limits.
+        question: how the strategy is asked for a slot: what is asked at most, the slot, and the buyer.
+    """
+
+    def __init__(self, timing: Timing, question: Callable[[int, Slot, str], PriceQuestion]) -> None:
+        self._timing = timing
+        self._question = question
+        self._pending: OrderedDict[str, _Pending] = OrderedDict()
+        self._prices: Recent[tuple[str, int, Instant], tuple[int, Instant]] = Recent(timing.offer_validity, PRICES_MAX)
+        self._answers: Recent[AmendmentCall, tuple[AmendmentPriced, Instant]] = Recent(
+            timing.offer_validity, PRICES_MAX
+        )
+        self._calls = 0
+
+    def price(self, offer_id: str, cores: int, until: Instant, now: Instant) -> int | None:
+        """The price that stands for a slot's growth to that size, credits per core hour; None where none does."""
+        found = self._prices.get((offer_id, cores, until))
+        return found[0] if found is not None and now < found[1] else None
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._prices.clock_set(by)
+        self._answers.clock_set(by)
+
+    def on_call(
+        self, message: Message, call: AmendmentCall, participant: Participant, state: SlotState, now: Instant
+    ) -> list[Effect]:
+        """A buyer asks: first see whether the machine can change what it has set aside.
+
+        Args:
+            message: as it came.
+            call: what it says.
+            participant: the sold slot.
+            state: of the slot.
+            now: the present.
+        """
+        if not is_growth(state, call.cores, call.until):
+            return [refused(message, call, *mixed_problem(state))]
+        begins = max(now + self._timing.amendment_notice, state.since)
+        if begins >= state.until:
+            return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
+        offer_id = participant.offer.offer_id
+        answered = self._answers.get(call)
+        if answered is not None and now < answered[1]:
+            return [reply(message, Performative.PROPOSE, answered[0])]
+        if any(each.message == message for each in self._pending.values()):
+            return []  # a copy; the machine is still at work on the first
+        self._calls += 1
+        additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
+        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions)
+        if len(self._pending) > PENDING_MAX:
+            self._pending.popitem(last=False)
+        return [ResizeSlot(offer_id, STEPS * call.number, state.cores, state.until)]
+
+    def on_resized(self, resized: SlotResized) -> list[Effect]:
+        """The machine can change the slot, or not: ask it what is free."""
+        effects: list[Effect] = []
+        for call_id, pending in list(self._pending.items()):
+            if (pending.offer_id, STEPS * pending.call.number) != (resized.key, resized.step):
+                continue
+            if resized.answer is None or isinstance(resized.answer, Refusal):
+                code, detail = "machine_unavailable", resized.doubt
+                if isinstance(resized.answer, Refusal):
+                    code, detail = str(resized.answer.code), resized.answer.detail
+                effects.append(self._refuse(call_id, code if resized.able else "cannot_resize", detail))
+            else:
+                effects.append(QuoteSlots(call_id, tuple(each.unit for each in pending.wanted)))
+        return effects
+
+    def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
+        """The machine says what is free: ask the strategy for a price of each piece, or say what would pass."""
+        pending = self._pending.get(call_id)
+        if pending is None:
+            return []
+        found = list(zip(pending.wanted, answers, strict=True))
+        pieces = [answer for each, answer in found if not each.nearest]
+        missing = next((answer for answer in pieces if isinstance(answer, Refusal)), None)
+        if missing is not None:
+            nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
+            told = f"what is to be added is not free; right would be {nearest or 'to leave the slot as it is'}"
+            return [self._refuse(call_id, str(missing.code), told)]
+        asking, user = pending.call.cpu_hour_cost, pending.message.sender
+        slots = [answer for answer in pieces if isinstance(answer, Slot)]
+        return [PriceSlots(call_id, tuple(self._question(asking, slot, user) for slot in slots))]
+
+    def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
+        """Answer the call: what is added in cores and in time costs the dearer of the two."""
+        pending = self._pending.get(call_id)
+        if pending is None:
+            return []
+        named: list[int] = []
+        for price in prices:
+            if isinstance(price, PriceRefusal):
+                nearest = "" if price.nearest is None else f"right would be {price.nearest} credits/core-hour"
+                return [self._refuse(call_id, str(price.code), nearest or price.detail)]
+            named.append(price)
+        del self._pending[call_id]
+        call, valid_for = pending.call, self._timing.offer_validity
+        self._prices.put((pending.offer_id, call.cores, call.until), (max(named), now + valid_for), now)
+        priced = AmendmentPriced(call.agreement_id, call.number, max(named), valid_for)
+        self._answers.put(call, (priced, now + valid_for), now)
+        return [reply(pending.message, Performative.PROPOSE, priced)]
+
+    def _refuse(self, call_id: str, code: str, detail: str) -> Send:
+        pending = self._pending.pop(call_id)
+        return refused(pending.message, pending.call, code, detail)
+
+
+def refused(message: Message, call: AmendmentCall, code: str, detail: str) -> Send:
+    """The answer to a call for a price that none is named for."""
+    return reply(message, Performative.REFUSE, AmendmentRefused(call.agreement_id, call.number, code, detail))
+
+
+def _additions(unit: RequestUnit, call: AmendmentCall, state: SlotState, begins: Instant) -> list[_Addition]:
+    """What the machine is asked for, the wanted first: more cores as long as the slot lasts, and more time."""
+
+    def piece(cores: int, begin: Instant, end: Instant) -> RequestUnit:
+        number = len(found) + 1
+        fixed = replace(unit, number=number, cpu_hour_cost=call.cpu_hour_cost, cores=TotalCores(cores), torus=None)
+        return replace(fixed, not_before=begin, deadline=end, wall_time=end - begin)
+
+    found: list[_Addition] = []
+    more, longer = call.cores - state.cores, call.until - state.until
+    if more:
+        found.append(_Addition(piece(more, begins, state.until)))
+    if longer:
+        found.append(_Addition(piece(call.cores, state.until, call.until)))
+    for _ in range(0 if more and longer else SMALLER_MAX):
+        more, longer = more // 2, longer // 2
+        if more:
+            found.append(_Addition(piece(more, begins, state.until), f"{state.cores + more} cores"))
+        if longer:
+            end = state.until + longer
+            found.append(_Addition(piece(call.cores, state.until, end), f"an end at {iso(end)}"))
+    return found

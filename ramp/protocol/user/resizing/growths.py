@@ -1,0 +1,411 @@
+"""All that one user adds to what it has bought: the sellers' prices first, then one order for all slots of a wish.
+
+Asking for prices binds nobody and is forgotten by a restart. What is proposed afterwards is on record before any of it
+is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Amendment
+from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Duration, Instant
+from ramp.model.money import credits_text
+from ramp.model.seal import Role
+from ramp.model.sizes.amended import SlotState, amendment_problem, charge_owed
+from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.faults import guarded
+from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.user.resizing.growth import Growth, OrderWord, SellerWord
+
+NOT_ACTIVE = "not_active"
+"""Code of a change of what this user has not bought, or has no longer."""
+
+AGENT_FAILED = "agent_failed"
+"""Code of a change that a bug of the user's own agent has ended before anything of it was on record."""
+
+TOO_EXPENSIVE = "too_expensive"
+"""Code of what would cost more than its owner allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one slot shall have.
+
+    Attributes:
+        agreement: what was bought.
+        state: of the slot.
+        number: that the amendment will have.
+        cores: that it shall have.
+        until: its end.
+        asking: what may be paid for what is added, credits per core hour.
+    """
+
+    agreement: Agreement
+    state: SlotState
+    number: int
+    cores: int
+    until: Instant
+    asking: int
+
+    @property
+    def agreement_id(self) -> str:
+        """Of what was bought."""
+        return self.agreement.agreement_id
+
+
+@dataclass(slots=True)
+class _Inquiry:
+    """Prices that are being asked for.
+
+    Attributes:
+        wanted: one a slot.
+        max_cost: what all may cost together, minor units; None for any.
+        quote_only: nothing is proposed afterwards.
+        retry: when it is asked again.
+        limit: until when answers are waited for.
+        prices: as far as they have come, credits per core hour by agreement.
+    """
+
+    wanted: tuple[Wanted, ...]
+    max_cost: int | None
+    quote_only: bool
+    retry: Retry
+    limit: Instant
+    prices: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When to ask again or to give up."""
+        return earliest(self.retry.due, self.limit)
+
+    def of(self, agreement_id: str) -> Wanted:
+        """What is wanted of one slot."""
+        return next(each for each in self.wanted if each.agreement_id == agreement_id)
+
+
+class Growths:
+    """All of one user.
+
+    Args:
+        standing: what an agreement is now (`UserParty.agreement_state`).
+        pace: of the user.
+        ids: where names of orders come from.
+        proposed: told of every amendment that goes on record.
+        posted: told of every amendment that holds.
+    """
+
+    def __init__(
+        self,
+        *,
+        standing: Callable[[str], str],
+        pace: Pace,
+        ids: IdSource,
+        proposed: Callable[[Amendment], None],
+        posted: Callable[[Amendment], None],
+    ) -> None:
+        self._standing = standing
+        self._pace = pace
+        self._ids = ids
+        self._proposed = proposed
+        self._posted = posted
+        self._inquiries: dict[str, _Inquiry] = {}
+        self._open: dict[str, Growth] = {}
+
+    def __contains__(self, agreement_id: str) -> bool:
+        return agreement_id in self._inquiries or agreement_id in self._open
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Agreements whose slots are being added to."""
+        return (*self._inquiries, *self._open)
+
+    def pays(self, order_id: str) -> bool:
+        """Whether an order is one of those that are open here."""
+        return any(each.order_id == order_id for each in self._open.values())
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """What is not known yet, and how it will end, by agreement."""
+        return {agreement_id: growth.doubt for agreement_id, growth in self._open.items()}
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        inquiries = (each.deadline for each in self._inquiries.values())
+        return earliest(*inquiries, *(each.deadline for each in self._open.values()))
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def ask(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
+        """Ask the sellers for their prices, and go on with them unless they are only to be told."""
+        retry = Retry(self._pace)
+        retry.begin(now)
+        limit = now + self._pace.patience(self._pace.timing.query_limit)
+        inquiry = _Inquiry(tuple(wanted), max_cost, quote_only, retry, limit)
+        self._inquiries.update((each.agreement_id, inquiry) for each in wanted)
+        return self._calls(inquiry)
+
+    def begin(self, lines: Sequence[tuple[Amendment, Agreement]], whole: bool, now: Instant) -> list[Effect]:
+        """Take up what is on record.
+
+        Args:
+            lines: the amendments of one order that are not concluded.
+            whole: whether these are all of it; else it has ended already, and only the bank's word is asked for again.
+            now: the present.
+        """
+        growth = Growth(lines, self._pace)
+        self._open.update((body.agreement_id, growth) for body, _ in lines)
+        return growth.start(now) if whole else growth.conclude(now)
+
+    def resume(self, agreement_id: str, on_record: bool, now: Instant) -> list[Effect] | None:
+        """Take up again after a bug has raised in it.
+
+        Args:
+            agreement_id: in which.
+            on_record: whether an amendment of it is on record and not concluded.
+            now: the present.
+
+        Returns:
+            None where nothing was added to that slot.
+        """
+        inquiry = self._inquiries.get(agreement_id)
+        if inquiry is not None:
+            return self._failed(inquiry, AGENT_FAILED, "the user agent failed before it was proposed")
+        growth = self._open.get(agreement_id)
+        if growth is None:
+            return None
+        self.rest(agreement_id)
+        if growth.outcomes:
+            return []
+        if on_record:
+            return self.begin(growth.lines, True, now)
+        return [
+            self._not_done(body, AGENT_FAILED, "the user agent failed before it was proposed")
+            for body in growth.amendments
+        ]
+
+    def rest(self, agreement_id: str) -> None:
+        """Let one of them rest until the next start, with all that is paid together with it."""
+        inquiry, growth = self._inquiries.get(agreement_id), self._open.get(agreement_id)
+        self._inquiries = {key: each for key, each in self._inquiries.items() if each is not inquiry}
+        self._open = {key: each for key, each in self._open.items() if each is not growth}
+
+    # -- messages and time ---------------------------------------------------------------------------------------
+
+    def on_priced(self, message: Message, content: AmendmentPriced, now: Instant) -> list[Effect]:
+        """A seller has named its price.
+
+        Raises:
+            RemoteProtocolError: if it is not the seller's own word.
+        """
+        inquiry = self._inquiries.get(content.agreement_id)
+        if inquiry is None or inquiry.of(content.agreement_id).number != content.number:
+            return []
+        said_by(message, inquiry.of(content.agreement_id).agreement.resource, Role.RESOURCE)
+        return self._guarded(inquiry, partial(self._take_price, inquiry, content, now))
+
+    def on_seller(
+        self, message: Message, agreement_id: str, number: int, content: SellerWord, now: Instant
+    ) -> list[Effect] | None:
+        """A seller's word on what is asked for or proposed; None where it is about nothing here.
+
+        Raises:
+            RemoteProtocolError: if it is not the seller's own word, or proves nothing.
+        """
+        inquiry = self._inquiries.get(agreement_id)
+        if inquiry is not None and inquiry.of(agreement_id).number == number:
+            said_by(message, inquiry.of(agreement_id).agreement.resource, Role.RESOURCE)
+            if not isinstance(content, AmendmentRefused):
+                return []
+            return self._failed(inquiry, content.code, content.detail)
+        growth = self._open.get(agreement_id)
+        if growth is None or not any(
+            (each.agreement_id, each.number) == (agreement_id, number) for each in growth.amendments
+        ):
+            return None
+        return self._acts(growth, partial(growth.on_seller, message, agreement_id, content, now), now)
+
+    def on_bank(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
+        """The bank's word on an order.
+
+        Raises:
+            RemoteProtocolError: if it is not the bank's own word.
+        """
+        growth = next(each for each in self._open.values() if each.order_id == content.order_id)
+        return self._acts(growth, partial(growth.on_bank, message, content, now), now)
+
+    def on_not_understood(self, agreement_id: str, number: int, sender: str, now: Instant) -> list[Effect]:
+        """Somebody has not understood what was said of a slot."""
+        inquiry, growth = self._inquiries.get(agreement_id), self._open.get(agreement_id)
+        if inquiry is not None and inquiry.of(agreement_id).number == number:
+            detail = f"{sender} does not understand it; perhaps its program is older than amendments that add"
+            return self._failed(inquiry, "not_understood", detail)
+        if growth is None or not any(each.number == number for each in growth.amendments):
+            return []
+        return self._acts(growth, partial(growth.on_not_understood, sender, now), now)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let everything act whose deadline has come."""
+        effects: list[Effect] = []
+        for inquiry in {id(each): each for each in self._inquiries.values()}.values():
+            if inquiry.deadline is not None and now >= inquiry.deadline:
+                effects += self._guarded(inquiry, partial(self._asked_again, inquiry, now))
+        for growth in {id(each): each for each in self._open.values()}.values():
+            if growth.deadline is not None and now >= growth.deadline:
+                effects += self._acts(growth, partial(growth.tick, now), now)
+        return effects
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for inquiry in {id(each): each for each in self._inquiries.values()}.values():
+            inquiry.retry.clock_set(by)
+            inquiry.limit = moved(inquiry.limit, by) or inquiry.limit
+        for growth in {id(each): each for each in self._open.values()}.values():
+            growth.clock_set(by)
+
+    # -- prices --------------------------------------------------------------------------------------------------
+
+    def _calls(self, inquiry: _Inquiry) -> list[Effect]:
+        effects: list[Effect] = []
+        for each in inquiry.wanted:
+            if each.agreement_id not in inquiry.prices:
+                agreement = each.agreement
+                call = AmendmentCall(each.agreement_id, each.number, each.cores, each.until, each.asking)
+                about, key = agreement.request_id, f"{each.agreement_id}#{each.number}"
+                receiver, sender = agreement.resource, agreement.user
+                effects.append(Send(Message(Performative.CFP, sender, receiver, about, call, reply_with=key)))
+        return effects
+
+    def _asked_again(self, inquiry: _Inquiry, now: Instant) -> list[Effect]:
+        if now >= inquiry.limit:
+            silent = [each.agreement.resource for each in inquiry.wanted if each.agreement_id not in inquiry.prices]
+            return self._failed(inquiry, "no_answer", f"{', '.join(sorted(set(silent)))} has named no price in time")
+        inquiry.retry.again(now)
+        return self._calls(inquiry)
+
+    def _take_price(self, inquiry: _Inquiry, priced: AmendmentPriced, now: Instant) -> list[Effect]:
+        wanted = inquiry.of(priced.agreement_id)
+        if priced.cpu_hour_cost > wanted.asking:
+            told = f"{priced.cpu_hour_cost} credits/core-hour are asked; at most {wanted.asking} were to be paid"
+            return self._failed(inquiry, "price", told)
+        inquiry.prices[priced.agreement_id] = priced.cpu_hour_cost
+        if len(inquiry.prices) < len(inquiry.wanted):
+            return []
+        inquiry.retry.answered(now)
+        gone = [each for each in inquiry.wanted if self._standing(each.agreement_id) != "active"]
+        if gone:
+            what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} meanwhile"
+            return self._failed(inquiry, NOT_ACTIVE, what)
+        bodies = self._drawn_up(inquiry, now)
+        for each, body in zip(inquiry.wanted, bodies, strict=True):
+            problem = amendment_problem(each.agreement, each.state, body)
+            if problem is not None:
+                return self._failed(inquiry, *problem)
+        total = sum(body.charge for body in bodies)
+        if inquiry.max_cost is not None and total > inquiry.max_cost:
+            told = (
+                f"it would cost {credits_text(total)} credits; at most {credits_text(inquiry.max_cost)} were to be paid"
+            )
+            return self._failed(inquiry, TOO_EXPENSIVE, told)
+        self.rest(priced.agreement_id)
+        if inquiry.quote_only:
+            return [Report(AmendmentEnded(_quoted(body))) for body in bodies]
+        return self._propose(inquiry, bodies, now)
+
+    def _propose(self, inquiry: _Inquiry, bodies: Sequence[Amendment], now: Instant) -> list[Effect]:
+        together = tuple(body.agreement_id for body in bodies)
+        for body in bodies:
+            self._proposed(body)
+        effects: list[Effect] = [Persist(AmendmentProposed(body, now, together)) for body in bodies]
+        lines = [(body, each.agreement) for body, each in zip(bodies, inquiry.wanted, strict=True)]
+        return effects + self.begin(lines, True, now)
+
+    def _drawn_up(self, inquiry: _Inquiry, now: Instant) -> list[Amendment]:
+        """The amendments at the prices named, to take effect as soon as the notice allows."""
+        timing = self._pace.timing
+        effective_at = now + timing.amendment_notice
+        ends = min(each.state.until for each in inquiry.wanted)
+        order_id = QUOTED if inquiry.quote_only else self._ids.new("order")
+        times = now, effective_at, min(effective_at + timing.amendment_window, ends)
+        return [_drawn_up(each, inquiry.prices[each.agreement_id], order_id, times) for each in inquiry.wanted]
+
+    def _failed(self, inquiry: _Inquiry, code: str, detail: str) -> list[Effect]:
+        self.rest(inquiry.wanted[0].agreement_id)
+        effects: list[Effect] = []
+        for each in inquiry.wanted:
+            state = each.state
+            outcome = AmendmentOutcome(each.agreement_id, 0, False, state.cores, state.until, code=code, detail=detail)
+            effects.append(Report(AmendmentEnded(outcome)))
+        return effects
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _guarded(self, inquiry: _Inquiry, act: Callable[[], list[Effect]]) -> list[Effect]:
+        return guarded(inquiry.wanted[0].agreement_id, act)
+
+    def _acts(self, growth: Growth, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        reference = growth.amendments[0].agreement_id
+        return guarded(reference, lambda: act() + self._ended(growth, now))
+
+    def _ended(self, growth: Growth, now: Instant) -> list[Effect]:
+        if not growth.outcomes:
+            return []
+        self.rest(growth.amendments[0].agreement_id)
+        effects: list[Effect] = []
+        for body, (outcome, seal) in zip(growth.amendments, growth.outcomes, strict=True):
+            if outcome.done:
+                self._posted(body)
+            effects += [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
+        return effects
+
+    def _not_done(self, body: Amendment, code: str, detail: str) -> Report:
+        outcome = AmendmentOutcome(body.agreement_id, 0, False, body.cores, body.until, code=code, detail=detail)
+        return Report(AmendmentEnded(outcome))
+
+
+def _drawn_up(wanted: Wanted, price: int, order_id: str, times: tuple[Instant, Instant, Instant]) -> Amendment:
+    """The amendment that says what is wanted, at a price; times are of its issue, its effect and its end."""
+    agreement, (issued_at, effective_at, valid_until) = wanted.agreement, times
+    draft = Amendment(
+        agreement_id=agreement.agreement_id,
+        number=wanted.number,
+        previous=wanted.state.digest,
+        offer_id=agreement.offer.offer_id,
+        user=agreement.user,
+        resource=agreement.resource,
+        bank=agreement.bank,
+        cores=wanted.cores,
+        until=wanted.until,
+        effective_at=effective_at,
+        refund=0,
+        issued_at=issued_at,
+        valid_until=valid_until,
+        cpu_hour_cost=price,
+        order_id=order_id,
+    )
+    return replace(draft, charge=charge_owed(wanted.state, draft))
+
+
+def _quoted(body: Amendment) -> AmendmentOutcome:
+    return AmendmentOutcome(
+        body.agreement_id,
+        0,
+        False,
+        body.cores,
+        body.until,
+        body.effective_at,
+        0,
+        QUOTED,
+        "nothing is proposed",
+        body.charge,
+    )

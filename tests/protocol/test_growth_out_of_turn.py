@@ -1,0 +1,238 @@
+"""Growth where messages come in an order that the simulator seldom draws: late words of bank and sellers, and bugs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Amendment, Signed
+from ramp.model.instant import MINUTE, SECOND, Instant
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.seal import Role, Seal
+from ramp.model.sizes.amended import charge_owed, first_state, order_line
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
+from ramp.protocol.effects import Effect, Send
+from ramp.protocol.resource.slots.growth import SlotGrowth
+from ramp.protocol.tables import AdditionState, SizeChangeState
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.resizing.growth import Growth
+from tests.protocol.test_amendments_of_old_peers import AGREEMENT, NOW, OFFER
+
+S = AdditionState
+DRAFT = Amendment(
+    "a-1", 1, first_state(AGREEMENT).digest, "o-1", "alice", "res", "bank", 24, OFFER.end,
+    NOW + 10 * SECOND, 0, NOW, NOW + MINUTE, 0, 60, "order-1",
+)  # fmt: skip
+BODY = replace(DRAFT, charge=charge_owed(first_state(AGREEMENT), DRAFT))
+OTHER = replace(AGREEMENT, agreement_id="a-2", resource="res2")
+SECOND_DRAFT = replace(DRAFT, agreement_id="a-2", resource="res2", previous=first_state(OTHER).digest)
+SECOND_BODY = replace(SECOND_DRAFT, charge=charge_owed(first_state(OTHER), SECOND_DRAFT))
+VOTE = c.FundsReserved("order-1", "alice", (order_line(BODY),), MINUTE, NOW + MINUTE, NOW)
+POSTED = c.OrderPosted("order-1", (c.PaymentMade("a-1#1", "payment:a-1#1", BODY.charge),))
+VOIDED = c.OrderVoided("order-1", "expired", "too late")
+REFUSED = c.AmendmentRefused("a-1", 1, "slot_taken", "gone")
+
+
+def sealed(sender: str, role: Role, content: c.Content, performative: Performative = Performative.INFORM) -> Message:
+    seal = Seal(sender, role, "alice", "r-1", NOW, "text")
+    return Message(performative, sender, "alice", "r-1", content, seal=seal)
+
+
+def proof(body: Amendment) -> c.Amended:
+    posted = c.AmendmentPosted(body.agreement_id, body.number, f"payment:{body.key}", 0, body.charge)
+    seal = Seal("bank", Role.BANK, body.resource, "r-1", NOW, "posted")
+    return c.Amended(Signed(body, (body.user, body.resource), "<signed/>"), posted, seal)
+
+
+class Buyer:
+    """Alice's growth, whose events the test says."""
+
+    def __init__(self, *bodies: Amendment) -> None:
+        agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
+        lines = [(body, agreements[body.agreement_id]) for body in bodies or (BODY,)]
+        self.growth = Growth(lines, Pace(Timing()))
+        self.growth.start(NOW)
+
+    def seller(self, content: c.Content, body: Amendment = BODY, now: Instant = NOW) -> list[Effect]:
+        message = sealed(body.resource, Role.RESOURCE, content)
+        return self.growth.on_seller(message, body.agreement_id, content, now)  # type: ignore[arg-type]
+
+    def bank(self, content: c.Content, now: Instant = NOW) -> list[Effect]:
+        return self.growth.on_bank(sealed("bank", Role.BANK, content), content, now)  # type: ignore[arg-type]
+
+    def agreed(self) -> Buyer:
+        self.seller(c.AmendmentAgreed("a-1", 1))
+        assert self.growth.state is S.RESERVING
+        return self
+
+    def funded(self) -> Buyer:
+        self.agreed().bank(VOTE)
+        assert self.growth.state is S.FUNDED
+        return self
+
+    def withdrawing(self) -> Buyer:
+        self.seller(REFUSED)
+        assert self.growth.state is S.WITHDRAWING
+        return self
+
+    @property
+    def outcome(self) -> tuple[bool, str, int]:
+        assert self.growth.state is S.ENDED
+        ((outcome, _),) = self.growth.outcomes
+        return outcome.done, outcome.code, outcome.charge
+
+
+def contents(effects: Sequence[Effect]) -> list[tuple[str, str]]:
+    messages = [each.message for each in effects if isinstance(each, Send)]
+    return [(each.receiver, type(each.content).__name__) for each in messages]
+
+
+def the_bank_says_late_that_it_is_posted() -> None:
+    """Of a question of an earlier life: whatever goes on now, it is posted, and the copies are asked for."""
+    for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
+        assert contents(buyer.bank(POSTED)) == [("res", "AmendmentFunded")]
+        assert buyer.outcome == (True, "", BODY.charge)
+
+
+def the_bank_says_late_that_it_is_void() -> None:
+    for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
+        assert contents(buyer.bank(VOIDED)) == [("res", "AmendmentWithdrawal")]
+        assert buyer.outcome == (False, "expired", 0)
+
+
+def the_seller_proves_early_that_it_is_posted() -> None:
+    for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
+        buyer.seller(proof(BODY))
+        assert buyer.outcome == (True, "", BODY.charge)
+
+
+def the_seller_gives_it_up() -> None:
+    """Whatever it says, the bank's word ends it."""
+    for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
+        assert contents(buyer.seller(REFUSED)) == [("bank", "OrderWithdrawal")]
+        buyer.seller(REFUSED)
+        buyer.bank(c.OrderVoided("order-1", "withdrawn", "her wish"))
+        assert buyer.outcome == (False, "slot_taken", 0)
+
+
+def the_order_is_refused_after_it_was_withdrawn() -> None:
+    buyer = Buyer().withdrawing()
+    buyer.bank(c.OrderRefused("order-1", "insufficient_funds", "poor"))
+    assert buyer.outcome == (False, "slot_taken", 0)
+    late = Buyer().funded()
+    assert late.bank(c.OrderRefused("order-1", "insufficient_funds", "poor")) == []
+
+
+def somebody_does_not_understand_it() -> None:
+    buyer = Buyer()
+    assert buyer.growth.on_not_understood("bank", NOW) == []  # it has not been asked yet
+    assert contents(buyer.growth.on_not_understood("res", NOW)) == [("bank", "OrderWithdrawal")]
+    buyer = Buyer().agreed()
+    assert buyer.growth.on_not_understood("res", NOW) == []
+    assert contents(buyer.growth.on_not_understood("bank", NOW)) == [("bank", "OrderWithdrawal")]
+    buyer.bank(VOIDED)
+    assert buyer.outcome == (False, "not_understood", 0)
+
+
+def nobody_answers() -> None:
+    for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
+        state, now = buyer.growth.state, NOW
+        while buyer.growth.state is state:
+            now = buyer.growth.deadline or now
+            buyer.growth.tick(now)
+        assert buyer.growth.state is S.WITHDRAWING
+        if state is S.FUNDED:
+            assert now > BODY.valid_until
+
+
+def it_ended_in_part_before_a_crash() -> None:
+    """One of two conclusions is on record: the bank is asked once more, and nothing is proposed again."""
+    growth = Growth([(BODY, AGREEMENT)], Pace(Timing()))
+    assert contents(growth.conclude(NOW)) == [("bank", "OrderWithdrawal")]
+
+
+def two_sellers_have_to_agree() -> None:
+    buyer = Buyer(BODY, SECOND_BODY)
+    assert contents(buyer.seller(c.AmendmentAgreed("a-1", 1))) == []
+    assert contents(buyer.seller(c.AmendmentAgreed("a-1", 1))) == []
+    assert contents(buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)) == [("bank", "PaymentOrder")]
+    both = replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY)))
+    assert contents(buyer.bank(both)) == [("res", "AmendmentFunded"), ("res2", "AmendmentFunded")]
+    buyer.seller(proof(BODY))
+    assert buyer.growth.state is S.FUNDED  # the other's copy is still to come
+    buyer.seller(proof(SECOND_BODY), SECOND_BODY)
+    assert [each.done for each, _ in buyer.growth.outcomes] == [True, True]
+
+
+def a_machine_never_answers_the_seller() -> None:
+    growth = SlotGrowth(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth.start(NOW)
+    (asked,) = growth.tick(BODY.valid_until, sold=True, old_bank="")
+    assert isinstance(asked, ResizeSlot)
+    assert (growth.state, asked.cores) == (SizeChangeState.RESTORING, 16)
+    gone = SlotResized("o-1", asked.step, Refusal(0, RefusalCode.CANCELLED, detail="gone"))
+    growth.on_resized(gone, BODY.valid_until)
+    assert growth.state is SizeChangeState.ENDED
+    assert growth.stranded == ""  # the slot itself is as it was
+
+
+SCENARIOS: tuple[Callable[[], None], ...] = (
+    the_bank_says_late_that_it_is_posted,
+    the_bank_says_late_that_it_is_void,
+    the_seller_proves_early_that_it_is_posted,
+    the_seller_gives_it_up,
+    the_order_is_refused_after_it_was_withdrawn,
+    somebody_does_not_understand_it,
+    nobody_answers,
+    it_ended_in_part_before_a_crash,
+    two_sellers_have_to_agree,
+    a_machine_never_answers_the_seller,
+)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_it_ends_as_the_bank_says(scenario: Callable[[], None]) -> None:
+    scenario()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        replace(VOTE, lines=()),
+        replace(VOTE, user="bob"),
+        replace(VOTE, valid_until=NOW),
+        replace(POSTED, transfers=()),
+    ],
+    ids=["other lines", "another's", "another end", "other payments"],
+)
+def test_another_order_is_not_believed(wrong: c.FundsReserved | c.OrderPosted) -> None:
+    with pytest.raises(RemoteProtocolError):
+        Buyer().agreed().bank(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        replace(proof(BODY), posted=c.AmendmentPosted("a-1", 1, "t", 0, BODY.charge - 1)),
+        replace(proof(BODY), amendment=Signed(BODY, ("alice",), "")),
+        replace(proof(BODY), posted_seal=Seal("res", Role.RESOURCE, "res", "r-1", NOW, "")),
+    ],
+    ids=["less paid", "one signature", "not the bank's word"],
+)
+def test_a_proof_that_proves_nothing_is_not_believed(wrong: c.Amended) -> None:
+    with pytest.raises(RemoteProtocolError):
+        Buyer().funded().seller(wrong)
+
+
+def test_nobody_speaks_for_seller_or_bank() -> None:
+    buyer = Buyer()
+    agreed = c.AmendmentAgreed("a-1", 1)
+    with pytest.raises(RemoteProtocolError):
+        buyer.growth.on_seller(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
+    with pytest.raises(RemoteProtocolError):
+        buyer.growth.on_bank(sealed("res", Role.BANK, VOIDED), VOIDED, NOW)
