@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol, assert_never, get_args
 
 from ramp.agents.control_channel import ControlSocket
 from ramp.agents.group_calls import Act
-from ramp.agents.unmapped_users import unmapped
 from ramp.control.events import CALLERS_OWN, Event, MarketRefusalCode
 from ramp.control.market_changes import (
     AddResource,
@@ -31,6 +30,7 @@ from ramp.control.market_changes import (
 )
 from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
+from ramp.control.unmapped_users import unmapped
 from ramp.errors import ConfigurationError, MarketRefused, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text

@@ -23,7 +23,7 @@ from typing import Protocol, TypeVar
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message
-from ramp.model.agreement import Signed
+from ramp.model.agreement import Reclamation, Signed
 from ramp.model.contents import (
     Amended,
     Commitment,
@@ -353,8 +353,8 @@ class Host:
         return ReclamationNotice(reclamation, agreement, tuple(changes))
 
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
-        if self.name in signed.signers:
-            return signed
+        if self.name in signed.signers or (isinstance(signed.body, Reclamation) and signed.signers):
+            return signed  # a reclamation its seller signs alone
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:
             return known[1]  # it goes out several times, to the bank and to the buyer; XML signatures are dear

@@ -68,9 +68,9 @@ from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
+from simulation.market.faults.seed_reports import SeedReport
 from simulation.market.observing import Observer
 from simulation.market.random_streams import stream
-from simulation.market.seed_reports import SeedReport
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire

@@ -29,6 +29,10 @@ RECLAMATION_NUMBER_MAX: Final = 1_000
 """Reclamations of one slot; the bank keeps what it decides of each."""
 
 
+CHANGES_MAX: Final = 16
+"""Changes of a slot that a seller can bring to the bank in one message, which must not be too long."""
+
+
 def reclaim_problems(unit: RequestUnit) -> tuple[str, ...]:
     """What makes no sense about the right that a unit grants, as sentences that say what would be right."""
     right = unit.reclaim

@@ -24,7 +24,7 @@ from ramp.model.contents import (
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import refund_owed
-from ramp.model.sizes.reclaimed import compensation_owed, reclaimed, reclamation_problem
+from ramp.model.sizes.reclaimed import CHANGES_MAX, compensation_owed, reclaimed, reclamation_problem
 from ramp.protocol.amending.asking import BANK_TOO_OLD
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import sealed_by
@@ -219,6 +219,8 @@ class ReclaimDesk(SizeDesk):
         if slot.change is not None:
             kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"
             return [], f"another_open: {kind} {slot.change.body.number} of it is open"
+        if len(slot.changes) > CHANGES_MAX:
+            return [], f"too_many_changes: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}"
         body = self._drawn_up(slot, cores, now)
         if body is None:
             return [], "no_right: the agreement gives its seller no right to take cores back"
