@@ -106,7 +106,7 @@ CAUGHT_BY = {
     "amendments_forgotten": (23, "amended_once"),
     "minimum_passed_over": (231, "reclaimed_by_right"),
     "right_taken_for_granted": (84, "reclaimed_by_right"),
-    "notice_passed_over": (129, "reclaimed_by_right"),
+    "notice_passed_over": (160, "reclaimed_by_right"),
     "compensation_kept": (1, "reclaimed_by_right"),
     "posted_before_its_time": (34, "reclaimed_by_right"),
     "paid_for_untaken": (10, "amended_once"),
