@@ -26,6 +26,7 @@ from ramp.model.contents import (
     SlotMoved,
 )
 from ramp.model.instant import Instant
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
     AmendmentAdvanced,
@@ -192,6 +193,13 @@ class AgreementStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangesEnded:
+    """How changes of several slots ended that were asked for together: all are done, or none."""
+
+    outcomes: tuple[AmendmentOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RequestShown:
     """How a request ended, with its rounds; None where it goes on, or the agent knows it no longer."""
 
@@ -259,6 +267,7 @@ Last = (
     | RequestEnded
     | CancellationEnded
     | AmendmentEnded
+    | ChangesEnded
     | RequestsListed
     | RequestShown
     | AgreementsListed
@@ -292,6 +301,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "cancellation_ended": CancellationEnded,
     "amendment_advanced": AmendmentAdvanced,
     "amendment_ended": AmendmentEnded,
+    "changes_ended": ChangesEnded,
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,
