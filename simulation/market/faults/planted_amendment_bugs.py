@@ -91,6 +91,11 @@ def additions_not_noted() -> Context:
     return patch.object(order_rules, "addition_posted", lambda *_: None)
 
 
+def additions_of_any_state() -> Context:
+    """The ledger pays for what is added to a slot that has changed, or was given back, meanwhile."""
+    return patch.object(order_rules, "addition_problem", lambda *_: None)
+
+
 OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
     "paid_back_untaken": (paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"),
     "decisions_forgotten": (
@@ -123,6 +128,11 @@ OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
         additions_not_noted,
         "the ledger is paid for what is added, and does not note the amendment",
         "amended_once",
+    ),
+    "additions_of_any_state": (
+        additions_of_any_state,
+        "what is added is paid though the slot was given back, or has changed, meanwhile",
+        "refunded_once",
     ),
 }
 """By the name of each: how it is planted, what it is, and the checker that sees it."""
