@@ -212,6 +212,7 @@ def test_a_slot_has_its_old_size_or_the_new_one(market, begin, role, act, nth, w
     market.arm(role, act, when, nth)
     market.ask("alice", {"verb": "resize", "agreement_id": agreement_id, "cores": 16})
     killed(market)
+    until(lambda: not requested(market, request_id)[0]["doubt"], "nothing of it is open any more")
     books = Books(market)
     books.come_right()
     (stands,) = requested(market, request_id)
