@@ -15,7 +15,8 @@ export PYTHONDONTWRITEBYTECODE :=
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-# pip tells each package as it comes: half a gigabyte takes a minute or more, and silence looks like a fault.
+# pip tells each package as it comes: half a gigabyte takes a minute or more, and silence looks like a fault. It compiles
+# all of them but an editable one, RAMP, which several processes at once would else compile as each of them starts.
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: 1 of 3, an empty environment"
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +24,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@echo "Setting up $(VENV), once: 3 of 3, RAMP and the packages that it needs (about a minute)"
 	$(BIN)/python -m pip install --editable . --group dev
+	$(BIN)/python -m compileall -q ramp simulation
 	@echo "$(VENV) is ready"
 	@touch $(STAMP)
 

@@ -18,7 +18,9 @@ SELDOM_S: Final = 60.0
 """Pause between two comparisons of a clock that is right, in seconds."""
 
 OFTEN_S: Final = 5.0
-"""Pause while it is wrong or nothing is known, in seconds: that it has been set right shows soon."""
+"""Pause while it is wrong or nothing is known, in seconds: that it has been set right shows soon. It doubles while
+nobody answers, up to `SELDOM_S`: an answer that comes after the next question counts for nothing, and a thousand agents
+that ask every five seconds are what makes answers late."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +37,7 @@ class ComparingAgent(PartyAgent):
         self.compared: ClockCompared | None = None
         self.told: Callable[[ClockCompared], None] = lambda _: None
         self._fresh = False  # whether what is known is known of the clock as it is now
+        self._answered = True  # whether the last question was
         self._ids = RandomIds()
         self._at_once = asyncio.Event()
         self._comparing: asyncio.Task[None] | None = None
@@ -60,7 +63,7 @@ class ComparingAgent(PartyAgent):
     def take_comparison(self, compared: ClockCompared) -> bool:
         """Keep a comparison, and log when the clock goes wrong or is right again; returns whether it has done so."""
         was_wrong = self.compared is not None and self.compared.wrong
-        self.compared, self._fresh = compared, True
+        self.compared, self._fresh, self._answered = compared, True, True
         self.told(compared)
         if compared.wrong and not was_wrong:
             _log.warning("%s: %s", self.jid, offset_text(compared))
@@ -69,13 +72,26 @@ class ComparingAgent(PartyAgent):
         return compared.wrong != was_wrong
 
     async def _compare(self) -> None:
+        often_s = OFTEN_S
         try:
             while True:
                 self._at_once.clear()
+                self._answered = False
                 await self.command(ev.ClockAsked(self._ids.new("clock")))
                 right = self._fresh and self.compared is not None and not self.compared.wrong
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(SELDOM_S if right else OFTEN_S):
+                    async with asyncio.timeout(SELDOM_S if right else often_s):
                         await self._at_once.wait()
+                often_s = next_pause_s(often_s, answered=self._answered or self._at_once.is_set())
         except Exception as error:
             self.on_behaviour_failed("clock", error)
+
+
+def next_pause_s(pause_s: float, *, answered: bool) -> float:
+    """How long to wait after the next question while the clock is wrong or nothing is known, in seconds.
+
+    Args:
+        pause_s: after the last one.
+        answered: whether it has been answered.
+    """
+    return OFTEN_S if answered else min(2 * pause_s, SELDOM_S)

@@ -1,8 +1,8 @@
 """One process of a swarm: runs a group of agents, restarts any that fails, and says what happens as JSON lines.
 
-Run by the supervisor as `python -m ramp.agents.group`. Every line on standard output is an event with `agent`, `event`
-(`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether it `is_up`; `clock` has numbers
-beside. The log goes to standard error. What the supervisor asks comes on standard input (`group_calls`).
+Run by the supervisor as `python -m ramp.agents.process`. Every line on standard output is an event with `agent`,
+`event` (`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether it `is_up`; `clock` has
+numbers beside. The log goes to standard error. What the supervisor asks comes on standard input (`group_calls`).
 
 A failed agent is started again after a pause that grows until it has lived for a while. One whose memory cannot be
 written is `degraded`, and is not on the market at all until it can be: so it votes and promises nothing. One whose
@@ -332,7 +332,7 @@ def _emit_clock(agent: str, compared: ClockCompared) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a group of agents until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="python -m ramp.agents.group", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ramp.agents.process", description=main.__doc__)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--state-dir", type=Path, required=True)
     parser.add_argument("--host", default="127.0.0.1")

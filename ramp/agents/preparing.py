@@ -7,6 +7,7 @@ import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
@@ -17,9 +18,12 @@ from ramp.servers.federated_prosody import FederatedProsody
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer
 
+USERS_PER_PROCESS: Final = 50
+"""User Agents that share one process at most: of two hundred in one, all would wait for its one processor."""
+
 
 def grouped(config: SwarmConfig) -> dict[str, list[str]]:
-    """Which agents share a process: the market's own three, the users, the resources in lots; in lots of 1, none do.
+    """Which agents share a process: the market's own three, users and resources in lots; in lots of 1, none do.
 
     A further directory or bank has its own always: with the process of the first it would be lost as well.
     """
@@ -31,7 +35,10 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
         own = (*config.directory_names, *config.bank_names, config.keeper) if config.own_agents else ()
         own = (*own, *offices)
         return {name: [name] for name in (*own, *users, *names)}
-    groups = {"users": users} if users else {}
+    groups = {
+        "users" if first == 0 else f"users-{first // USERS_PER_PROCESS + 1}": users[first : first + USERS_PER_PROCESS]
+        for first in range(0, len(users), USERS_PER_PROCESS)
+    }
     if config.own_agents:
         groups = {"market": [config.directory, config.bank, config.keeper], **groups}
         groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:], *offices)}

@@ -52,7 +52,7 @@ WATCH_S: Final = 0.5
 ROTATE_LOOKS: Final = 120
 """Looks between two at the size of logs."""
 
-GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
+GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.process")
 """Runs a process of agents; the supervisor adds what it shall run."""
 
 CALL_LIMIT_S: Final = 20.0
@@ -185,15 +185,18 @@ class Supervisor:
         self._publish("starting")
 
     async def _wait_ready(self) -> None:
-        try:
-            await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
-        except TimeoutError:
+        settled, before = 0, -1
+        while not self._all_ready.is_set() and settled > before:  # many agents take long, and go on coming
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
+            settled, before = sum(each.state in SETTLED for each in self.agents.values()), settled
+        if not self._all_ready.is_set():
             missing = ", ".join(name for name, status in self.agents.items() if status.state not in SETTLED)
             problem = self._server_watch.problem
             why = f"the XMPP server at {self._addresses()[0][0]} {problem}; " if problem else ""
             raise TransportError(
                 f"{why}not ready within {READY_LIMIT_S:g} s: {missing}; their logs are in {self._state.logs}"
-            ) from None
+            )
         if self._broken:
             raise ConfigurationError(self._broken, path=self._config.path)
         self._publish(UP)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from functools import cache
 
 import cattrs
 from cattrs.strategies import configure_union_passthrough
@@ -109,12 +109,13 @@ def parse_snapshot(text: str, resource: str) -> MachineState:
         if "error" in plain:
             problem = str(plain["error"])
         else:
-            return _CONVERTER.structure({**plain, "snapshot": plain}, MachineState)
+            return _converter().structure({**plain, "snapshot": plain}, MachineState)
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
         problem = f"what it says is no snapshot ({findings_of(error)})"
     raise MarketRefused(MarketRefusalCode.MACHINE_FAILED, f"the machine of {resource} cannot be asked: {problem}")
 
 
+@cache
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter()
     converter.register_structure_hook(datetime, lambda value, _: _moment(value))
@@ -130,6 +131,3 @@ def _moment(text: str) -> datetime:
     if found.tzinfo is None:
         raise ValueError(f"{text} has no offset from UTC, as 2026-11-21T08:00:00Z has")
     return found
-
-
-_CONVERTER: Final = _converter()

@@ -23,6 +23,12 @@ WAITING: Final = "waiting"
 STATUS_LIMIT_S: Final = 3.0
 """How long a supervisor may take to say what is up, in seconds."""
 
+LOOK_S: Final = 0.05
+"""Pause between two looks at a launch, in seconds."""
+
+LOOK_PER_AGENT_S: Final = 0.001
+"""So much longer for each agent, in seconds: to tell of a thousand takes the supervisor's time, in which they start."""
+
 WAITING_TOLD_S: Final = 10.0
 """Pause between two words about a launch that gets on with nobody, in seconds."""
 
@@ -89,7 +95,7 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
     """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
     seen: dict[str, str] = {}
     begin = told = time.monotonic()
-    end = begin + READY_LIMIT_S + 10
+    end, most = begin + READY_LIMIT_S + 10, 0
     while time.monotonic() < end:
         found = status(state)
         if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
@@ -107,7 +113,11 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
             return found
         if process.poll() is not None:
             return None
-        time.sleep(0.05)
+        agents = found.agents if found is not None else ()
+        ready = sum(agent.is_up for agent in agents)
+        if ready > most:  # the supervisor looks once in its limit whether any has come
+            end, most = time.monotonic() + 2 * READY_LIMIT_S + 10, ready
+        time.sleep(LOOK_S + LOOK_PER_AGENT_S * len(agents))
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import cattrs
@@ -92,13 +93,13 @@ def _exactly(kind: type, accepted: tuple[type, ...]) -> Callable[[Any, Any], Any
     return structure
 
 
-_CONVERTER: Final = strict_converter()
+_converter = cache(strict_converter)  # made when first asked for, not while the program starts
 _VERB_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in VERBS.items()}
 _EVENT_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in EVENTS.items()}
 
 
 def _encode(tag: str, name: str, message: Request | Event) -> bytes:
-    return json.dumps({tag: name, **_CONVERTER.unstructure(message)}, separators=(",", ":")).encode() + b"\n"
+    return json.dumps({tag: name, **_converter().unstructure(message)}, separators=(",", ":")).encode() + b"\n"
 
 
 def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]]) -> Message:
@@ -111,6 +112,6 @@ def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]]) -> Messag
     if kind is None:
         raise ControlLineError(f"the {tag} {name!r:.80} is not known; there are {', '.join(table)}")
     try:
-        return _CONVERTER.structure(plain, kind)
+        return _converter().structure(plain, kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:
         raise ControlLineError(f"{tag} {name}: {findings_of(error)}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import cattrs
@@ -12,7 +13,7 @@ from ramp.control.codec import findings_of, strict_converter
 from ramp.errors import ControlLineError
 
 READY_LIMIT_S: Final = 300.0
-"""How long a whole swarm may take until every agent is ready, in seconds; generous, for computers that do much besides.
+"""How long a launch waits for the next agent to be ready, in seconds; generous, for computers that do much besides.
 
 What cannot come up says so, and ends the launch at once.
 """
@@ -106,7 +107,7 @@ class SwarmStatus:
 
 def status_object(status: SwarmStatus) -> dict[str, object]:
     """A status as JSON types."""
-    plain: dict[str, object] = _CONVERTER.unstructure(status)
+    plain: dict[str, object] = _converter().unstructure(status)
     return plain
 
 
@@ -119,7 +120,7 @@ def parse_status(text: str | bytes) -> SwarmStatus:
     """
     plain = json.loads(text)
     try:
-        return _CONVERTER.structure(plain, SwarmStatus)
+        return _converter().structure(plain, SwarmStatus)
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
         raise ControlLineError(
             f"the supervisor tells its status in another version than this program's ({findings_of(error)}); "
@@ -127,4 +128,4 @@ def parse_status(text: str | bytes) -> SwarmStatus:
         ) from error
 
 
-_CONVERTER: Final = strict_converter()
+_converter = cache(strict_converter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import get_args
 
 import cattrs
@@ -24,12 +25,15 @@ def new_converter() -> cattrs.Converter:
     return converter
 
 
-_CONVERTER = new_converter()
+# Made when first asked for: that takes as long as many imports, and most processes read no record.
+_converter = cache(new_converter)
 
 
 def record_to_json(record: Record) -> str:
     """Write a record as one line of JSON."""
-    return json.dumps(_CONVERTER.unstructure(record, unstructure_as=Record), separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(
+        _converter().unstructure(record, unstructure_as=Record), separators=(",", ":"), ensure_ascii=False
+    )
 
 
 def record_from_json(text: str) -> Record:
@@ -43,7 +47,7 @@ def record_from_json(text: str) -> Record:
     except ValueError as error:
         raise ConfigurationError("this record is no JSON text") from error
     try:
-        record: Record = _CONVERTER.structure(plain, Record)  # type: ignore[arg-type]
+        record: Record = _converter().structure(plain, Record)  # type: ignore[arg-type]
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
         kind = plain.get(TYPE_TAG) if isinstance(plain, dict) else None
         named = f"this {kind}" if isinstance(kind, str) and kind in _KINDS else "this, of no known type,"

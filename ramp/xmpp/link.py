@@ -26,6 +26,10 @@ from ramp.xmpp.stream import MarketStream
 LOGINS_AT_ONCE = 8
 """Log-ins that one process has under way at a time: each costs the server tens of milliseconds of key derivation."""
 
+PATIENCE_MAX = 8.0
+"""How many times the limits of its policy a link waits at most. A server that lags behind answers late; whoever hangs
+up and comes again makes it lag more, and a thousand agents that do so keep it from ever catching up."""
+
 LOGIN_REFUSALS_MAX = 3
 """Refused log-ins before the first connection is given up (a server under load may refuse a good one once)."""
 
@@ -46,14 +50,15 @@ class LinkPolicy:
     """How patiently a link connects; all times in seconds.
 
     Attributes:
-        attempt_limit_s: one attempt, from the TCP connection to the open session.
+        attempt_limit_s: one attempt, from the TCP connection to the open session; twice as long after each that
+            had no answer in time, up to `PATIENCE_MAX` times.
         start_limit_s: all attempts of the first connection together.
         backoff_first_s: wait before the second attempt; grows by `backoff_factor` each time, half to one and a half
             times as long by chance, so that agents do not come back all in the same instant.
         backoff_factor: growth of the wait.
         backoff_max_s: longest wait.
         ping_interval_s: how often an open session is probed (a line may die without a word).
-        ping_limit_s: how long the answer to a probe may take before the line counts as dead.
+        ping_limit_s: how long the answer to a probe may take before the line counts as dead; longer as above.
         resume_check_s: how long a resumed session may take to prove that it hears us.
     """
 
@@ -63,7 +68,7 @@ class LinkPolicy:
     backoff_factor: float = 1.7
     backoff_max_s: float = 15.0
     ping_interval_s: float = 30.0
-    ping_limit_s: float = 10.0
+    ping_limit_s: float = 30.0
     resume_check_s: float = 3.0
 
     def wait_before(self, attempt: int, chance: float) -> float:
@@ -125,6 +130,7 @@ class Link:
         self._session_begun = False
         self._unconfirmed: list[str] = []
         self._just_resumed = False
+        self._patience = 1.0
         self._closing = False
         self._keeper: asyncio.Task[None] | None = None
         self._down = asyncio.Event()
@@ -240,13 +246,14 @@ class Link:
             self._attempt = asyncio.get_running_loop().create_future()
             XMLStream.connect(self._stream, host, port)
             try:
-                async with asyncio.timeout(self._policy.attempt_limit_s):
+                async with asyncio.timeout(self._policy.attempt_limit_s * self._patience):
                     outcome = await self._attempt
                     if outcome is _Outcome.LOST:
                         await self._stream.tls_settled()
                         outcome = _Outcome.CERTIFICATE_REFUSED if self._stream.tls_refused else outcome
             except TimeoutError:
                 outcome = _Outcome.SILENT
+                self._patience = min(2 * self._patience, PATIENCE_MAX)
             finally:
                 self._attempt = None
             if outcome not in (_Outcome.OPENED, _Outcome.RESUMED):
@@ -290,7 +297,10 @@ class Link:
             async with asyncio.timeout(self._policy.ping_interval_s):
                 await self._down.wait()
         except TimeoutError:
-            if not await self._answers(self._policy.ping_limit_s):
+            if await self._answers(self._policy.ping_limit_s * self._patience):
+                self._patience = max(1.0, self._patience / 2)
+            else:
+                self._patience = min(2 * self._patience, PATIENCE_MAX)
                 _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
                 await self._drop()
 

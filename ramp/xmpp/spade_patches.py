@@ -13,7 +13,7 @@ tests run too).
 | stanzas written as text | `ramp.xmpp.wire`, `ramp.xmpp.stream` | slixmpp's form objects, 0.27 ms a message |
 | chat messages read off the XML element | `ramp.xmpp.stream` | slixmpp's stanza objects, 0.18 ms a message |
 | no message traces, no task per message | `ramp.xmpp.transport` | 1,000 messages kept by each agent |
-| SPADE imported without its XMPP server | `import_spade` here | 0.5 s and a scratch directory a process |
+| SPADE imported without its XMPP server and pages | `import_spade` here | 0.7 s and a scratch directory a process |
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ EXPECTED_VERSIONS = {"spade": "4.1.4", "slixmpp-multiplatform": "1.12.0"}
 _log = logging.getLogger(__name__)
 _QUOTES = {'"': "&quot;", "'": "&apos;"}
 _SERVER_MODULES = ("pyjabber", "pyjabber.server", "pyjabber.server_parameters")
+_STAND_INS = (*_SERVER_MODULES, "aiohttp", "spade.web")
 
 
 def versions_match() -> bool:
@@ -84,18 +85,23 @@ def _escaper(original: Any) -> Any:
 
 
 def import_spade() -> None:
-    """Import SPADE without the XMPP server that it pulls in for `spade.run(embedded_xmpp_server=True)`.
+    """Import SPADE without what our agents never use of it.
 
-    SPADE's container imports pyjabber, which imports SQLAlchemy and alembic and makes a scratch directory; agents
-    never use it (the embedded server runs as a process of its own). Stand-ins take its place during the import and
-    are removed afterwards, so a later real import of pyjabber works.
+    SPADE's container imports pyjabber for `spade.run(embedded_xmpp_server=True)`, which imports SQLAlchemy and alembic
+    and makes a scratch directory; the embedded server runs as a process of its own. Its agents can serve pages about
+    themselves, with jinja2 and aiohttp, and its behaviours can download files, with aiohttp too, which reads all
+    certificates of the system when it is imported. Stand-ins take their place during the import and are removed
+    afterwards, so a later real import of them works. What is in use already stays as it is.
     """
     if "spade" in sys.modules or any(name in sys.modules for name in _SERVER_MODULES) or not versions_match():
         importlib.import_module("spade")
         return
-    stand_ins = {name: types.ModuleType(name) for name in _SERVER_MODULES}
+    stand_ins = {name: types.ModuleType(name) for name in _STAND_INS if name not in sys.modules}
     stand_ins["pyjabber.server"].__dict__["Server"] = _NoServer
     stand_ins["pyjabber.server_parameters"].__dict__["Parameters"] = _NoServer
+    stand_ins["spade.web"].__dict__["WebApp"] = _NoPages
+    if "aiohttp" in stand_ins:
+        stand_ins["aiohttp"].__dict__.update(ClientSession=_NoDownload, ClientError=OSError)
     sys.modules.update(stand_ins)
     try:
         importlib.import_module("spade")
@@ -109,3 +115,25 @@ class _NoServer:
 
     def __init__(self, *_: object, **__: object) -> None:
         raise RuntimeError("the embedded XMPP server is a process of its own: ramp.servers.embedded")
+
+
+class _NoDownload:
+    """Stands where SPADE's behaviours expect aiohttp's session."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise RuntimeError("SPADE's downloads are not available in RAMP's agents")
+
+
+class _NoPages:
+    """Stands where a SPADE agent expects its own web pages, which are asked at its end whether they are served."""
+
+    def __init__(self, agent: object) -> None:
+        self.app = None
+
+    def is_started(self) -> bool:
+        """They never are."""
+        return False
+
+    def start(self, *_: object, **__: object) -> None:
+        """Refuse."""
+        raise RuntimeError("SPADE's own pages are not available in RAMP's agents: `ramp web` serves the market's")

@@ -1,4 +1,4 @@
-"""What a bank asks its ledger's database at every start: it finds what a walk through all rows finds, and names it."""
+"""What a bank compares in its ledger at every start: it finds what a walk through all rows finds, and names it."""
 
 from __future__ import annotations
 
@@ -255,6 +255,25 @@ def test_what_the_walk_through_all_rows_finds_the_database_finds(tmp_path: Path)
     by_hand.close()
     assert missed == []
     assert both > 100
+
+
+NO_NUMBERS = {
+    "transfers SET amount": ("transfer_id = 'deposit:d-bob'", "debit_account market, credit_account bob"),
+    "accounts SET credit_limit": ("account_id = 'bob'", "account_id bob"),
+    "order_lines SET countersigned_at": (f"order_id = {POSTED}", "order_id o-"),
+    "orders SET valid_until": (f"order_id = {POSTED}", "user_account "),
+}
+
+
+@pytest.mark.parametrize("cell", NO_NUMBERS)
+def test_who_has_something_else_than_a_number_is_named(filled_file: Path, tmp_path: Path, cell: str) -> None:
+    """SQLite keeps whatever is written into a column of numbers; PostgreSQL refuses it."""
+    row, named = NO_NUMBERS[cell]
+    copy = Path(shutil.copy(filled_file, tmp_path))
+    run(f"sqlite:///{copy}", "PRAGMA ignore_check_constraints=ON", f"UPDATE {cell} = 'many' WHERE {row}")
+    with LedgerStore.open(copy) as store:
+        said = f"{cell.rsplit(maxsplit=1)[-1]} is 'many' instead of a whole number: "
+        assert any(said in line and named in line for line in store.contradictions())
 
 
 def test_a_bank_does_not_start_on_a_broken_ledger_and_says_whose_account_it_is(filled_url: str) -> None:

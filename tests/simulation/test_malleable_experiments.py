@@ -10,7 +10,7 @@ import pytest
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.koala import logs_runs, logs_study
-from simulation.experiments.koala.logs_runs import OURS, LogSetting
+from simulation.experiments.koala.logs_runs import OURS, LogSetting, Span
 from simulation.experiments.koala.runs import Setting, clusters_of, run_setting
 from simulation.experiments.koala.statements import comparisons, outcome_two
 
@@ -92,18 +92,38 @@ def test_malleable_logs_tell_where_ours_is_better(tmp_path: Path, monkeypatch: p
     def made(setting: LogSetting) -> dict:
         hours = {"EASY": 10.0, OURS: 5.0 if setting.log == "CTC" else 8.0}.get(setting.strategy, 6.0)
         row = dict.fromkeys(("wait_h", "rigid_wait_h", "malleable_wait_h", "longest_wait_h", "makespan_h"), hours)
-        named = {"log": setting.log, "first": 0, "jobs": 1, "strategy": setting.strategy, "share": setting.share}
+        named = {
+            "log": setting.log,
+            "first": setting.span.first,
+            "jobs": 1,
+            "strategy": setting.strategy,
+            "share": setting.share,
+        }
         more = {"seed": setting.seed, "speed_up_known": setting.known, "utilisation": 0.5, "changes": 3}
-        return {**named, **more, **row, "turnaround_h": hours + 0.01 * setting.seed}
+        return {**named, **more, **row, "share": setting.share, "turnaround_h": hours + 0.01 * setting.seed}
 
     monkeypatch.setattr(logs_study, "run_log_setting", made)
     summary = logs_study.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
-    exactly, _ = summary["notes"]
+    exactly, _, spans = summary["notes"]
     assert "in 2 of 4 cases" in exactly
     assert "not in SDSC at 20%, SDSC at 100%" in exactly
+    assert spans == "Of 2 spans ours has the lowest mean turnaround in 1 at 20%, 1 at 100%"
     assert [row["verdict"].split()[0] for row in summary["comparison"]] == ["agrees", "DIFFERS", "agrees"] * 2
     assert {"gains.csv", "gains.png", "runs.csv"} <= {one.name for one in tmp_path.iterdir()}
     assert len(find_experiment("malleable-logs").tell(summary)) > 10
+
+
+def test_spans_of_a_log_count_as_one_by_their_jobs_and_times() -> None:
+    """By hand: 10 jobs of 1 h and 30 of 5 h are 40 of 4 h; 2 h at 50 % and 6 h at 90 % are 8 h at 80 %."""
+
+    def row(first: int, jobs: int, hours: float, makespan: float, utilisation: float) -> dict:
+        named = {"log": "CTC", "first": first, "strategy": "minimum", "share": 0.2, "seed": 1, "speed_up_known": True}
+        waits = {"rigid_wait_h": "", "longest_wait_h": hours, "wait_h": hours / 2, "turnaround_h": hours}
+        return {**named, **waits, "jobs": jobs, "makespan_h": makespan, "utilisation": utilisation}
+
+    rigid = [row(0, 10, 8.0, 4.0, 0.4), row(10, 30, 8.0, 4.0, 0.6)]
+    (line,) = logs_study._gains([row(0, 10, 1.0, 2.0, 0.5), row(10, 30, 5.0, 6.0, 0.9)], rigid)
+    assert [line[f"{name}_percent"] for name in logs_study.MEASURES] == [-50.0, -50.0, 0.0, 60.0]
 
 
 @pytest.mark.slow
@@ -112,7 +132,7 @@ def test_which_jobs_are_malleable_grows_with_the_share(monkeypatch: pytest.Monke
     monkeypatch.setattr(logs_runs, "find_log", lambda name: None)
     logs_runs.jobs_of.cache_clear()
     waits = [
-        logs_runs.run_log_setting(LogSetting("SDSC", 0, 400, strategy, share, 1))["wait_h"]
+        logs_runs.run_log_setting(LogSetting("SDSC", Span(0, 400), strategy, share, 1))["wait_h"]
         for strategy, share in (("EASY", 0.0), ("minimum", 0.5), ("minimum", 1.0))
     ]
     logs_runs.jobs_of.cache_clear()

@@ -6,6 +6,7 @@ The archive is read from its file; the User Agent knows nothing of what is in it
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,11 +85,11 @@ class PastRequests:
         found = []
         for asked in self._archive.of_kind("FundsAsked"):
             for plain in asked["agreements"]:
-                agreement = _CONVERTER.structure(plain, Agreement)
+                agreement = _converter().structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
                 state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
                 word = moved.get(agreement_id)
-                last = _CONVERTER.structure(word, SlotMoved) if word else None
+                last = _converter().structure(word, SlotMoved) if word else None
                 found.append(self._standing(agreement, state, last, amended.get(agreement_id, ())))
         return tuple(found)
 
@@ -101,7 +102,7 @@ class PastRequests:
         }
         found: dict[str, tuple[Amendment, ...]] = {}
         for proposed in self._archive.of_kind("AmendmentProposed"):
-            amendment = _CONVERTER.structure(proposed["amendment"], Amendment)
+            amendment = _converter().structure(proposed["amendment"], Amendment)
             key = amendment.agreement_id
             if (key, amendment.number) in posted and amendment not in found.get(key, ()):
                 found[key] = (*found.get(key, ()), amendment)
@@ -122,11 +123,11 @@ class PastRequests:
         )
 
 
-_CONVERTER: Final = model_converter()
+_converter = cache(model_converter)
 
 
 def _outcome(plain: Mapping[str, Any]) -> RequestOutcome:
-    return _CONVERTER.structure(plain, RequestOutcome)
+    return _converter().structure(plain, RequestOutcome)
 
 
 def _existing(path: Path) -> str | None:

@@ -33,6 +33,11 @@ class Recent(Generic[Key, Value]):
         found = self._values.get(key)
         return None if found is None else found[1]
 
+    def standing(self, key: Key, now: Instant) -> Value | None:
+        """The value while its lifetime lasts, or None."""
+        found = self._values.get(key)
+        return found[1] if found is not None and now < found[0] else None
+
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         for key, (until, value) in self._values.items():

@@ -1,19 +1,23 @@
-"""The ledger's invariants as questions to its database: what a bank asks at every start.
+"""The ledger's invariants as its tables state them: what a bank looks at at every start.
 
-`ramp.ledger.validation` reads every row into Python and walks through them; with many orders that takes too long for a
-start. Here the database compares whole tables, and only rows that contradict each other come back. Both look at every
-row, from the first to the last, and find the same ledgers broken; `ramp bank audit` does both, for neither uses the
-other's code. The statements are written so that SQLite and PostgreSQL understand them.
+`ramp.ledger.validation` makes every row into the entry that it was and walks through them; with many orders that takes
+too long for a start. Here the rows of the tables that grow with every purchase are compared with each other as they are
+(`ramp.runtime.ledger.comparison`), and the rest are questions to the database, which answers with rows that contradict
+each other. Both look at every row, from the first to the last, and find the same ledgers broken; `ramp bank audit` does
+both, for neither uses the other's code. The statements are written so that SQLite and PostgreSQL understand them.
 
 Not looked at are the evidence, the certificates, and the words in memos and reasons: nothing is computed from them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import gc
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import Connection, text
+
+from ramp.runtime.ledger.comparison import compare_rows, read_rows
 
 FINDINGS_MAX: Final = 20
 """Most findings of one question; a ledger that has lost a table has thousands."""
@@ -31,29 +35,6 @@ class Question:
     sentence: str
     query: str
 
-
-_BALANCES: Final = Question(
-    "account {account_id} has {kept} minor units {what}, its transfers give {given}",
-    """
-    WITH moved AS (
-        SELECT account_id, SUM(posted) AS posted, SUM(reserved) AS reserved FROM (
-            SELECT debit_account AS account_id,
-                SUM(CASE WHEN posted_at IS NULL THEN 0 ELSE -amount END) AS posted,
-                SUM(CASE WHEN posted_at IS NULL AND voided_at IS NULL THEN amount ELSE 0 END) AS reserved
-            FROM transfers GROUP BY debit_account
-            UNION ALL
-            SELECT credit_account, SUM(amount), 0 FROM transfers WHERE posted_at IS NOT NULL GROUP BY credit_account
-        ) AS sides GROUP BY account_id
-    ), compared AS (
-        SELECT accounts.account_id, 'posted' AS what, accounts.posted AS kept, COALESCE(moved.posted, 0) AS given
-        FROM accounts LEFT JOIN moved ON moved.account_id = accounts.account_id
-        UNION ALL
-        SELECT accounts.account_id, 'reserved', accounts.reserved, COALESCE(moved.reserved, 0)
-        FROM accounts LEFT JOIN moved ON moved.account_id = accounts.account_id
-    )
-    SELECT account_id, what, kept, given FROM compared WHERE kept <> given ORDER BY account_id, what
-    """,
-)
 
 _TOTAL: Final = Question(
     "all balances sum to {total} minor units instead of zero",
@@ -87,27 +68,6 @@ _DANGLING: Final = Question(
         WHEN 'refused' THEN refusals.agreement_id IS NOT NULL
         ELSE 1 = 0
     END
-    """,
-)
-
-_TRANSFERS: Final = Question(
-    "{transfer_id} ({amount} minor units from {debit_account} to {credit_account}) contradicts itself or its entries",
-    """
-    SELECT transfers.transfer_id, amount, debit_account, credit_account FROM transfers
-    LEFT JOIN entries AS entered ON entered.transfer_id = transfers.transfer_id AND entered.action = 'entered'
-    LEFT JOIN entries AS settled ON settled.transfer_id = transfers.transfer_id AND settled.action = 'settled'
-    WHERE entered.entry_number IS NULL
-        OR transfers.transfer_id <> kind || ':' || transfers.agreement_id
-        OR kind NOT IN ('payment', 'refund', 'deposit', 'rebate')
-        OR amount <= 0
-        OR debit_account = credit_account
-        OR debit_account NOT IN (SELECT account_id FROM accounts)
-        OR credit_account NOT IN (SELECT account_id FROM accounts)
-        OR (posted_at IS NOT NULL AND voided_at IS NOT NULL)
-        OR (kind = 'refund') <> (reverses IS NOT NULL)
-        OR (posted_at IS NULL AND voided_at IS NULL AND transfers.order_id IS NULL)
-        OR settled.entry_number < entered.entry_number
-        OR (settled.entry_number IS NOT NULL AND (kind <> 'payment' OR (posted_at IS NULL AND voided_at IS NULL)))
     """,
 )
 
@@ -214,166 +174,43 @@ _REFUSED: Final = Question(
     """,
 )
 
-# Only what is given back may bring an account below its limit, and only a resource's: it owes the money then. So those
-# debited for nothing else, as most resources', need no walk; nor do entries that leave what a user can spend as it was.
-_OVERDRAFTS: Final = Question(
-    "{transfer_id} brings {account_id} {missing} minor units below its limit",
-    """
-    WITH spenders AS (
-        SELECT DISTINCT debit_account AS account_id FROM transfers
-        JOIN accounts ON accounts.account_id = debit_account
-        WHERE accounts.kind <> 'resource' OR transfers.kind NOT IN ('refund', 'rebate')
-    ), moves AS (
-        SELECT entry_number, transfers.transfer_id, kind, debit_account AS account_id, 1 AS is_debit,
-            CASE WHEN action = 'entered' THEN -amount ELSE 0 END
-            + CASE WHEN voided_at IS NOT NULL AND (action = 'settled' OR kind <> 'payment') THEN amount ELSE 0 END
-            AS change
-        FROM entries JOIN transfers ON transfers.transfer_id = entries.transfer_id
-        WHERE debit_account IN (SELECT account_id FROM spenders) AND (
-            action = 'entered' OR (action = 'settled' AND (
-                voided_at IS NOT NULL OR debit_account IN (SELECT account_id FROM accounts WHERE kind = 'resource')
-            ))
-        )
-        UNION ALL
-        SELECT MAX(entry_number), transfers.transfer_id, kind, credit_account, 0, MAX(amount)
-        FROM entries JOIN transfers ON transfers.transfer_id = entries.transfer_id
-        WHERE action IN ('entered', 'settled') AND posted_at IS NOT NULL
-            AND credit_account IN (SELECT account_id FROM spenders)
-        GROUP BY transfers.transfer_id, kind, credit_account
-    ), running AS (
-        SELECT entry_number, transfer_id, kind, account_id, is_debit,
-            SUM(change) OVER (PARTITION BY account_id ORDER BY entry_number) AS spendable
-        FROM moves
-    )
-    SELECT transfer_id, accounts.account_id, -spendable - credit_limit AS missing FROM running
-    JOIN accounts ON accounts.account_id = running.account_id
-    WHERE spendable + credit_limit < 0 AND is_debit = 1
-        AND (accounts.kind <> 'resource' OR running.kind NOT IN ('refund', 'rebate'))
-    ORDER BY entry_number
-    """,
-)
+QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _REFUNDS, _REBATES, _AMENDED, _ADDED, _REFUSED)
+"""What is asked beside the comparison of rows."""
 
-_ORDERS: Final = Question(
-    "order {order_id} of {user_account} is {state}, which its own times, lines, account or entries contradict",
-    """
-    SELECT orders.order_id, user_account, state FROM orders
-    LEFT JOIN entries AS entered ON entered.order_id = orders.order_id AND entered.action = 'entered'
-    LEFT JOIN entries AS settled ON settled.order_id = orders.order_id AND settled.action = 'settled'
-    LEFT JOIN accounts ON accounts.account_id = user_account
-    WHERE entered.entry_number IS NULL
-        OR settled.entry_number < entered.entry_number
-        OR state NOT IN ('reserved', 'posted', 'voided', 'refused')
-        OR (state = 'reserved') <> (settled_at IS NULL)
-        OR (state = 'posted' AND (settled.entry_number IS NULL OR settled_at >= valid_until))
-        OR (state IN ('reserved', 'refused') AND settled.entry_number IS NOT NULL)
-        OR (
-            (state = 'reserved' OR settled.entry_number IS NOT NULL) AND (
-                entered_at >= valid_until OR accounts.kind IS NULL OR accounts.kind <> 'user'
-                OR NOT EXISTS (SELECT 1 FROM order_lines WHERE order_lines.order_id = orders.order_id)
-            )
-        )
-    """,
-)
-
-# An order's entries come before those of its transfers; others may stand between where several banks write at once.
-_LINES: Final = Question(
-    "order {order_id} is {state}, but its payment of {agreement_id} from {user_account} to {resource} is not",
-    """
-    SELECT orders.order_id, state, lines.agreement_id, user_account, lines.resource FROM orders
-    JOIN order_lines AS lines ON lines.order_id = orders.order_id
-    JOIN entries AS entered ON entered.order_id = orders.order_id AND entered.action = 'entered'
-    LEFT JOIN entries AS settled ON settled.order_id = orders.order_id AND settled.action = 'settled'
-    LEFT JOIN accounts ON accounts.account_id = lines.resource
-    LEFT JOIN transfers AS paid ON paid.transfer_id = 'payment:' || lines.agreement_id
-    LEFT JOIN entries AS paid_entered ON paid_entered.transfer_id = paid.transfer_id
-        AND paid_entered.action = 'entered'
-    LEFT JOIN entries AS paid_settled ON paid_settled.transfer_id = paid.transfer_id
-        AND paid_settled.action = 'settled'
-    WHERE (state = 'reserved' OR settled.entry_number IS NOT NULL) AND (
-        paid.transfer_id IS NULL OR paid.order_id IS NULL OR paid.order_id <> orders.order_id
-        OR paid.debit_account <> user_account OR paid.credit_account <> lines.resource OR paid.amount <> lines.cost
-        OR COALESCE(paid.posted_at, -1) <> CASE state WHEN 'posted' THEN settled_at ELSE -1 END
-        OR COALESCE(paid.voided_at, -1) <> CASE state WHEN 'voided' THEN settled_at ELSE -1 END
-        OR accounts.kind IS NULL OR accounts.kind <> 'resource'
-        OR paid_entered.entry_number IS NULL
-        OR paid_entered.entry_number < entered.entry_number OR paid_entered.entry_number > settled.entry_number
-        OR (paid_settled.entry_number IS NULL) <> (settled.entry_number IS NULL)
-        OR paid_settled.entry_number < settled.entry_number
-    )
-    """,
-)
-
-_COUNTERSIGNED: Final = Question(
-    "order {order_id} of {user_account} is {state}, and {resource}'s countersignature of {agreement_id} denies it",
-    """
-    SELECT orders.order_id, user_account, state, resource, lines.agreement_id FROM orders
-    JOIN order_lines AS lines ON lines.order_id = orders.order_id
-    LEFT JOIN entries AS entered ON entered.order_id = orders.order_id AND entered.action = 'entered'
-    LEFT JOIN entries AS settled ON settled.order_id = orders.order_id AND settled.action = 'settled'
-    LEFT JOIN transfers ON transfers.order_id = orders.order_id
-        AND transfers.transfer_id = 'payment:' || lines.agreement_id
-    LEFT JOIN entries AS signed ON signed.transfer_id = transfers.transfer_id AND signed.action = 'countersigned'
-    WHERE (countersigned_at IS NULL) <> (signed.entry_number IS NULL)
-        OR (countersigned_at IS NULL AND state = 'posted')
-        OR (countersigned_at IS NULL) <> (starts_at IS NULL)
-        OR countersigned_at >= valid_until
-        OR signed.entry_number < entered.entry_number
-        OR signed.entry_number > settled.entry_number
-    """,
-)
-
-# What was paid before there were orders comes before all of them, and rests on none.
-_PAYMENTS: Final = Question(
-    "{transfer_id} ({amount} minor units from {debit_account} to {credit_account}) has no order that says so",
-    """
-    SELECT transfers.transfer_id, amount, debit_account, credit_account FROM transfers
-    LEFT JOIN orders ON orders.order_id = transfers.order_id
-    LEFT JOIN entries AS settled ON settled.order_id = orders.order_id AND settled.action = 'settled'
-    LEFT JOIN order_lines AS lines ON lines.order_id = transfers.order_id
-        AND lines.agreement_id = transfers.agreement_id
-    WHERE kind = 'payment' AND CASE
-        WHEN transfers.order_id IS NOT NULL
-        THEN lines.order_id IS NULL OR (state <> 'reserved' AND settled.entry_number IS NULL)
-        ELSE EXISTS (
-            SELECT 1 FROM entries WHERE entries.transfer_id = transfers.transfer_id
-            AND entry_number > (SELECT MIN(entry_number) FROM entries WHERE order_id IS NOT NULL)
-        )
-    END
-    """,
-)
-
-QUESTIONS: Final = (
-    _BALANCES,
-    _TOTAL,
-    _ACCOUNTS,
-    _TRANSFERS,
-    _OPEN_ACCOUNTS,
-    _OVERDRAFTS,
-    _REFUNDS,
-    _REBATES,
-    _AMENDED,
-    _ADDED,
-    _ORDERS,
-    _LINES,
-    _COUNTERSIGNED,
-    _PAYMENTS,
-    _REFUSED,
-    _DANGLING,
-)
-"""What is asked; accounts first, so that the first finding names one wherever money is concerned."""
+_ENTRIES: Final = "SELECT COUNT(transfer_id), COUNT(order_id) FROM entries"
 
 
 def contradictions(connection: Connection) -> list[str]:
-    """Ask the database everything.
+    """Compare everything.
 
     Args:
         connection: in a transaction that sees one state of the ledger.
 
     Returns:
-        One sentence for each finding, at most `FINDINGS_MAX` of a kind; none if the books agree.
+        One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; none if the books
+        agree.
     """
-    return [
-        question.sentence.format_map(dict(row))
-        for question in QUESTIONS
-        for row in connection.execute(text(f"{question.query} LIMIT {FINDINGS_MAX}")).mappings()
-    ]
+    # Hundreds of thousands of rows come and go at once, and none refers to another: the collector's walks through
+    # them would take a third of the time.
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        rows = read_rows(connection)
+        findings = [sentence for found in compare_rows(rows) for sentence in found[:FINDINGS_MAX]]
+    finally:
+        if collected:
+            gc.enable()
+    for question in QUESTIONS:
+        findings += _answers(connection, question)
+    # Entries that were found with their transfer or order are of something; if all were, only the others are asked for.
+    dangling = _DANGLING
+    if connection.execute(text(_ENTRIES)).one() == rows.entries:
+        dangling = replace(
+            dangling, query=f"{dangling.query} AND entries.transfer_id IS NULL AND entries.order_id IS NULL"
+        )
+    return findings + _answers(connection, dangling)
+
+
+def _answers(connection: Connection, question: Question) -> list[str]:
+    rows = connection.execute(text(f"{question.query} LIMIT {FINDINGS_MAX}")).mappings()
+    return [question.sentence.format_map(dict(row)) for row in rows]

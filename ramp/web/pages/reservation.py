@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -95,7 +96,8 @@ class ReservationPage:
             ("Cores", str(each.cores)),
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
             ("Cost", f"{credits_text(each.cost)} credits"),
-            ("Given back when it shrank", _given_back(each)),
+            ("Given back when it shrank", _sum(amendment.refund for amendment in each.standing.amendments)),
+            ("Paid when it grew", _sum(amendment.charge for amendment in each.standing.amendments)),
             ("Where on the machine", agreement.offer.placement),
             ("Moved to", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
@@ -226,15 +228,17 @@ class ReservationPage:
                 ui.label(text[-OUTPUT_SHOWN:])
 
 
-def _given_back(each: Reservation) -> str:
-    back = sum(amendment.refund for amendment in each.standing.amendments)
-    return f"{credits_text(back)} credits" if each.standing.amendments else ""
+def _sum(amounts: Iterable[int]) -> str:
+    """Amounts together, for people; empty where that is nothing."""
+    found = sum(amounts)
+    return f"{credits_text(found)} credits" if found else ""
 
 
 def _chain_text(chain: Chain) -> str:
     number = len(chain.amendments)
     what = "its amendment" if number == 1 else f"its {number} amendments"
-    return f"It and {what} are one chain: {credits_text(chain.given_back)} credits were given back."
+    back, paid = credits_text(chain.given_back), credits_text(chain.agreement.cost + chain.charged)
+    return f"It and {what} are one chain: {back} credits were given back of {paid}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Another size for something bought: what it would bring, the change as it goes on, and the changes that hold."""
+"""Another size for something bought: what it would bring or cost, the change as it goes on, and those that hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ramp.web.pages.visit import Visit
 CHAIN: Final = (
     Column("number", "Amendment"),
     Column("cores", "Cores", right=True),
-    Column("back", "Given back (credits)", right=True),
+    Column("money", "Credits", right=True),
     Column("until", "Until"),
     Column("since", "Since"),
 )
@@ -54,10 +54,10 @@ class SizeCard:
             with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
                 self._cores = ui.number("Cores", min=1, format="%d")
                 self._until = ui.input("New end, if another", placeholder="+30min, 18:00 (UTC)")
-                self._ask = ui.button("What would it bring?", on_click=self._quote).props("outline no-caps")
-            ui.label("What you give up comes back by its share of the price, from some seconds on.").classes(
-                "ramp-quiet text-caption"
-            )
+                self._ask = ui.button("What would it bring or cost?", on_click=self._quote).props("outline no-caps")
+            ui.label(
+                "What you give up comes back at what it has cost; what is added costs what the seller asks."
+            ).classes("ramp-quiet text-caption")
         self._answer = ui.element("div").classes("column full-width q-my-sm").style("gap: .6rem")
         self._answer.props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
@@ -194,7 +194,7 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
             "since": visit.moment(to_datetime(each.effective_at)),
             "cores": each.cores,
             "until": visit.moment(to_datetime(each.until)),
-            "back": credits_text(each.refund),
+            "money": f"-{credits_text(each.charge)}" if each.charge else f"+{credits_text(each.refund)}",
         }
         for each in bought.standing.amendments
     ]
@@ -205,6 +205,6 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
         "since": "",
         "cores": offer.cores,
         "until": visit.moment(to_datetime(offer.end)),
-        "back": "",
+        "money": f"-{credits_text(bought.standing.agreement.cost)}",
     }
     return [first, *rows]

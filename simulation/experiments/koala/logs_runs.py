@@ -29,6 +29,27 @@ HOUR: Final = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Some of a log's jobs.
+
+    Attributes:
+        first: the first of them, in order of submission.
+        jobs: how many; None for all that follow.
+    """
+
+    first: int
+    jobs: int | None
+
+
+WHOLE: Final = Span(0, None)
+
+
+def span_words(span: Span) -> str:
+    """A span for people."""
+    return "all" if span == WHOLE else f"{span.jobs} from job {span.first} on"
+
+
+@dataclass(frozen=True, slots=True)
 class LogOfStudy:
     """A log and the machine that it is run on.
 
@@ -36,18 +57,25 @@ class LogOfStudy:
         file: name of the log.
         capacity: units of the machine.
         divisor: processors of the log that make one unit.
+        spans: of its jobs in order of submission, each simulated by itself; the whole log where there is none.
     """
 
     file: str
     capacity: int
     divisor: int = 1
+    spans: tuple[Span, ...] = (WHOLE,)
+
+
+def _spans(every: int) -> tuple[Span, ...]:
+    """Five spans of 20 000 jobs, so many jobs from begin to begin; a log's first 10 000 are left out."""
+    return tuple(Span(10_000 + number * every, 20_000) for number in range(5))
 
 
 LOGS: Final = {
     "CTC": LogOfStudy("CTC-SP2-1996-3.1-cln", 338),
     "SDSC": LogOfStudy("SDSC-SP2-1998-4.2-cln", 128),
-    "Curie": LogOfStudy("CEA-Curie-2011-2.1-cln", 5832, 16),
-    "RICC": LogOfStudy("RICC-2010-2", 1024, 8),
+    "Curie": LogOfStudy("CEA-Curie-2011-2.1-cln", 5832, 16, _spans(60_000)),
+    "RICC": LogOfStudy("RICC-2010-2", 1024, 8, _spans(100_000)),
 }
 """Curie and RICC by nodes, of 16 and 8 cores; jobs that are larger than the machine are left out."""
 
@@ -71,8 +99,7 @@ class LogSetting:
 
     Attributes:
         log: name in `LOGS`.
-        first: first job taken, in order of submission.
-        jobs: how many are taken.
+        span: the jobs taken.
         strategy: name in `STRATEGIES`.
         share: probability that a job is malleable.
         seed: of what is drawn; jobs that are malleable at a share are so at every larger one.
@@ -80,8 +107,7 @@ class LogSetting:
     """
 
     log: str
-    first: int
-    jobs: int
+    span: Span
     strategy: str
     share: float
     seed: int
@@ -108,9 +134,10 @@ def jobs_of(log: str) -> JobTable:
 def run_log_setting(setting: LogSetting) -> dict[str, Any]:
     """Run one simulation; setting and measures as one row."""
     capacity = LOGS[setting.log].capacity
-    table = jobs_of(setting.log).select(slice(setting.first, setting.first + setting.jobs))
+    first, jobs = setting.span.first, setting.span.jobs
+    table = jobs_of(setting.log).select(slice(first, None if jobs is None else first + jobs))
     count = len(table)
-    draw = np.random.default_rng([setting.seed, setting.first])
+    draw = np.random.default_rng([setting.seed, first])
     laws = draw_laws(draw, count, setting.share)
     malleable, variance = laws.malleable, laws.variance
     parallelism = np.maximum(1.0, table.size * laws.parallelism)
@@ -136,7 +163,7 @@ def run_log_setting(setting: LogSetting) -> dict[str, Any]:
     makespan = int(end.max() - table.submit_time.min())
     return {
         "log": setting.log,
-        "first": setting.first,
+        "first": first,
         "jobs": count,
         "strategy": setting.strategy,
         "share": setting.share,

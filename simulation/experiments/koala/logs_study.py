@@ -21,28 +21,29 @@ from simulation.experiments.koala.logs_runs import (
     OURS,
     STRATEGIES,
     LogSetting,
+    Span,
     is_stand_in,
     run_log_setting,
+    span_words,
 )
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
 from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP
 
-SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
+SHARES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""At none all strategies but ours are EASY; what ours gains there is the order in which it starts jobs."""
 QUICK_SHARES: Final = (0.2, 1.0)
 SEEDS: Final = 5
 QUICK_SEEDS: Final = 2
-JOBS: Final = 20_000
-FIRST: Final = 10_000
-"""Of each log the jobs from this one on are taken, so many: the same span for all."""
-QUICK_JOBS: Final = 2_000
+QUICK_SPAN: Final = Span(10_000, 2_000)
+"""Of each log, in the small version."""
 MEASURES: Final = ("turnaround_h", "wait_h", "makespan_h", "utilisation")
 EASY: Final = "EASY"
 
 _COLUMNS: Final[Columns] = {
     "log": Column("", "workload log"),
-    "first": Column("", "first job taken, in order of submission"),
-    "jobs": Column("jobs", "taken"),
+    "first": Column("", "first job of the span, in order of submission"),
+    "jobs": Column("jobs", "of the span"),
     "strategy": Column("", "who shrinks and grows"),
     "share": Column("share of jobs", "probability that a job is malleable"),
     "speed_up_known": Column("", "whether the scheduler knows the speed-up exactly, or within 30 %"),
@@ -64,12 +65,14 @@ Row = Mapping[str, Any]
 def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None) -> dict[str, Any]:
     """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
     logs = list(LOGS)[:2] if quick else list(LOGS)
-    shares, jobs = (QUICK_SHARES, QUICK_JOBS) if quick else (SHARES, JOBS)
+    shares = QUICK_SHARES if quick else SHARES
+    spans = {log: (QUICK_SPAN,) if quick else LOGS[log].spans for log in logs}
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
-    rigid = [LogSetting(log, FIRST, jobs, EASY, 0.0, seed) for log in logs]
+    rigid = [LogSetting(log, span, EASY, 0.0, seed) for log in logs for span in spans[log]]
     main = [
-        LogSetting(log, FIRST, jobs, strategy, share, one, known)
+        LogSetting(log, span, strategy, share, one, known)
         for log in logs
+        for span in spans[log]
         for strategy in STRATEGIES
         for known in ((True, False) if strategy == OURS else (True,))
         for share in shares
@@ -77,8 +80,7 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
         if strategy != EASY
     ]
     rows = run_all(run_log_setting, [*rigid, *main], processes=processes, on_progress=on_progress)
-    plain = {row["log"]: row for row in rows[: len(rigid)]}
-    gains = _gains(rows[len(rigid) :], plain)
+    gains = _gains(rows[len(rigid) :], rows[: len(rigid)])
     write_rows(out / "runs.csv", rows)
     write_rows(out / "gains.csv", gains)
     draw_gains(out / "gains.csv", out / "gains.png", quick=quick)
@@ -88,31 +90,51 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
         experiment=EXPERIMENTS[0].name,
         seed=seed,
         quick=quick,
-        parameters=_parameters(jobs, len(seeds)),
+        parameters=_parameters(spans, len(seeds)),
         comparisons=_comparisons(gains, logs),
-        findings={"gains": gains, "notes": _notes(gains, logs, shares)},
+        findings={"gains": gains, "notes": [*_notes(gains, logs, shares), _span_note(rows, shares)]},
         columns=_COLUMNS,
         stand_ins=f"synthetic in place of {', '.join(stand_ins)}" if stand_ins else "",
     )
 
 
-def _gains(rows: Sequence[Row], plain: Mapping[str, Row]) -> list[dict[str, Any]]:
+def _gains(rows: Sequence[Row], rigid: Sequence[Row]) -> list[dict[str, Any]]:
     """Every strategy and share against rigid EASY: per cent, mean over seeds with half intervals."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["log"], row["strategy"], row["speed_up_known"], row["share"]), []).append(row)
+    plain = {log: _together(spans) for log, spans in _grouped(rigid, "log").items()}
     found = []
-    for (log, strategy, known, share), mine in groups.items():
+    for (log, strategy, known, share), mine in _grouped(rows, "log", "strategy", "speed_up_known", "share").items():
         line: dict[str, Any] = {"log": log, "strategy": strategy, "speed_up_known": known, "share": share}
+        seeds = [_together(spans) for spans in _grouped(mine, "seed").values()]
         for measure in MEASURES:
             base = plain[log][measure]
-            value = confidence_interval([100 * (row[measure] / base - 1) if base else 0.0 for row in mine])
+            value = confidence_interval([100 * (one[measure] / base - 1) if base else 0.0 for one in seeds])
             line |= {f"{measure}_percent": round(value.mean, 2), f"{measure}_half": round(value.half_width, 2)}
-        rigid = [row["rigid_wait_h"] for row in mine if row["rigid_wait_h"] != ""]
-        line["rigid_wait_h"] = round(sum(rigid) / len(rigid), 3) if rigid else ""
+        still = [row["rigid_wait_h"] for row in mine if row["rigid_wait_h"] != ""]
+        line["rigid_wait_h"] = round(sum(still) / len(still), 3) if still else ""
         line["longest_wait_h"] = round(max(row["longest_wait_h"] for row in mine), 1)
         found.append(line)
     return found
+
+
+def _grouped(rows: Sequence[Row], *names: str) -> dict[Any, list[Row]]:
+    """Rows that are alike in some columns, by their value there (a tuple of several)."""
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in names)
+        groups.setdefault(key if len(names) > 1 else key[0], []).append(row)
+    return groups
+
+
+def _together(spans: Sequence[Row]) -> dict[str, float]:
+    """The measures of a log's spans as of one: means over all jobs, the sum of makespans, utilisation over all time."""
+    jobs = sum(row["jobs"] for row in spans)
+    makespan = sum(row["makespan_h"] for row in spans)
+    return {
+        "turnaround_h": sum(row["jobs"] * row["turnaround_h"] for row in spans) / jobs,
+        "wait_h": sum(row["jobs"] * row["wait_h"] for row in spans) / jobs,
+        "makespan_h": makespan,
+        "utilisation": sum(row["utilisation"] * row["makespan_h"] for row in spans) / makespan,
+    }
 
 
 def _of(gains: Sequence[Row], log: str, strategy: str, share: float, *, known: bool = True) -> Row:
@@ -153,7 +175,7 @@ def _notes(gains: Sequence[Row], logs: Sequence[str], shares: Sequence[float]) -
         surely: list[str] = []
         not_so: list[str] = []
         for log in logs:
-            for share in shares:
+            for share in filter(None, shares):
                 ours = _of(gains, log, OURS, share, known=known)
                 top = ours["turnaround_h_percent"] + ours["turnaround_h_half"]
                 others = [_of(gains, log, name, share) for name in _theirs()]
@@ -166,11 +188,25 @@ def _notes(gains: Sequence[Row], logs: Sequence[str], shares: Sequence[float]) -
     return notes
 
 
-def _parameters(jobs: int, seeds: int) -> dict[str, Any]:
+def _span_note(rows: Sequence[Row], shares: Sequence[float]) -> str:
+    """In how many spans the mean turnaround over the seeds is the lowest with ours, at each share."""
+    lowest = dict.fromkeys((share for share in shares if share), 0)
+    spans = _grouped(rows, "log", "first")
+    for mine in spans.values():
+        for share in lowest:
+            told = [row for row in mine if row["share"] == share and row["speed_up_known"]]
+            of = {name: sum(row["turnaround_h"] for row in seeds) for name, seeds in _grouped(told, "strategy").items()}
+            lowest[share] += min(of, key=lambda name: of[name]) == OURS
+    words = ", ".join(f"{count} at {share:.0%}" for share, count in lowest.items())
+    return f"Of {len(spans)} spans ours has the lowest mean turnaround in {words}"
+
+
+def _parameters(spans: Mapping[str, Sequence[Span]], seeds: int) -> dict[str, Any]:
     return {
         "logs": {name: {"file": log.file, "units": log.capacity, "processors_per_unit": log.divisor}
                  for name, log in LOGS.items()},
-        "jobs": f"{jobs} of each log, from job {FIRST} on, without those larger than the machine",
+        "jobs": {log: [span_words(span) for span in chosen] for log, chosen in spans.items()},
+        "left out": "jobs that are larger than the machine",
         "sizes": ASSIGNED_SIZES,
         "speed-up": ASSIGNED_SPEED_UP,
         "resize": "costs nothing",

@@ -89,7 +89,7 @@ def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_ba
     wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")
 
 
-def test_a_bought_slot_becomes_smaller_on_the_cluster_and_its_buyer_is_told_where(
+def test_a_bought_slot_becomes_smaller_and_larger_on_the_cluster_and_its_buyer_is_told_where(
     cluster: EmulatedCluster, market: ramp.Market
 ) -> None:
     name = _bought(market, 32)
@@ -101,6 +101,13 @@ def test_a_bought_slot_becomes_smaller_on_the_cluster_and_its_buyer_is_told_wher
     assert (len(kept), set(kept) - set(whole)) == (2, set())
     assert market.balance().available == paid + changed.refund > paid
     wait_for(lambda: _told(market, name) == set(kept), "the buyer is told of the nodes that are left")
+    left = market.balance().available
+    grown = market.resize(name, cores=24)
+    assert grown.done, grown.detail
+    more = _nodes(cluster, name)
+    assert (len(more), set(kept) - set(more)) == (3, set())
+    assert market.balance().available == left - grown.charge < left
+    wait_for(lambda: _told(market, name) == set(more), "the buyer is told of the nodes that were added")
     market.cancel(name)
     wait_for(lambda: name not in reservation_names(cluster), "the reservation is deleted")
 

@@ -27,7 +27,7 @@ def whole_family(process: psutil.Process) -> list[psutil.Process]:
             with contextlib.suppress(psutil.Error):
                 lines.append(" ".join(each.cmdline()))
         running = [line for line in lines if " -S -c " not in line]  # what is still to become another program
-        counts = [sum(part in line for line in running) for part in ("supervise", "servers.embedded", "agents.group")]
+        counts = [sum(part in line for line in running) for part in ("supervise", "servers.embedded", "agents.process")]
         if counts[0] >= 1 and counts[1] >= 1 and counts[2] >= 4:
             return family
         time.sleep(0.02)

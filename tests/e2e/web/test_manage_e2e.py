@@ -88,23 +88,45 @@ def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alic
     alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
     alice.get_by_text("It has the size that it was bought with.").wait_for()
     half = ramp.credits_text(unit.cost // 2)
-    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_role("button", name="What would it bring or cost?").click()
     alice.get_by_text("nothing would be different").wait_for()
     alice.get_by_label("Cores", exact=True).fill("8")
-    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_role("button", name="What would it bring or cost?").click()
     alice.get_by_text(re.compile(rf"8 cores until .* would bring {half} credits back")).wait_for()
     alice.get_by_role("button", name="Leave it").click()
     alice.get_by_role("button", name="Change it").wait_for(state="detached")
-    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_role("button", name="What would it bring or cost?").click()
     alice.get_by_role("button", name="Change it").click()
     alice.get_by_text(re.compile("has agreed, it takes effect in [0-9]+ s")).wait_for()
     alice.get_by_text(re.compile(f"Done: 8 cores until .* {half} credits came back")).wait_for()
     alice.get_by_role("cell", name="as bought", exact=True).wait_for()
-    alice.get_by_role("row", name=re.compile(f"^1 8 {half} ")).wait_for()
-    alice.get_by_text(f"It and its amendment are one chain: {half} credits were given back.").wait_for()
+    alice.get_by_role("row", name=re.compile(rf"^1 8 \+{re.escape(half)} ")).wait_for()
+    alice.get_by_text(f"It and its amendment are one chain: {half} credits were given back of").wait_for()
     alice.get_by_text(re.compile(r"It holds: [2-9][0-9] checks passed, offline")).wait_for()
     alice.goto(pages.url + "/account")
     alice.get_by_role("cell", name=f"+{half}", exact=True).first.wait_for()
+
+
+def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
+    with ramp.connect(market, user="alice") as buyer:
+        (unit,) = buyer.submit(LATER, rounds=1).units
+        asked = buyer.resize(unit.agreement_id, cores=24, quote_only=True)
+        assert asked.charge > 0, asked.detail
+        cost = ramp.credits_text(asked.charge)
+        alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
+        alice.get_by_label("Cores", exact=True).fill("24")
+        alice.get_by_role("button", name="What would it bring or cost?").click()
+        alice.get_by_text(re.compile(rf"24 cores until .* would cost {re.escape(cost)} credits")).wait_for()
+        alice.get_by_role("button", name="Change it").click()
+        alice.get_by_text(re.compile(rf"Done: 24 cores until .*; {re.escape(cost)} credits were paid")).wait_for()
+        alice.get_by_role("row", name=re.compile(rf"^1 24 -{re.escape(cost)} ")).wait_for()
+        alice.get_by_text("It and its amendment are one chain").wait_for()
+        (grown,) = [each for each in buyer.reservations() if each.agreement_id == unit.agreement_id]
+        assert (grown.cores, grown.cost) == (24, unit.cost + asked.charge)
+        assert buyer.resize(unit.agreement_id, cores=8).done  # seen on the open page as well
+    alice.get_by_role("row", name=re.compile(r"^2 8 \+")).wait_for()
+    alice.goto(pages.url + "/account")
+    alice.get_by_role("cell", name=f"-{cost}", exact=True).first.wait_for()
 
 
 def test_a_change_that_is_begun_elsewhere_is_seen_as_it_goes_on_and_one_that_is_refused_says_why(alice, pages, market):
@@ -116,8 +138,8 @@ def test_a_change_that_is_begun_elsewhere_is_seen_as_it_goes_on_and_one_that_is_
     alice.get_by_role("cell", name="as bought", exact=True).wait_for()
     alice.get_by_role("definition").filter(has_text=re.compile("^4$")).wait_for()
     alice.get_by_label("New end, if another").fill("when it is done")
-    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_role("button", name="What would it bring or cost?").click()
     alice.get_by_text("'when it is done' is no moment").wait_for()
     alice.get_by_label("New end, if another").fill("+1min")
-    alice.get_by_role("button", name="What would it bring?").click()
+    alice.get_by_role("button", name="What would it bring or cost?").click()
     alice.get_by_text(re.compile("It cannot be: .*nothing of the slot would be left")).wait_for()

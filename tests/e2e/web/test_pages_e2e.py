@@ -56,7 +56,7 @@ def test_everybody_can_change_a_size(width, scheme, visitor, pages, smaller):
     page.goto(f"{pages.url}/reservations/{smaller.agreement_id}")
     page.get_by_role("cell", name="as bought", exact=True).wait_for()
     page.get_by_label("Cores", exact=True).fill("8")
-    page.get_by_role("button", name="What would it bring?").click()
+    page.get_by_role("button", name="What would it bring or cost?").click()
     page.get_by_role("button", name="Change it").wait_for()
     assert look_at(page, "alice-reservation-size", width, scheme) == {}
 

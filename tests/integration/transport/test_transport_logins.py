@@ -41,6 +41,19 @@ async def test_server_that_says_nothing_does_not_hang_the_start(unused_tcp_port)
     silent.close()
 
 
+async def test_server_that_lags_behind_is_not_knocked_at_ever_again(unused_tcp_port):
+    """Each attempt without an answer gets twice the time of the last, up to eight times: five fill a second here."""
+    knocked = []
+    silent = await asyncio.start_server(lambda reader, _: knocked.append(reader), "127.0.0.1", unused_tcp_port)
+    policy = LinkPolicy(start_limit_s=1.0, attempt_limit_s=0.05, backoff_first_s=0.001, backoff_max_s=0.001)
+    settings = TransportSettings(servers=(("127.0.0.1", unused_tcp_port),), verify_certificate=False, policy=policy)
+    agent = Party("patient", settings)
+    with pytest.raises(TransportError, match="no XMPP session"):
+        await agent.start()
+    silent.close()
+    assert 1 <= len(knocked) <= 5
+
+
 async def test_server_of_another_authority_is_refused(settings, tmp_path):
     from ramp.servers.certificate import ensure_server_certificate
 

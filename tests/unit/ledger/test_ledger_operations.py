@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.transfer import TransferKind
+from ramp.model.instant import iso
 
 UNTIL, START = 1_000, 5_000
 
@@ -44,6 +46,8 @@ def test_a_buyer_alone_counts_only_where_it_is_said(book: Book) -> None:
     """A refund on the word of both is given after the start too, and that is what is meant if nothing is said."""
     reserve(book, 1)
     book.countersign("a-1", at=20, starts_at=START)
+    with pytest.raises(LedgerRefusal, match=f"the start of a-1 was at {iso(START)}: "):
+        book.refund("a-1", at=START, before_start=True)
     assert book.refund("a-1", at=START).kind is TransferKind.REFUND
 
 

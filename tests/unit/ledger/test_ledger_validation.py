@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.errors import LedgerCorrupt
+from ramp.errors import LedgerCorrupt, LedgerRefusal
 from ramp.ledger.account import ISSUER, Account, AccountKind, Balance
 from ramp.ledger.book import Book
 from ramp.ledger.entry import (
@@ -64,6 +64,14 @@ REFUND_1 = Transfer(
 def test_what_stands_on_an_account_that_was_closed_all_the_same_is_not_lost() -> None:
     book = Book([*START, AccountClosed(replace(ALICE, closed_at=9))])
     assert (book.balance("alice").posted, book.balance("alice").account.closed_at) == (100, 9)
+
+
+def test_of_what_was_paid_before_there_were_orders_nobody_knows_the_start() -> None:
+    """The buyer alone gets nothing back of it; with the resource's word it goes back as ever."""
+    book = Book([*START, TransferEntered(PAYMENT)])
+    with pytest.raises(LedgerRefusal, match="the start of a-1 is not known: "):
+        book.refund("a-1", at=9, before_start=True)
+    assert book.refund("a-1", at=9).amount == 60
 
 
 def test_a_sound_ledger_has_no_findings() -> None:

@@ -62,6 +62,17 @@ def test_further_ones_have_processes_of_their_own(tmp_path: Path) -> None:
     assert alone.keys() == {"directory", "directory-2", "directory-3", "house", "house-2", "keeper", "alice", "m1"}
 
 
+def test_no_more_than_fifty_users_share_a_process(tmp_path: Path) -> None:
+    config = read(tmp_path / "market.toml")
+    (alice,) = config.users
+    for number, lots in ((50, [50]), (51, [50, 1]), (120, [50, 50, 20])):
+        users = tuple(replace(alice, name=f"user{each}") for each in range(number))
+        groups = {name: found for name, found in grouped(replace(config, users=users)).items() if "user" in name}
+        assert [len(found) for found in groups.values()] == lots
+        assert list(groups) == ["users", "users-2", "users-3"][: len(lots)]
+        assert [name for found in groups.values() for name in found] == [each.name for each in users]
+
+
 def test_the_bank_that_stands_by_has_no_name_and_so_no_key_of_its_own(tmp_path: Path) -> None:
     tables = '[market]\nledger = "postgresql+psycopg://ramp@db/ramp"\n[bank]\nstandby = true'
     config = read(tmp_path / "market.toml", tables)

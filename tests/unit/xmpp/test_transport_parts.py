@@ -101,11 +101,12 @@ def test_other_versions_are_left_alone(monkeypatch, caplog):
     assert "slixmpp-multiplatform 1.12.0 (expected 1.11.0)" in caplog.text
 
 
-def test_spade_comes_without_its_server_which_can_still_be_imported():
+def test_spade_comes_without_its_server_and_pages_which_can_still_be_imported():
     program = (
         "import sys; from ramp.xmpp import behaviour; "
-        "assert 'sqlalchemy' not in sys.modules and 'alembic' not in sys.modules; "
-        "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; print('good')"
+        "assert not {'sqlalchemy', 'alembic', 'aiohttp', 'jinja2', 'spade.web'} & sys.modules.keys(); "
+        "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; "
+        "from spade import web; assert web.WebApp.__module__ == 'spade.web' and web.aioweb.Application; print('good')"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=500, check=False)
     assert result.stdout == "good\n", result.stderr

@@ -75,16 +75,13 @@ class GrowthPrices:
         self._timing = timing
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
-        self._prices: Recent[tuple[str, int, Instant], tuple[int, Instant]] = Recent(timing.offer_validity, PRICES_MAX)
-        self._answers: Recent[AmendmentCall, tuple[AmendmentPriced, Instant]] = Recent(
-            timing.offer_validity, PRICES_MAX
-        )
+        self._prices: Recent[tuple[str, int, Instant], int] = Recent(timing.offer_validity, PRICES_MAX)
+        self._answers: Recent[AmendmentCall, AmendmentPriced] = Recent(timing.offer_validity, PRICES_MAX)
         self._calls = 0
 
     def price(self, offer_id: str, cores: int, until: Instant, now: Instant) -> int | None:
         """The price that stands for a slot's growth to that size, credits per core hour; None where none does."""
-        found = self._prices.get((offer_id, cores, until))
-        return found[0] if found is not None and now < found[1] else None
+        return self._prices.standing((offer_id, cores, until), now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
@@ -109,9 +106,9 @@ class GrowthPrices:
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
         offer_id = participant.offer.offer_id
-        answered = self._answers.get(call)
-        if answered is not None and now < answered[1]:
-            return [reply(message, Performative.PROPOSE, answered[0])]
+        answered = self._answers.standing(call, now)
+        if answered is not None:
+            return [reply(message, Performative.PROPOSE, answered)]
         if any(each.message == message for each in self._pending.values()):
             return []  # a copy; the machine is still at work on the first
         self._calls += 1
@@ -164,10 +161,10 @@ class GrowthPrices:
                 return [self._refuse(call_id, str(price.code), nearest or price.detail)]
             named.append(price)
         del self._pending[call_id]
-        call, valid_for = pending.call, self._timing.offer_validity
-        self._prices.put((pending.offer_id, call.cores, call.until), (max(named), now + valid_for), now)
-        priced = AmendmentPriced(call.agreement_id, call.number, max(named), valid_for)
-        self._answers.put(call, (priced, now + valid_for), now)
+        call = pending.call
+        self._prices.put((pending.offer_id, call.cores, call.until), max(named), now)
+        priced = AmendmentPriced(call.agreement_id, call.number, max(named), self._timing.offer_validity)
+        self._answers.put(call, priced, now)
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
     def _refuse(self, call_id: str, code: str, detail: str) -> Send:

@@ -1,0 +1,1 @@
+"""One process of a swarm, as the supervisor starts it."""

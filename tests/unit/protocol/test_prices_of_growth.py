@@ -1,0 +1,256 @@
+"""A buyer who wants more of what it has bought: which prices it asks for, whom it believes, and what it then proposes.
+
+Two slots of 16 cores, from the first hour to the fifth, were bought at 60 credits; clocks begin at 0. Eight cores more
+for these four hours cost 8 * 4 * 60 = 1 920 credits at that price.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.money import credits_text
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.seal import Role
+from ramp.model.sizes.amended import first_state
+from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import AmendmentProposed
+from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.resizing.growths import Growths, Wanted
+from simulation.market.counted_ids import CountedIds
+from simulation.market.virtual_notary import VirtualNotary
+
+NOTICE = Timing().amendment_notice
+WINDOW = Timing().amendment_window
+OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
+UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)
+FIRST = Agreement("a1", "r1", 2, "alice", "res1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
+SECOND_OFFER = replace(OFFER, offer_id="o2", unit=2, resource="res2")
+OTHER = replace(FIRST, agreement_id="a2", resource="res2", offer=SECOND_OFFER, request=replace(UNIT, number=2))
+CHARGE = 192_000
+"""Of eight cores more, in minor units."""
+
+
+@dataclass
+class Buyer:
+    """Alice, who wants 24 cores instead of 16; what her agreements are meanwhile is set by the test."""
+
+    standing: str = "active"
+    proposed: list[Amendment] = field(default_factory=list)
+    posted: list[Amendment] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.growths = Growths(
+            standing=lambda _: self.standing,
+            pace=Pace(Timing()),
+            ids=CountedIds("alice"),
+            proposed=self.proposed.append,
+            posted=self.posted.append,
+        )
+
+    def asks(
+        self, *agreements: Agreement, now: int = 0, max_cost: int | None = None, quote_only: bool = False
+    ) -> list[Effect]:
+        wanted = [Wanted(each, first_state(each), 1, 24, 5 * HOUR, 70) for each in agreements or (FIRST,)]
+        return self.growths.ask(wanted, max_cost, now, quote_only=quote_only)
+
+    def priced(self, price: int = 60, agreement_id: str = "a1", number: int = 1, now: int = 1, sender: str = "") -> Any:
+        content = c.AmendmentPriced(agreement_id, number, price, MINUTE)
+        return self.growths.on_priced(self.sealed(content, sender or f"res{agreement_id[1]}", now), content, now)
+
+    def said(self, content: Any, now: int = 1, sender: str = "res1", number: int = 1) -> list[Effect] | None:
+        return self.growths.on_seller(self.sealed(content, sender, now), "a1", number, content, now)
+
+    def sealed(self, content: Any, sender: str, now: int) -> Message:
+        message = Message(Performative.INFORM, sender, "alice", "r1", content)
+        return VirtualNotary(sender, Role.RESOURCE).seal(message, now)
+
+
+@pytest.fixture
+def buyer() -> Buyer:
+    return Buyer()
+
+
+def messages(effects: list[Effect]) -> list[Message]:
+    return [each.message for each in effects if isinstance(each, Send)]
+
+
+def calls(effects: list[Effect]) -> list[tuple[str, c.AmendmentCall]]:
+    found = messages(effects)
+    assert {each.performative for each in found} == {Performative.CFP}
+    return [(each.receiver, each.content) for each in found]  # type: ignore[misc]
+
+
+def outcomes(effects: list[Effect]) -> list[AmendmentOutcome]:
+    ended = [each.progress for each in effects if isinstance(each, Report)]
+    return [each.outcome for each in ended if isinstance(each, AmendmentEnded)]
+
+
+def failed(effects: list[Effect]) -> list[tuple[str, bool, int, int, str, str]]:
+    assert messages(effects) == []
+    return [
+        (each.agreement_id, each.done, each.cores, each.until, each.code, each.detail) for each in outcomes(effects)
+    ]
+
+
+CALLS = [
+    ("res1", c.AmendmentCall("a1", 1, 24, 5 * HOUR, 70)),
+    ("res2", c.AmendmentCall("a2", 1, 24, 5 * HOUR, 70)),
+]
+
+
+def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Buyer) -> None:
+    asked = buyer.asks(FIRST, OTHER)
+    assert calls(asked) == CALLS
+    assert [each.reply_with for each in messages(asked)] == ["a1#1", "a2#1"]
+    assert buyer.growths.open == ("a1", "a2")
+    assert ("a1" in buyer.growths, "a9" in buyer.growths) == (True, False)
+
+
+def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    assert buyer.priced() == []
+    assert buyer.growths.deadline == SECOND
+    assert buyer.growths.tick(SECOND - 1) == []
+    again = buyer.growths.tick(SECOND)
+    assert calls(again) == CALLS[1:]
+    ended: list[Any] = []
+    while not ended:
+        now = buyer.growths.deadline
+        assert now is not None
+        effects = buyer.growths.tick(now)
+        ended = failed(effects) if outcomes(effects) else []
+    why = "res2 has named no price in time"
+    assert ended == [(each, False, 16, 5 * HOUR, "no_answer", why) for each in ("a1", "a2")]
+    assert Timing().query_limit <= now
+    assert (buyer.growths.open, buyer.growths.deadline, buyer.proposed) == ((), None, [])
+
+
+def test_a_price_is_asked_for_as_long_as_before_when_the_clock_is_set(buyer: Buyer) -> None:
+    buyer.asks()
+    buyer.growths.clock_set(HOUR)
+    assert buyer.growths.deadline == HOUR + SECOND
+    assert calls(buyer.growths.tick(HOUR + SECOND)) == CALLS[:1]
+
+
+def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    buyer.priced(60)
+    effects = buyer.priced(30, "a2", now=2)
+    records = [each.record for each in effects if isinstance(each, Persist)]
+    bodies = [each.amendment for each in records if isinstance(each, AmendmentProposed)]
+    assert [each.together for each in records if isinstance(each, AmendmentProposed)] == [("a1", "a2")] * 2
+    assert [(each.agreement_id, each.charge, each.cpu_hour_cost) for each in bodies] == [
+        ("a1", CHARGE, 60),
+        ("a2", CHARGE // 2, 30),
+    ]
+    for body in bodies:
+        assert (body.number, body.cores, body.until, body.refund) == (1, 24, 5 * HOUR, 0)
+        assert (body.issued_at, body.effective_at, body.valid_until) == (2, 2 + NOTICE, 2 + NOTICE + WINDOW)
+        assert body.order_id == "order-alice-1"
+    assert buyer.proposed == bodies
+    sent = [(each.receiver, each.content) for each in messages(effects)]
+    assert sent == [("res1", Signed(bodies[0])), ("res2", Signed(bodies[1]))]
+    assert buyer.growths.pays("order-alice-1")
+    assert not buyer.growths.pays("order-alice-2")
+    assert isinstance(effects[0], Persist)  # on record before it is said
+
+
+def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    told = "71 credits/core-hour are asked; at most 70 were to be paid"
+    assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
+    assert buyer.priced(60, "a2") == []  # nobody waits for it any more
+
+
+def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Buyer) -> None:
+    buyer.asks()
+    assert len(messages(buyer.priced(70))) == 1
+
+
+@pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])
+def test_all_together_may_cost_so_much(buyer: Buyer, max_cost: int, proposes: bool) -> None:
+    buyer.asks(FIRST, OTHER, max_cost=max_cost)
+    buyer.priced()
+    effects = buyer.priced(60, "a2")
+    assert bool(messages(effects)) is proposes
+    if not proposes:
+        told = f"it would cost {credits_text(2 * CHARGE)} credits; at most {credits_text(max_cost)} were to be paid"
+        assert [(each.code, each.detail) for each in outcomes(effects)] == [("too_expensive", told)] * 2
+
+
+def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
+    buyer.asks(quote_only=True)
+    effects = buyer.priced()
+    (outcome,) = outcomes(effects)
+    assert (outcome.done, outcome.code, outcome.charge, outcome.refund) == (False, "quoted", CHARGE, 0)
+    assert (outcome.cores, outcome.until, outcome.effective_at) == (24, 5 * HOUR, 1 + NOTICE)
+    assert (len(effects), buyer.growths.open, buyer.proposed) == (1, (), [])
+
+
+def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Buyer) -> None:
+    buyer.asks()
+    buyer.standing = "cancelling"
+    assert [each[4:] for each in failed(buyer.priced())] == [("not_active", "a1 is cancelling meanwhile")]
+
+
+def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    assert buyer.said(c.AmendmentAgreed("a1", 1)) == []  # nothing has been proposed yet
+    refused = buyer.said(c.AmendmentRefused("a1", 1, "cores_taken", "full"))
+    assert refused is not None
+    assert failed(refused) == [(each, False, 16, 5 * HOUR, "cores_taken", "full") for each in ("a1", "a2")]
+
+
+def test_only_the_seller_names_its_price_or_refuses(buyer: Buyer) -> None:
+    buyer.asks()
+    for say in (
+        lambda: buyer.priced(sender="res2"),
+        lambda: buyer.said(c.AmendmentRefused("a1", 1, "cores_taken", "full"), sender="res2"),
+    ):
+        with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+            say()
+
+
+def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
+    assert buyer.priced() == []
+    buyer.asks()
+    assert buyer.priced(number=2) == buyer.priced(agreement_id="a2") == []
+    assert buyer.said(c.AmendmentRefused("a1", 2, "cores_taken", "full"), number=2) is None
+    assert buyer.growths.on_not_understood("a1", 2, "res1", 1) == []
+    assert buyer.growths.on_not_understood("a2", 1, "res1", 1) == []
+    assert buyer.growths.open == ("a1",)
+
+
+def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Buyer) -> None:
+    buyer.asks()
+    ((*_, code, detail),) = failed(buyer.growths.on_not_understood("a1", 1, "res1", 1))
+    assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand it")
+
+
+def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    assert buyer.growths.resume("a9", False, 1) is None
+    ended = buyer.growths.resume("a2", False, 1)
+    assert ended is not None
+    why = "the user agent failed before it was proposed"
+    assert failed(ended) == [(each, False, 16, 5 * HOUR, "agent_failed", why) for each in ("a1", "a2")]
+    assert buyer.growths.resume("a2", False, 1) is None
+
+
+def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
+    buyer.asks()
+    buyer.asks(OTHER)
+    buyer.growths.rest("a1")
+    assert buyer.growths.open == ("a2",)
+    assert calls(buyer.growths.tick(SECOND)) == CALLS[1:]
