@@ -104,10 +104,9 @@ CAUGHT_BY = {
     "decisions_forgotten": (0, "refunded_once"),
     "rebates_refunded_again": (0, "refunded_once"),
     "amendments_forgotten": (23, "amended_once"),
-    "handed_over_unpaid": (3, "amended_once"),
-    "addition_kept": (213, "amended_once"),
-    "addition_not_recorded": (263, "amended_once"),
-    "additions_not_noted": (3, "amended_once"),
+    "handed_over_unpaid": (10, "amended_once"),
+    "addition_kept": (10, "amended_once"),
+    "additions_not_noted": (12, "amended_once"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""
 
@@ -127,7 +126,6 @@ OF_AMENDMENTS = {
     "amendments_forgotten",
     "handed_over_unpaid",
     "addition_kept",
-    "addition_not_recorded",
     "additions_not_noted",
 }
 """Bugs that show where slots are changed only; the others were found in markets that change none."""

@@ -75,25 +75,9 @@ def addition_kept() -> Context:
     return patch.object(SlotGrowth, "_restore", restore)
 
 
-def addition_not_recorded() -> Context:
-    """The machine is asked for more before it is on record."""
-
-    def start(growth: SlotGrowth, now: Instant) -> list[Effect]:
-        growth._enter(SizeChangeState.HOLDING, "Amendment")
-        growth._arm()
-        return [growth._ask_machine()]
-
-    return patch.object(SlotGrowth, "start", start)
-
-
 def additions_not_noted() -> Context:
     """The ledger posts what was added, and does not note the amendment."""
     return patch.object(order_rules, "addition_posted", lambda *_: None)
-
-
-def additions_of_any_state() -> Context:
-    """The ledger pays for what is added to a slot that has changed, or was given back, meanwhile."""
-    return patch.object(order_rules, "addition_problem", lambda *_: None)
 
 
 OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
@@ -119,20 +103,10 @@ OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
         "a machine keeps for a slot what was to be added and was not paid",
         "amended_once",
     ),
-    "addition_not_recorded": (
-        addition_not_recorded,
-        "a machine sets more aside for a slot before that is on record",
-        "amended_once",
-    ),
     "additions_not_noted": (
         additions_not_noted,
         "the ledger is paid for what is added, and does not note the amendment",
         "amended_once",
-    ),
-    "additions_of_any_state": (
-        additions_of_any_state,
-        "what is added is paid though the slot was given back, or has changed, meanwhile",
-        "refunded_once",
     ),
 }
 """By the name of each: how it is planted, what it is, and the checker that sees it."""
