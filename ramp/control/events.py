@@ -27,6 +27,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Instant
 from ramp.model.sizes.reclaimed import in_order
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
     AmendmentAdvanced,
@@ -208,6 +209,13 @@ class AgreementStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangesEnded:
+    """How changes of several slots ended that were asked for together: all are done, or none."""
+
+    outcomes: tuple[AmendmentOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RequestShown:
     """How a request ended, with its rounds; None where it goes on, or the agent knows it no longer."""
 
@@ -276,6 +284,7 @@ Last = (
     | RequestEnded
     | CancellationEnded
     | AmendmentEnded
+    | ChangesEnded
     | RequestsListed
     | RequestShown
     | AgreementsListed
@@ -310,6 +319,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "amendment_advanced": AmendmentAdvanced,
     "amendment_ended": AmendmentEnded,
     "reclamation_advanced": ReclamationAdvanced,
+    "changes_ended": ChangesEnded,
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -285,22 +285,25 @@ def rows(size: Size, found: Bought, least: tuple[float, float]) -> list[tuple[st
 
 def sizes(
     wanted: Sequence[tuple[int, int]], kinds: Sequence[str], variants: Sequence[bool], at_once: int
-) -> list[tuple[str, float, str]]:
-    """Measure sizes, each with its floor."""
-    told: list[tuple[str, float, str]] = []
+) -> Iterator[tuple[str, float, str]]:
+    """Measure sizes, each with its floor; a market that does not come up is told, and the others are measured."""
     for resources, users in wanted:
         for kind in kinds:
             least = floor(Size(resources, users, kind, False, at_once))
             for as_sites in variants:
                 size = Size(resources, users, kind, as_sites, at_once)
                 sys.stderr.write(f"{size.label} ...\n")
-                told += rows(size, measure(size), least)
-    return told
+                try:
+                    found = measure(size)
+                except RampError as error:
+                    yield f"{size.label}: {error}"[:300], 0, "not up"
+                else:
+                    yield from rows(size, found, least)
 
 
 def run() -> list[tuple[str, float, str]]:
     """Measure all sizes over the servers that are here; of Prosody the smaller ones."""
-    told = sizes(SIZES, ["embedded"], (True, False), AT_ONCE)
+    told = [*sizes(SIZES, ["embedded"], (True, False), AT_ONCE)]
     if prosody_executable() is not None:
         told += sizes(SIZES[:3], ["prosody"], (True, False), AT_ONCE)
     return told

@@ -15,7 +15,7 @@ The commands of a script:
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
-    resize USER AGREEMENT [cores=N] [until=S] [price=P] [most=CREDITS] [quote]
+    resize USER AGREEMENT... [cores=N] [until=S] [price=P] [most=CREDITS] [quote]   several together
     reclaim RESOURCE SLOT [cores=N]      its administrator takes cores of something sold back: so many, or all that the
                                          agreement allows; a unit allows it with least=CORES notice=S compensation=C
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
@@ -398,11 +398,11 @@ class ScriptedMarket:
 
     def do_resize(self, options: _Options) -> None:
         quote = options.flag("quote")
-        user, agreement_id = options.words
+        user, agreement_id, *others = options.words
         cores, until = options.whole("cores") or None, options.duration("until")
         price, most = options.whole("price") or None, options.whole("most") * 100 or None
         end = START + until if until else None
-        self.world.command(user, AgreementResized(agreement_id, cores, end, quote, price, most))
+        self.world.command(user, AgreementResized(agreement_id, cores, end, quote, price, most, tuple(others)))
 
     def do_reclaim(self, options: _Options) -> None:
         name, slot = options.words

@@ -112,10 +112,9 @@ CAUGHT_BY = {
     "paid_for_untaken": (10, "amended_once"),
     "reclamations_forgotten": (34, "amended_once"),
     "taken_refunded_again": (177, "refunded_once"),
-    "handed_over_unpaid": (3, "amended_once"),
-    "addition_kept": (213, "amended_once"),
-    "addition_not_recorded": (263, "amended_once"),
-    "additions_not_noted": (3, "amended_once"),
+    "handed_over_unpaid": (10, "amended_once"),
+    "addition_kept": (10, "amended_once"),
+    "additions_not_noted": (12, "amended_once"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""
 
@@ -135,7 +134,6 @@ OF_AMENDMENTS = {
     "amendments_forgotten",
     "handed_over_unpaid",
     "addition_kept",
-    "addition_not_recorded",
     "additions_not_noted",
 }
 """Bugs that show where slots are changed only; the others were found in markets that change none."""

@@ -73,6 +73,16 @@ def test_a_restart_keeps_what_was_registered_and_what_is_used(accounts, path):
     assert later.name_for("better", 0) == "emil"
 
 
+def test_where_the_file_is_lost_a_token_makes_the_account_again(accounts, path):
+    accounts.register("dora", "good", "hers")
+    path.unlink()
+    later = again(path, dora="good")
+    assert later.name_for("good", END + 1) is None
+    assert later.name_for("good", END) == "dora"
+    assert later.register("dora", "good", "hers")
+    assert later.is_password_of("dora", "hers")
+
+
 def test_neither_token_nor_password_is_on_disk(accounts, path):
     accounts.register("dora", "good", "secret of hers")
     text = path.read_text("utf-8")

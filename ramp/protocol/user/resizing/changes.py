@@ -45,6 +45,9 @@ from ramp.protocol.user.resizing.growth import OrderWord, check_proof
 from ramp.protocol.user.resizing.growths import AGENT_FAILED, NOT_ACTIVE, Growths, Wanted
 from ramp.protocol.user.resizing.taken_back import ReclamationWord, TakenBack, agreement_of
 
+NOT_TOGETHER = "not_together"
+"""Code of changes that one order cannot pay."""
+
 ANOTHER_OPEN = "another_open"
 """Code of a change of what is being changed already."""
 
@@ -214,27 +217,25 @@ class Changes:
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Make an active slot smaller or larger, or tell what that would give back or cost."""
-        agreement_id = wish.agreement_id
-        agreement = self._agreements.get(agreement_id)
-        standing = "unknown" if agreement is None else self._standing(agreement_id)
-        if agreement is None or standing != "active":
-            detail = f"only an active agreement can be changed; {agreement_id} is {standing}"
-            outcome = AmendmentOutcome(agreement_id, 0, False, 0, 0, code=NOT_ACTIVE, detail=detail)
-            return [Report(AmendmentEnded(outcome))]
-        if agreement_id in self:
-            detail = f"{agreement_id} is being changed already; right would be to wait for the end of that"
-            return [self._not_done(agreement_id, ANOTHER_OPEN, detail)]
-        state = self.state(agreement_id)
-        cores = state.cores if wish.cores is None else wish.cores
-        until = state.until if wish.until is None else wish.until
-        grows = is_growth(state, cores, until)
+        ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
+        for each in ids:
+            problem = self._standing_problem(each)
+            if problem is not None:
+                return self._none_done(ids, *problem)
+        wanted = [self._wanted(each, wish) for each in ids]
+        grows = all(is_growth(each.state, each.cores, each.until) for each in wanted)
         needed = ADDITIONS_SINCE if grows else AMENDMENTS_SINCE
-        if old_bank := old_bank_problem(agreement.bank, self._bank_minor(), needed):
-            return [self._not_done(agreement_id, BANK_TOO_OLD, old_bank)]
+        banks = {each.agreement.bank for each in wanted}
+        if old_bank := old_bank_problem(wanted[0].agreement.bank, self._bank_minor(), needed):
+            return self._none_done(ids, BANK_TOO_OLD, old_bank)
+        if len(ids) > 1 and (not grows or len(banks) > 1):
+            detail = "only what adds to every one of them, and is paid at one bank, is paid together"
+            return self._none_done(ids, NOT_TOGETHER, detail)
         if grows:
-            wanted = Wanted(agreement, state, self._next_number(agreement_id), cores, until, _asking(wish, agreement))
-            return self._grow((wanted,), wish.max_cost, now, quote_only=wish.quote_only)
-        if cores > state.cores or until > state.until:
+            return self._grow(wanted, wish.max_cost, now, quote_only=wish.quote_only)
+        (only,) = wanted
+        agreement, agreement_id, state = only.agreement, only.agreement_id, only.state
+        if only.cores > state.cores or only.until > state.until:
             return [self._not_done(agreement_id, *mixed_problem(state))]
         amendment = self._drawn_up(wish, agreement, state, now)
         problem = amendment_problem(agreement, state, amendment)
@@ -257,15 +258,33 @@ class Changes:
         started = Persist(AmendmentProposed(amendment, now))
         return guarded(agreement_id, lambda: [started, *self._begin(amendment, now)])
 
+    def _standing_problem(self, agreement_id: str) -> tuple[str, str] | None:
+        """Why something bought, or not, cannot be changed at present."""
+        standing = "unknown" if agreement_id not in self._agreements else self._standing(agreement_id)
+        if standing != "active":
+            return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
+        if agreement_id in self:
+            return ANOTHER_OPEN, f"{agreement_id} is being changed already; right would be to wait for the end of that"
+        return None
+
+    def _wanted(self, agreement_id: str, wish: AgreementResized) -> Wanted:
+        agreement, state = self._agreements[agreement_id], self.state(agreement_id)
+        cores = state.cores if wish.cores is None else wish.cores
+        until = state.until if wish.until is None else wish.until
+        return Wanted(agreement, state, self._next_number(agreement_id), cores, until, _asking(wish, agreement))
+
+    def _none_done(self, agreement_ids: Sequence[str], code: str, detail: str) -> list[Effect]:
+        return [self._not_done(each, code, detail) for each in agreement_ids]
+
     def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
         """Ask for the prices of what is to be added to some slots, and go on with them."""
+        ids = [each.agreement_id for each in wanted]
         for each in wanted:
             if each.agreement.offer.start_probability is not None:
-                detail = "what was bought is a submitted job, whose size is fixed"
-                return [self._not_done(each.agreement_id, "not_reserved", detail)]
+                return self._none_done(ids, "not_reserved", "what was bought is a submitted job, whose size is fixed")
             if each.number > AMENDMENT_NUMBER_MAX:
-                detail = f"it has had {AMENDMENT_NUMBER_MAX} amendments, which is the most"
-                return [self._not_done(each.agreement_id, "old_number", detail)]
+                detail = f"{each.agreement_id} has had {AMENDMENT_NUMBER_MAX} amendments, which is the most"
+                return self._none_done(ids, "old_number", detail)
         asks = partial(self._growths.ask, wanted, max_cost, now, quote_only=quote_only)
         return guarded(wanted[0].agreement_id, asks)
 
@@ -380,8 +399,9 @@ class Changes:
         return [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
 
     def _not_done(self, agreement_id: str, code: str, detail: str) -> Report:
-        state = self.state(agreement_id)
-        outcome = AmendmentOutcome(agreement_id, 0, False, state.cores, state.until, code=code, detail=detail)
+        known = code != NOT_ACTIVE and agreement_id in self._agreements
+        cores, until = (self.state(agreement_id).cores, self.state(agreement_id).until) if known else (0, 0)
+        outcome = AmendmentOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
         return Report(AmendmentEnded(outcome))
 
 
