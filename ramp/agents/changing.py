@@ -20,6 +20,7 @@ from ramp.control.market_changes import (
     DrainResource,
     MarketChanged,
     OwnerRequest,
+    ReclaimCores,
     Reload,
     RemoveResource,
     RemoveUser,
@@ -29,6 +30,7 @@ from ramp.control.market_changes import (
 )
 from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
+from ramp.control.unmapped_users import unmapped
 from ramp.errors import ConfigurationError, MarketRefused, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
@@ -48,9 +50,6 @@ from ramp.runtime.state_folder import StateFolder
 
 _OWNED: Final = get_args(OwnerRequest)
 
-NAMED: Final = 3
-"""So many resources are named in a warning."""
-
 UP_STATES: Final = ("ready", "degraded")
 """States in which an agent that was added has come up."""
 
@@ -60,7 +59,7 @@ class Agents(Protocol):
 
     agents: dict[str, AgentStatus]
 
-    async def call(self, name: str, act: Act, account: str = "") -> tuple[list[str], list[str]]:
+    async def call(self, name: str, act: Act, account: str = "", cores: int = 0) -> tuple[list[str], list[str]]:
         """Ask the process of an agent."""
         ...
 
@@ -133,6 +132,8 @@ class Changing:
                     return await self._remove(name, Role.RESOURCE, who, forced=forced)
                 case DrainResource(name, draining):
                     return await self._drain(name, draining, who)
+                case ReclaimCores():
+                    return await self._reclaim(request, who)
                 case SetResource():
                     return await self._set(request, who)
                 case RenewKeys():
@@ -156,7 +157,7 @@ class Changing:
         then = replace(overlay, users={**overlay.users, asked.name: table})
         given = f"deposit {credits_text(asked.deposit)}, overdraft {credits_text(asked.credit_limit)} credits"
         changed = await self._come(asked.name, then, "user add", f"user {asked.name} is added: {given}", who)
-        return replace(changed, lines=(*changed.lines, *_unmapped(self._config, asked.name)))
+        return replace(changed, lines=(*changed.lines, *unmapped(self._config, asked.name)))
 
     async def _add_resource(self, definition: str, who: str) -> MarketChanged:
         table, machines = part_of_market(definition, "the resource's definition")
@@ -291,6 +292,14 @@ class Changing:
         what = "; ".join(step.text for step in steps) or f"resource {asked.name}: nothing changed"
         return self._done("resource set", asked.name, f"{what}{late}", who)
 
+    async def _reclaim(self, asked: ReclaimCores, who: str) -> MarketChanged:
+        self._check_there(asked.name, Role.RESOURCE)
+        problems, told = await self._agents.call(asked.name, Act.RECLAIM, asked.slot, asked.cores or 0)
+        if problems:
+            reason = f"{asked.name} takes nothing of {asked.slot} back: {'; '.join(problems)}"
+            raise _refused(MarketRefusalCode.NOT_RECLAIMED, reason)
+        return self._done("resource reclaim", asked.name, f"{asked.name} takes cores back: {'; '.join(told)}", who)
+
     # -- keys and agents -----------------------------------------------------------------------------------------
 
     async def _renew(self, asked: RenewKeys, who: str) -> MarketChanged:
@@ -330,7 +339,7 @@ class Changing:
         standings = {name: await self._standing(name) for name in removed}
         lines = [_line(step, standings.get(step.name, ([], []))[0]) for step in steps]
         comers = [step.name for step in steps if step.kind is StepKind.ADD and config.roles()[step.name] is Role.USER]
-        lines += [line for name in comers for line in _unmapped(config, name)]
+        lines += [line for name in comers for line in unmapped(config, name)]
         lines += [ChangeLine("stands", "", f"{each}, whatever the file says") for each in then.standing]
         if dry_run:
             return MarketChanged(tuple(lines), done=False)
@@ -431,17 +440,6 @@ class Changing:
 def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:
     text = f"{step.text} ({'; '.join(still_open)}: refused unless forced)" if still_open else step.text
     return ChangeLine(step.kind.value, step.name, text)
-
-
-def _unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
-    """A warning where resources of the market will refuse a user, for want of a local account."""
-    refusing = config.refusing(name)
-    if not refusing:
-        return []
-    more = f" and {len(refusing) - NAMED} more" if len(refusing) > NAMED else ""
-    what = f"warning: {', '.join(refusing[:NAMED])}{more} will refuse {name} (no_account)"
-    text = f"{what}: [accounts] gives {name} no local account; what is written there is taken up at the next `ramp up`"
-    return [ChangeLine("warning", name, text)]
 
 
 def _refused(code: MarketRefusalCode, reason: str) -> MarketRefused:

@@ -30,6 +30,7 @@ from ramp.model.contents import Bid, CallForProposals
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.user.evaluator import BIDS_MAX
@@ -223,11 +224,14 @@ class UserControl(ControlChannel):
         return ended
 
     async def _resize(self, request: Resize) -> Event:
-        async with self._progress(lambda told: answering.has_changed(told, request.agreement_id)) as queue:
+        ended: dict[str, AmendmentOutcome] = {}
+        async with self._progress(lambda told: answering.has_changed(told, request)) as queue:
             await self._agent.command(answering.change_of(request))
-            ended = await queue.get()
-        assert isinstance(ended, pr.AmendmentEnded)
-        return ended
+            while len(ended) < len(answering.changed_by(request)):
+                told = await queue.get()
+                assert isinstance(told, pr.AmendmentEnded)
+                ended[told.outcome.agreement_id] = told.outcome
+        return answering.changes_ended(request, ended)
 
     def _agreement_file(self, agreement_id: str) -> Path | None:
         path = self._state.agreement(str(self._agent.jid.user), agreement_id)

@@ -143,6 +143,10 @@ class Group:
             if life.agent is None:
                 raise TransportError(f"{call.agent} is not up, and nobody else knows")
             return standing_of(life.agent, call.account, life.agent.now())
+        if call.act is Act.RECLAIM:
+            if not isinstance(life.agent, ResourceAgent):
+                raise TransportError(f"{call.agent} is not up, or sells nothing")
+            return await life.agent.reclaim(call.account, call.cores or None)
         if call.act is Act.STOP:
             life.gone = True
         else:

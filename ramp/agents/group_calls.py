@@ -26,13 +26,15 @@ class Act(StrEnum):
 
     STOP: the agent ends for good. RESTART: it ends and begins again from the configuration as it is now. UPDATE: it
     takes up what can be taken up without that: its certificate, a resource its prices, the bank new accounts.
-    STANDING: it says what it owes and holds; the bank, how an account stands.
+    STANDING: it says what it owes and holds; the bank, how an account stands. RECLAIM: a resource takes cores of a sold
+    slot back.
     """
 
     STOP = "stop"
     RESTART = "restart"
     UPDATE = "update"
     STANDING = "standing"
+    RECLAIM = "reclaim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,15 @@ class GroupCall:
         call: its number.
         act: what.
         agent: local name of the agent.
-        account: name of an account, for the bank.
+        account: name of an account, for the bank; for a resource the slot of which cores are taken back.
+        cores: how many of them; 0 for all that may be.
     """
 
     call: int
     act: Act
     agent: str
     account: str = ""
+    cores: int = 0
 
     def line(self) -> bytes:
         """As it travels."""
@@ -64,7 +68,8 @@ def read_call(line: bytes) -> GroupCall:
     """
     try:
         plain = json.loads(line)
-        return GroupCall(int(plain["call"]), Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")))
+        named = str(plain["agent"]), str(plain.get("account", ""))
+        return GroupCall(int(plain["call"]), Act(plain["act"]), *named, int(plain.get("cores", 0)))
     except (KeyError, TypeError) as error:
         raise ValueError(f"no call: {error}") from error
 

@@ -28,6 +28,7 @@ from ramp.protocol.progress import (
     GuestFailed,
     KeeperOrdered,
     Progress,
+    ReclamationAdvanced,
     RecordsMissing,
     RequestEnded,
     UnitMoved,
@@ -46,6 +47,9 @@ WRITE_AGAIN_S = 15.0
 """How long it waits after that has failed, in seconds."""
 
 _log = logging.getLogger(__name__)
+
+RECLAIM_LIMIT_S = 8.0
+"""So long who takes cores back waits for the bank; the supervisor waits longer for the agent."""
 
 REFUSALS_TOLD_S = 60.0
 """A refusal of one buyer for one reason is an event at most so often, in seconds, with how many there were."""
@@ -246,6 +250,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         self.launcher: JobLauncher | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
+        self._reclaiming: list[asyncio.Future[ReclamationAdvanced]] = []
         self._refused: dict[tuple[str, str], int] = {}
         self._refusals_told: dict[tuple[str, str], float] = {}
         super().__init__(*args, **keywords)
@@ -278,6 +283,8 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         """Tell, and write to the log at most once a minute, that a guest does not do what it should."""
         if isinstance(progress, ClockCompared):
             self.take_comparison(progress)
+        if isinstance(progress, ReclamationAdvanced):
+            self._reclaimed(progress)
         if not isinstance(progress, GuestFailed):
             return
         if progress.reason:
@@ -288,6 +295,16 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             self.troubles[progress.guest] = progress.reason
         if self.troubles != before:
             self.on_troubles()
+
+    def _reclaimed(self, progress: ReclamationAdvanced) -> None:
+        """Tell how it goes on with cores that are taken back, and whoever waits for that."""
+        body = progress.reclamation
+        what = f"reclamation {body.number} of {body.agreement_id} is {progress.stage}"
+        what += f": {progress.detail}" if progress.detail else f": {body.cores} cores from {iso(body.effective_at)} on"
+        record(str(self.jid), "reclaim", what, agreement_id=body.agreement_id, number=body.number, cores=body.cores)
+        for waiting in self._reclaiming:
+            if not waiting.done():
+                waiting.set_result(progress)
 
     def heard(self, guest: str, line: str) -> None:
         """Write to the log what a guest has printed."""
@@ -324,6 +341,39 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         now = self.now()
         self.host.perform(party.set_selling(prices, draining=draining, now=now), now)
         await self._settle()
+
+    async def reclaim(self, slot: str, cores: int | None) -> tuple[list[str], list[str]]:
+        """Take cores of a sold slot back; waits until the bank has notice of it, or it comes to nothing.
+
+        Args:
+            slot: reservation, agreement or offer.
+            cores: how many; None for all that the agreement allows.
+
+        Returns:
+            Why nothing is taken, and else what is, as sentences; one of the two is empty.
+        """
+        party = self.host.party
+        assert isinstance(party, ResourceParty)
+        now = self.now()
+        effects, problem = party.order_reclamation(slot, cores, now)
+        if problem:
+            return [problem], []
+        heard: asyncio.Future[ReclamationAdvanced] = asyncio.get_running_loop().create_future()
+        self._reclaiming.append(heard)
+        try:
+            self.host.perform(effects, now)
+            await self._settle()
+            found = await asyncio.wait_for(heard, RECLAIM_LIMIT_S)
+        except TimeoutError:
+            return [], [f"the bank has not answered within {RECLAIM_LIMIT_S:g} s, and is asked again; see the log"]
+        finally:
+            self._reclaiming.remove(heard)
+        body = found.reclamation
+        if found.stage == "dropped":
+            return [f"{found.code}: {found.detail}"], []
+        paid = f"{credits_text(body.refund)} back and {credits_text(body.compensation)} on top"
+        when = iso(body.effective_at)
+        return [], [f"{body.agreement_id} has {body.cores} cores from {when} on, for {paid} (notice {body.number})"]
 
     async def leave(self) -> None:
         """Strike this resource out of the directory."""

@@ -355,7 +355,7 @@ class Supervisor:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    async def call(self, name: str, act: Act, account: str = "") -> tuple[list[str], list[str]]:
+    async def call(self, name: str, act: Act, account: str = "", cores: int = 0) -> tuple[list[str], list[str]]:
         """Ask the process of an agent; returns what is open, and what else is told.
 
         Raises:
@@ -369,7 +369,7 @@ class Supervisor:
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._calls[self._called] = answer
         try:
-            process.stdin.write(GroupCall(self._called, act, name, account).line())
+            process.stdin.write(GroupCall(self._called, act, name, account, cores).line())
             await process.stdin.drain()
             event = await asyncio.wait_for(answer, CALL_LIMIT_S)
         except (TimeoutError, OSError) as error:

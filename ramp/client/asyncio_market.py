@@ -167,6 +167,21 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         wish = Resize("", cores, end, quote_only, price, max_cost)
         return await self.ask(dialogues.resize(any_id, wish))
 
+    async def resize_together(
+        self,
+        any_ids: Sequence[str],
+        *,
+        cores: int | None = None,
+        until: str | datetime | None = None,
+        quote_only: bool = False,
+        price: int | None = None,
+        max_cost: int | None = None,
+    ) -> tuple[Resized, ...]:
+        """See `Market.resize_together`."""
+        end = None if until is None else dialogues.moment_given(until, self.access.now())
+        wish = Resize("", cores, end, quote_only, price, max_cost)
+        return await self.ask(dialogues.resize_together(any_ids, wish))
+
     async def balance(self) -> Account:
         """See `Market.balance`."""
         return await self.ask(dialogues.account())

@@ -17,6 +17,7 @@ from ramp.control.market_changes import (
     DrainResource,
     MarketChanged,
     OwnerRequest,
+    ReclaimCores,
     Reload,
     RemoveResource,
     RemoveUser,
@@ -105,6 +106,19 @@ class MarketOperator:
     ) -> MarketChanged:
         """What a resource asks from the next call on; prices in whole credits per core-hour."""
         return self.change(SetResource(name, start_price, minimum_price, rounds_expected, pricing))
+
+    def reclaim(self, name: str, slot: str, *, cores: int | None = None) -> MarketChanged:
+        """A resource takes cores of something sold back, by the right in the agreement.
+
+        Args:
+            name: of the resource.
+            slot: reservation, agreement or offer.
+            cores: how many; None for all that the agreement allows.
+
+        Raises:
+            MarketRefused: `not_reclaimed` where the agreement, the bank or the machine does not allow it.
+        """
+        return self.change(ReclaimCores(name, slot, cores))
 
     def renew_keys(
         self, name: str, *, new_key: bool = False, kind: str = "p256", days: int = CERTIFICATE_DAYS

@@ -23,6 +23,7 @@ from ramp.client.times import moment_of
 from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
+    ChangesEnded,
     Done,
     Event,
     JobsListed,
@@ -224,18 +225,38 @@ def resize(any_id: str, wish: Resize) -> Dialogue[Resized]:
     Raises:
         ConfigurationError: if the id means nothing, or several slots; or if there is nothing to change.
     """
+    (resized,) = yield from resize_together((any_id,), wish)
+    return resized
+
+
+def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resized, ...]]:
+    """The same for several slots, which all shall have that size: all or none; of several only to add to each.
+
+    Args:
+        any_ids: of reservations or agreements.
+        wish: what they shall have; the agreements that it names are those that the ids mean.
+
+    Raises:
+        ConfigurationError: as `resize`.
+    """
     if wish.cores is None and wish.until is None:
-        raise ConfigurationError(f"{any_id}: neither cores nor an end is given; right would be what it shall have")
+        raise ConfigurationError(f"{any_ids[0]}: neither cores nor an end is given; right would be what it shall have")
     asked = yield from requests()
     bought = yield from agreements()
-    _, entries = belonging(any_id, asked, bought)
-    if len(entries) > 1:
-        entries = tuple(entry for entry in entries if entry.state in OPEN_STATES)
-    if len(entries) != 1:
-        found = f"{len(entries)} slots" if entries else "nothing that is bought"
-        raise ConfigurationError(f"{any_id}: this means {found}; right would be one reservation")
-    wish = replace(wish, agreement_id=entries[0].agreement.agreement_id)
-    return results.resized_of(_expected((yield wish), AmendmentEnded).outcome)
+    meant: list[str] = []
+    for any_id in any_ids:
+        _, entries = belonging(any_id, asked, bought)
+        if len(entries) > 1:
+            entries = tuple(entry for entry in entries if entry.state in OPEN_STATES)
+        if len(entries) != 1:
+            found = f"{len(entries)} slots" if entries else "nothing that is bought"
+            raise ConfigurationError(f"{any_id}: this means {found}; right would be one reservation")
+        meant.append(entries[0].agreement.agreement_id)
+    first, *others = dict.fromkeys(meant)
+    ended = yield replace(wish, agreement_id=first, together=tuple(others))
+    if others:
+        return tuple(map(results.resized_of, _expected(ended, ChangesEnded).outcomes))
+    return (results.resized_of(_expected(ended, AmendmentEnded).outcome),)
 
 
 def jobs() -> Dialogue[tuple[JobStanding, ...]]:

@@ -263,6 +263,30 @@ class Market(MarketUser[Access]):
         wish = Resize("", cores, end, quote_only, price, max_cost)
         return self.ask(dialogues.resize(any_id, wish))
 
+    def resize_together(
+        self,
+        any_ids: Sequence[str],
+        *,
+        cores: int | None = None,
+        until: str | datetime | None = None,
+        quote_only: bool = False,
+        price: int | None = None,
+        max_cost: int | None = None,
+    ) -> tuple[Resized, ...]:
+        """Add to several bought slots at once, paid by one order: all or none; see `resize`.
+
+        Args:
+            any_ids: of reservations or agreements; they may be cut short as long as they are unique.
+            cores: that each shall have; as many as it has by default.
+            until: the end of each; the one that it has by default.
+            quote_only: only tell what it would cost.
+            price: see `resize`.
+            max_cost: most that is paid for all of it, hundredths of a credit.
+        """
+        end = None if until is None else dialogues.moment_given(until, self.access.now())
+        wish = Resize("", cores, end, quote_only, price, max_cost)
+        return self.ask(dialogues.resize_together(any_ids, wish))
+
     def balance(self) -> Account:
         """The bank's answer to a query signed with one's own key."""
         return self.ask(dialogues.account())

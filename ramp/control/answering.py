@@ -6,7 +6,7 @@ same request gets the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, assert_never
@@ -14,6 +14,7 @@ from typing import Final, assert_never
 from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
+    ChangesEnded,
     Event,
     JobsListed,
     JobStanding,
@@ -47,7 +48,7 @@ from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
@@ -165,13 +166,36 @@ def refusal(error: RampError) -> Refused:
 def change_of(request: Resize) -> AgreementResized:
     """The command that a change of size means."""
     return AgreementResized(
-        request.agreement_id, request.cores, request.until, request.quote_only, request.price, request.max_cost
+        request.agreement_id,
+        request.cores,
+        request.until,
+        request.quote_only,
+        request.price,
+        request.max_cost,
+        request.together,
     )
 
 
-def has_changed(progress: pr.Progress, agreement_id: str) -> bool:
-    """Whether a progress is the end of a change of that agreement's size."""
-    return isinstance(progress, pr.AmendmentEnded) and progress.outcome.agreement_id == agreement_id
+def changed_by(request: Resize) -> tuple[str, ...]:
+    """The agreements that a change is about, each once."""
+    return tuple(dict.fromkeys((request.agreement_id, *request.together)))
+
+
+def has_changed(progress: pr.Progress, request: Resize) -> bool:
+    """Whether a progress is the end of the change of one of them."""
+    return isinstance(progress, pr.AmendmentEnded) and progress.outcome.agreement_id in changed_by(request)
+
+
+def changes_ended(request: Resize, ended: Mapping[str, AmendmentOutcome]) -> pr.AmendmentEnded | ChangesEnded:
+    """What a change of one slot is answered with, or that of several.
+
+    Args:
+        request: what was asked.
+        ended: how each has ended, by agreement.
+    """
+    if not request.together:
+        return pr.AmendmentEnded(ended[request.agreement_id])
+    return ChangesEnded(tuple(ended[each] for each in changed_by(request)))
 
 
 def unknown(request_id: str) -> Refused:
@@ -187,6 +211,8 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
             return progress
         case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
+            return progress
+        case pr.ReclamationAdvanced():
             return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
@@ -261,6 +287,8 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
+                reclamations=party.changes.reclaimed(agreement_id),
+                to_come=party.changes.taken.to_come(agreement_id),
                 moved=party.moves.last.get(agreement_id),
             )
             for agreement_id, agreement in party.agreements.items()

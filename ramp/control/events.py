@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.control.market_changes import MarketChanged
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.contents import (
     AccountStatement,
     DepositMade,
@@ -26,6 +26,8 @@ from ramp.model.contents import (
     SlotMoved,
 )
 from ramp.model.instant import Instant
+from ramp.model.sizes.reclaimed import in_order
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
     AmendmentAdvanced,
@@ -33,6 +35,7 @@ from ramp.protocol.progress import (
     ApprovalAsked,
     CancellationEnded,
     ClockCompared,
+    ReclamationAdvanced,
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
@@ -50,6 +53,7 @@ class MarketRefusalCode(StrEnum):
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
     of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
     NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
+    NOT_RECLAIMED: agreement, bank or machine do not let a resource take cores back.
     """
 
     OTHER_VERSION = "other_version"
@@ -64,6 +68,7 @@ class MarketRefusalCode(StrEnum):
     UNKNOWN_AGENT = "unknown_agent"
     NAME_TAKEN = "name_taken"
     STILL_OPEN = "still_open"
+    NOT_RECLAIMED = "not_reclaimed"
 
 
 CALLERS_OWN: Final = frozenset(
@@ -159,6 +164,8 @@ class AgreementStanding:
         archived: whether it is in the user's archive only.
         amendments: those that hold, in their order; the last one says what size the slot has now.
         moved: the resource's last word of where it is now; None where it is where the agreement says.
+        reclamations: what its seller has taken back by right, in their order.
+        to_come: what its seller will take back, by a notice that the bank has on record; None where there is none.
     """
 
     agreement: Agreement
@@ -169,16 +176,25 @@ class AgreementStanding:
     archived: bool = False
     moved: SlotMoved | None = None
     amendments: tuple[Amendment, ...] = ()
+    reclamations: tuple[Reclamation, ...] = ()
+    to_come: Reclamation | None = None
+
+    @property
+    def _last(self) -> Amendment | Reclamation | None:
+        changes = in_order(self.agreement, (*self.amendments, *self.reclamations)) if self.reclamations else ()
+        return changes[-1] if changes else self.amendments[-1] if self.amendments else None
 
     @property
     def cores(self) -> int:
         """Cores of the slot as it is now."""
-        return self.amendments[-1].cores if self.amendments else self.agreement.offer.cores
+        last = self._last
+        return self.agreement.offer.cores if last is None else last.cores
 
     @property
     def end(self) -> Instant:
         """End of the slot as it is now."""
-        return self.amendments[-1].until if self.amendments else self.agreement.offer.end
+        last = self._last
+        return self.agreement.offer.end if last is None else last.until
 
     @property
     def amended(self) -> Agreement:
@@ -187,8 +203,16 @@ class AgreementStanding:
 
     @property
     def cost(self) -> int:
-        """What was paid, also for what amendments have added, less what they have given back, in minor units."""
-        return self.agreement.cost + sum(each.charge - each.refund for each in self.amendments)
+        """What was paid, also for what amendments have added, less what came back, in minor units; no compensation."""
+        moved = sum(each.charge - each.refund for each in self.amendments)
+        return self.agreement.cost + moved - sum(each.refund for each in self.reclamations)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesEnded:
+    """How changes of several slots ended that were asked for together: all are done, or none."""
+
+    outcomes: tuple[AmendmentOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +275,7 @@ Progress = (
     | UnitMoved
     | ClockCompared
     | AmendmentAdvanced
+    | ReclamationAdvanced
 )
 """What is told while a request goes on."""
 
@@ -259,6 +284,7 @@ Last = (
     | RequestEnded
     | CancellationEnded
     | AmendmentEnded
+    | ChangesEnded
     | RequestsListed
     | RequestShown
     | AgreementsListed
@@ -292,6 +318,8 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "cancellation_ended": CancellationEnded,
     "amendment_advanced": AmendmentAdvanced,
     "amendment_ended": AmendmentEnded,
+    "reclamation_advanced": ReclamationAdvanced,
+    "changes_ended": ChangesEnded,
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,

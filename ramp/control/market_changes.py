@@ -64,6 +64,21 @@ class SetResource:
 
 
 @dataclass(frozen=True, slots=True)
+class ReclaimCores:
+    """A resource takes cores of something sold back, by the right in the agreement.
+
+    Attributes:
+        name: of the resource.
+        slot: reservation, agreement or offer.
+        cores: how many; None for all that the agreement allows.
+    """
+
+    name: str
+    slot: str
+    cores: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RenewKeys:
     """A new certificate of an agent, by default for the key that it has; it signs with it at once."""
 
@@ -119,6 +134,7 @@ OwnerRequest = (
     | DrainResource
     | RemoveResource
     | SetResource
+    | ReclaimCores
     | RenewKeys
     | RestartAgent
     | Reload
@@ -132,6 +148,7 @@ OWNER_VERBS: Final[dict[str, type[OwnerRequest]]] = {
     "drain_resource": DrainResource,
     "remove_resource": RemoveResource,
     "set_resource": SetResource,
+    "reclaim_cores": ReclaimCores,
     "renew_keys": RenewKeys,
     "restart": RestartAgent,
     "reload": Reload,

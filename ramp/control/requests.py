@@ -101,6 +101,7 @@ class Resize:
         quote_only: propose nothing.
         price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
         max_cost: what may be paid for it in all, minor units; None where only the price counts.
+        together: other agreements whose slots shall have the same, paid by one order, all or none; only to add.
     """
 
     agreement_id: str
@@ -109,6 +110,7 @@ class Resize:
     quote_only: bool = False
     price: int | None = None
     max_cost: int | None = None
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class EvidenceKind(StrEnum):
     REFUND = "refund"
     DEPOSIT = "deposit"
     AMENDMENT = "amendment"
+    RECLAMATION = "reclamation"
 
 
 @dataclass(frozen=True, slots=True)

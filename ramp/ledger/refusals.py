@@ -20,7 +20,7 @@ CERTIFICATE_LENGTH_MAX: Final = 65_536
 
 
 class RefusalCode(StrEnum):
-    """Every reason of a refusal: code of `LedgerRefusal`, of a refused order, and of a void amendment."""
+    """Every reason of a refusal: code of `LedgerRefusal`, of a refused order, and of a void change of a slot."""
 
     INSUFFICIENT_FUNDS = "insufficient_funds"
     UNKNOWN_ACCOUNT = "unknown_account"
@@ -44,6 +44,9 @@ class RefusalCode(StrEnum):
     OUT_OF_ORDER = "out_of_order"
     OTHER_STATE = "other_state"
     MORE_THAN_PAID = "more_than_paid"
+    SHORT_NOTICE = "short_notice"
+    NOT_NOTICED = "not_noticed"
+    TOO_EARLY = "too_early"
 
 
 def refuse(code: RefusalCode, reason: str) -> NoReturn:

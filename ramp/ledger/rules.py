@@ -18,6 +18,7 @@ from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
+from ramp.ledger.reclamations.reclamation import taken_back
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -142,17 +143,19 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
 def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
     """Enter the refund of a posted payment that has none yet, whether or not the resource still has the money.
 
-    What amendments have given back of it already does not go back again.
+    What amendments and reclamations have given back of it already does not go back again.
 
     Raises:
         LedgerRefusal: `account_closed`.
     """
+    name = charge.agreement_id
+    gone = given_back(records.amendments(name)) + taken_back(records.reclamations(name))
     refunded = Transfer(
-        transfer_id=transfer_id_of(charge.agreement_id, TransferKind.REFUND),
+        transfer_id=transfer_id_of(name, TransferKind.REFUND),
         debit_account=charge.credit_account,
         credit_account=charge.debit_account,
-        amount=charge.amount - given_back(records.amendments(charge.agreement_id)),
-        agreement_id=charge.agreement_id,
+        amount=charge.amount - gone,
+        agreement_id=name,
         kind=TransferKind.REFUND,
         entered_at=at,
         posted_at=at,
@@ -209,6 +212,7 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
         refunds=totals.get(TransferKind.REFUND, Total()),
         deposits=totals.get(TransferKind.DEPOSIT, Total()),
         rebates=totals.get(TransferKind.REBATE, Total()),
+        compensations=totals.get(TransferKind.COMPENSATION, Total()),
     )
 
 

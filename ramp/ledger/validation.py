@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.entry import (
@@ -22,6 +23,9 @@ from ramp.ledger.entry import (
 from ramp.ledger.orders.order import OrderState
 from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
+
+GOING_BACK: Final = frozenset({TransferKind.REFUND, TransferKind.REBATE, TransferKind.COMPENSATION})
+"""What a resource gives back, or pays for what it does not deliver, also where it has not the money any more."""
 
 
 def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
@@ -151,7 +155,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         else:
             spendable[transfer.debit_account] += transfer.amount
         missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
-        owed = transfer.kind in {TransferKind.REFUND, TransferKind.REBATE} and transfer.debit_account in resources
+        owed = transfer.kind in GOING_BACK and transfer.debit_account in resources
         if missing > 0 and not owed:
             findings.append(
                 f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
@@ -194,7 +198,7 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
     for transfer in transfers:
         if transfer.kind is not TransferKind.REFUND and transfer.reverses is not None:
             findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is no refund")
-        if transfer.kind not in {TransferKind.REFUND, TransferKind.REBATE}:
+        if transfer.kind not in GOING_BACK:
             continue
         reversed_id = transfer.reverses or transfer_id_of(agreement_of(transfer), TransferKind.PAYMENT)
         charge = charges.get(reversed_id)
@@ -205,6 +209,8 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
             findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")
         if transfer.order_id != charge.order_id:
             findings.append(f"{transfer.transfer_id} is not of the order of {charge.transfer_id}")
+        if transfer.kind is TransferKind.COMPENSATION:
+            continue  # the resource pays it of its own
         refunded[charge.transfer_id] += transfer.amount
         if refunded[charge.transfer_id] > charged[charge.transfer_id]:
             findings.append(f"{transfer.transfer_id} brings refunds of {charge.transfer_id} above the charge")

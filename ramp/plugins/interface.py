@@ -50,6 +50,7 @@ __all__ = [
     "HoldingForPlugin",
     "MovingPlugin",
     "PluginSettings",
+    "QueueingPlugin",
     "Reservation",
     "ResizablePlugin",
     "ResourcePlugin",
@@ -227,6 +228,21 @@ class ResizablePlugin(Protocol):
             step: counts the changes of this key, from 1.
             cores: from now on; at least 1.
             until: the slot's end from now on.
+            now: the present.
+        """
+        ...
+
+
+@runtime_checkable
+class QueueingPlugin(Protocol):
+    """A plug-in that can tell how many cores somebody lacks who waits, so that a resource may take them back."""
+
+    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
+        """How many cores more would have to be free; 0 where nobody waits, or where no number of cores would do.
+
+        Args:
+            unit: a unit that cannot be quoted, for its whole window; None for the first job that waits in the machine's
+                own queue, from now on.
             now: the present.
         """
         ...

@@ -20,6 +20,7 @@ from ramp.protocol.amending.asking import PostAmendment, ResizeSlot, VoidAmendme
 from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
+from ramp.protocol.reclaiming.asking import AskAboutReclamation, LookAtQueue
 from ramp.protocol.records import Record
 
 
@@ -149,6 +150,7 @@ AskMachine = (
     | ForgetSlots
     | TendSlots
     | ResizeSlot
+    | LookAtQueue
 )
 
 
@@ -371,6 +373,7 @@ AskLedger = (
     | LookUpOverview
     | PostAmendment
     | VoidAmendment
+    | AskAboutReclamation
 )
 
 
@@ -444,6 +447,8 @@ Effect = (
     | ResizeSlot
     | PostAmendment
     | VoidAmendment
+    | AskAboutReclamation
+    | LookAtQueue
     | Archive
     | SaveAgreement
     | Report

@@ -25,6 +25,15 @@ from ramp.protocol.amending.memory import (
 )
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
+from ramp.protocol.reclaiming.memory import (
+    CoresTaken,
+    NoticeHeard,
+    ReclamationConcluded,
+    ReclamationDrawn,
+    ReclamationDropped,
+    ReclamationOnRecord,
+    ReclamationSettled,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +394,13 @@ Record = (
     | CapacityTaken
     | AmendmentSettled
     | AmendmentDropped
+    | ReclamationDrawn
+    | ReclamationOnRecord
+    | CoresTaken
+    | ReclamationSettled
+    | ReclamationDropped
+    | NoticeHeard
+    | ReclamationConcluded
     | MoveHeard
 )
 
@@ -407,6 +423,12 @@ def reference_of(record: Record) -> str:
             return record.amendment.agreement_id
         case AmendmentReceived() | CapacityTaken() | AmendmentSettled() | AmendmentDropped():
             return record.offer_id
+        case ReclamationDrawn() | ReclamationOnRecord() | CoresTaken() | ReclamationSettled() | ReclamationDropped():
+            return record.offer_id
+        case NoticeHeard():
+            return record.reclamation.body.agreement_id
+        case ReclamationConcluded():
+            return record.agreement_id
         case HoldMade() | AgreementReceived() | AgreementPaid() | CancellationReceived():
             return record.offer_id
         case CancellationDropped() | SlotFailed() | SlotReleased() | JobTaken() | JobCancelAsked() | JobEnded():

@@ -25,6 +25,7 @@ from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
+from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
@@ -196,6 +197,7 @@ class ResourceConfig:
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
         acting: by what its buyers' local accounts are acted as; None where they are not.
+        reclaiming: when it takes cores back that buyers let it, and what that is worth to it.
     """
 
     name: str
@@ -209,6 +211,7 @@ class ResourceConfig:
     draining: bool = False
     launching: LaunchTerms | None = None
     acting: Acting | None = None
+    reclaiming: ReclaimPolicy = field(default_factory=ReclaimPolicy)
 
 
 @dataclass(frozen=True, slots=True)

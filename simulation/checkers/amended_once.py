@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
+from ramp.model.sizes.reclaimed import reclaimed, reclamation_problem
 from ramp.protocol.tables import ParticipantState
+from ramp.protocol.user.party import UserParty
 from simulation.checkers.observation import Checker, MarketView
 
 
@@ -46,6 +48,7 @@ class AmendedOnce(Checker):
                 known = {each.number for each in user.changes.posted(agreement_id)}
                 if posted != known:
                     raise self._violated(f"{user.name} knows {known} of {agreement_id}, and {posted} are posted")
+                self._knows_what_was_taken(view, user, agreement_id)
         for name, party in view.honest_resources.items():
             now = view.time_of(name)
             firm = {each.key: each.slot for each in view.machines[name].reservations(now) if each.firm}
@@ -62,18 +65,33 @@ class AmendedOnce(Checker):
         user = view.honest_users.get(agreement.user)
         if user is None or agreement.agreement_id not in user.agreements:
             return None
-        posted = user.changes.posted(agreement.agreement_id)
+        posted = user.changes.chain(agreement.agreement_id)
         return (posted[-1].cores, posted[-1].until) if posted else (agreement.offer.cores, agreement.offer.end)
 
     def at_stop(self, view: MarketView) -> None:
         """What a user has had posted is one chain, and the ledger has moved the same amount for each of it, once."""
         for user in view.honest_users.values():
             for agreement_id, agreement in user.agreements.items():
-                self._follow(view, agreement, user.changes.posted(agreement_id))
+                self._follow(view, agreement, user.changes.chain(agreement_id))
 
-    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment, ...]) -> None:
+    def _knows_what_was_taken(self, view: MarketView, user: UserParty, agreement_id: str) -> None:
+        """A seller that keeps to the protocol tells until it is heard."""
+        if user.agreements[agreement_id].resource in view.liars or user.agreement_state(agreement_id) == "cancelled":
+            return
+        posted = {each.number for each in view.ledger.reclamations(agreement_id) if each.is_posted}
+        known = {each.number for each in user.changes.chain(agreement_id) if isinstance(each, Reclamation)}
+        if posted != known:
+            raise self._violated(f"{user.name} knows {known} taken of {agreement_id}, and {posted} are posted")
+
+    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment | Reclamation, ...]) -> None:
         state = first_state(agreement)
         for amendment in posted:
+            if isinstance(amendment, Reclamation):
+                problem = reclamation_problem(agreement, state, amendment)
+                if problem is not None:
+                    raise self._violated(f"reclamation {amendment.number} of {agreement.agreement_id}: {problem[1]}")
+                state = reclaimed(state, amendment)
+                continue
             problem = amendment_problem(agreement, state, amendment)
             if problem is not None:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")

@@ -7,7 +7,7 @@ from ramp.model.agreement import Cancellation, Signed
 from ramp.model.contents import Failed, HoldCancelled, HoldGranted, HoldRefused, PaymentRefused, RefundMade
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
-from ramp.protocol.records import AgreementReceived, Record
+from ramp.protocol.records import AgreementReceived, Record, SlotReleased
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 FORGETFUL = (RefusalCode.UNKNOWN_OFFER, RefusalCode.HOLD_EXPIRED, RefusalCode.SLOT_TAKEN, RefusalCode.CANCELLED)
@@ -24,9 +24,16 @@ class VoteBinds(Checker):
         self._freed: set[tuple[str, str]] = set()
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
-        """The resource knows the promised slot as an agreement's from now on."""
+        """The resource knows the promised slot as an agreement's from now on, or lets it go when its clock says so.
+
+        That clock may be set back before it has to say that it has.
+        """
         if isinstance(record, AgreementReceived):
             self._sold_as[record.agreement.body.agreement_id] = (name, record.offer_id)
+        elif isinstance(record, SlotReleased):
+            promise = (name, record.offer_id)
+            if promise in self._promised and view.time_of(name) >= self._promised[promise][0]:
+                self._freed.add(promise)
 
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """A cancellation frees the resource from its promise, and so does the bank's word that it is not paid."""

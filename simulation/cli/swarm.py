@@ -17,7 +17,8 @@ from simulation.cli.executor_option import check_alone, executor_option
 from simulation.experiments.executors import working_on
 from simulation.experiments.worker_processes import ending_on_sigterm, run_all
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
-from simulation.market.swarm import SeedReport, SwarmSummary, replay_seed, run_seed, summarise
+from simulation.market.faults.seed_reports import SeedReport, SwarmSummary, summarise
+from simulation.market.swarm import replay_seed, run_seed
 
 SEEDS_AT_ONCE = 20
 """Seeds handed to a worker at a time; each takes some milliseconds."""

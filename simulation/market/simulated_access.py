@@ -32,6 +32,7 @@ from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.config import SwarmConfig
 from simulation.market.counted_ids import CountedIds
@@ -169,10 +170,7 @@ class _SimulatedLine:
             case Cancel(agreement_id, reason):
                 yield self._cancel(agreement_id, reason or "cancelled by the user")
             case Resize():
-                self._command(answering.change_of(request))
-                changed = self._next(lambda told: answering.has_changed(told, request.agreement_id))
-                assert isinstance(changed, pr.AmendmentEnded)
-                yield changed
+                yield self._resize(request)
             case ListJobs():
                 yield answering.jobs_of(party)
             case _ if isinstance(request, answering.Question):
@@ -240,6 +238,15 @@ class _SimulatedLine:
         )
         assert isinstance(ended, pr.CancellationEnded)
         return ended
+
+    def _resize(self, request: Resize) -> Event:
+        self._command(answering.change_of(request))
+        ended: dict[str, AmendmentOutcome] = {}
+        while len(ended) < len(answering.changed_by(request)):
+            told = self._next(lambda told: answering.has_changed(told, request))
+            assert isinstance(told, pr.AmendmentEnded)
+            ended[told.outcome.agreement_id] = told.outcome
+        return answering.changes_ended(request, ended)
 
     def _ask(self, request: answering.Question) -> Event:
         query_id = answering.query_of(request, self._access.new_id)

@@ -7,8 +7,8 @@ time; then the market must come to rest, and the checkers look at the end.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from ramp.errors import InvariantViolated
@@ -40,6 +40,7 @@ from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.paid_for_its_start import PaidForItsStart
 from simulation.checkers.price_owed import PriceOwed
+from simulation.checkers.reclaimed_by_right import ReclaimedByRight
 from simulation.checkers.refunded_once import RefundedOnce
 from simulation.checkers.size_owed import SizeOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
@@ -54,12 +55,20 @@ from simulation.market.drawing.changes import (
     run_on,
     with_time_for_changes,
 )
+from simulation.market.drawing.rights import (
+    draw_rights,
+    granting,
+    take_some,
+    taking_back,
+    with_wrong_reclamations,
+)
 from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
 from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
+from simulation.market.faults.seed_reports import SeedReport
 from simulation.market.observing import Observer
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -107,38 +116,9 @@ def new_checkers() -> list[Checker]:
         HandedOverIsPaid(),
         RefundedOnce(),
         AmendedOnce(),
+        ReclaimedByRight(),
         MoneyConserved(),
     ]
-
-
-@dataclass(slots=True)
-class SeedReport:
-    """What one seed showed.
-
-    Attributes:
-        seed: the seed.
-        violation: the broken invariant, or None.
-        outcomes: how the requests ended, by status.
-        messages: messages sent.
-        lost: of them lost.
-        crashes: crashes of parties.
-        virtual_s: virtual time passed, in seconds.
-        late_answers: answers of machines and price strategies that came later than the question.
-        in_doubt: questions of which a resource was told that nobody knows what became of them.
-        unheard: late answers to a resource that had crashed meanwhile.
-    """
-
-    seed: int
-    violation: str | None = None
-    checker: str = ""
-    outcomes: dict[str, int] = field(default_factory=dict)
-    messages: int = 0
-    lost: int = 0
-    crashes: int = 0
-    virtual_s: float = 0.0
-    late_answers: int = 0
-    in_doubt: int = 0
-    unheard: int = 0
 
 
 def replay_seed(seed: int, planted_bug: str | None = None) -> tuple[SeedReport, list[str]]:
@@ -226,14 +206,18 @@ def _new_world(
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
+    if lying and ruled:
+        liars = with_wrong_reclamations(seed, liars, [each.name for each in resources])
     if ruled and (starts := draw_starts(seed)) is not None:
         resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
     resources = [_tempting(each) if each.name in liars else each for each in resources]
+    if (rights := _rights_of(seed, ruled=ruled)) is not None:
+        resources = [taking_back(each, rights) for each in resources]
     return World(
         resources,
         users,
         seed=seed,
-        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes),
+        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes or rights),
         composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
         checkers=new_checkers(),
         listen=listen,
@@ -241,6 +225,12 @@ def _new_world(
         wire=Wire(roles, START - DAY) if wired else None,
         liars=liars,
     )
+
+
+def _rights_of(seed: int, *, ruled: bool, about: str = "") -> Random | None:
+    """A stream of what is granted and taken back in a seed that draws rights; None in the others."""
+    found = draw_rights(seed) if ruled else None
+    return stream(seed, f"rights {about}") if found is not None and about else found
 
 
 def _tempting(spec: ResourceSpec) -> ResourceSpec:
@@ -289,22 +279,26 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
     starts = stream(seed, "queued requests") if ruled and draw_starts(seed) is not None else None
+    rights = _rights_of(seed, ruled=ruled, about="granted")
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
             rule = rules.choice(RULES_DRAWN) if rules is not None else ""
-            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts)
+            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts, rights)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
     # faults end, then every conversation has to end by itself
     healing = world.healed_at - world.now
     world.run(limit=healing // 2)
+    taken = _rights_of(seed, ruled=ruled, about="taken")
+    take_some(world, taken)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
     _ask_some(world, random)
-    run_on(world, changes, world.healed_at - world.now)
+    run_on(world, changes or taken, world.healed_at - world.now)
+    take_some(world, taken)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
@@ -357,6 +351,7 @@ def _submit(
     rule: str,
     sizes: Random | None,
     starts: Random | None,
+    rights: Random | None,
 ) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
@@ -381,6 +376,7 @@ def _submit(
             world.command(user, ev.RequestWithdrawn(request_id), at + int(starts.random() * 10 * MINUTE))
     if sizes is not None:
         units = [of_any_size(unit, sizes) for unit in units]
+    units = [granting(unit, rights) for unit in units]
     options = ev.AuctionOptions(
         rounds=random.randint(1, 4),
         round_time=random.choice((2, 5)) * SECOND,
@@ -418,46 +414,12 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
         return False
-    if any(user.open_cancellations or user.changes.open for user in users.values()):
+    if any(user.open_cancellations or user.changes.open or user.changes.taken.open for user in users.values()):
         return False
     resources = world.honest_resources
-    if any(party.sizes.open for party in resources.values()):
+    if any(party.sizes.open or set(party.sizes.awaited) & set(users) for party in resources.values()):
         return False
     if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
         return False
     # what came to a machine after its release, and nobody was told of, ends with its hold
     return all(entry.firm for name in resources for entry in world.machines[name].reservations(world.time_of(name)))
-
-
-@dataclass(frozen=True, slots=True)
-class SwarmSummary:
-    """Totals over many seeds."""
-
-    seeds: int
-    violations: Sequence[SeedReport]
-    outcomes: dict[str, int]
-    messages: int
-    lost: int
-    crashes: int
-    late_answers: int
-    in_doubt: int
-    unheard: int
-
-
-def summarise(reports: Sequence[SeedReport]) -> SwarmSummary:
-    """Add reports up."""
-    outcomes: dict[str, int] = {}
-    for report in reports:
-        for status, count in report.outcomes.items():
-            outcomes[status] = outcomes.get(status, 0) + count
-    return SwarmSummary(
-        len(reports),
-        [report for report in reports if report.violation is not None],
-        outcomes,
-        sum(report.messages for report in reports),
-        sum(report.lost for report in reports),
-        sum(report.crashes for report in reports),
-        sum(report.late_answers for report in reports),
-        sum(report.in_doubt for report in reports),
-        sum(report.unheard for report in reports),
-    )

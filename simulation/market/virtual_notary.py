@@ -12,7 +12,16 @@ from dataclasses import replace
 from ramp.errors import SignatureInvalid
 from ramp.model.acl import ANY_AGE, SEALED, Message
 from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Amended, Commitment, Content, Proposal, RefundClaim, Settled
+from ramp.model.contents import (
+    Amended,
+    Commitment,
+    Content,
+    Proposal,
+    Reclaimed,
+    ReclamationAnnounced,
+    RefundClaim,
+    Settled,
+)
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
@@ -91,6 +100,10 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
         case Signed():
             return _has_own_price(content)
         case Amended():
+            return _is_sealed(content.posted, content.posted_seal)
+        case ReclamationAnnounced():
+            return _is_sealed(content.noticed, content.noticed_seal)
+        case Reclaimed():
             return _is_sealed(content.posted, content.posted_seal)
         case RefundClaim():
             return _is_sealed(content.failed, content.failed_seal)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.reservation_book import Standing
@@ -37,6 +38,27 @@ class ResizableMachine(BookedMachine, ABC):
             elif (slot.cores, slot.end) != (cores, until):
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"step {step} of {key} was another change")
             return self._answer(key, now)
+
+    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
+        """Cores that are lacking for a unit, or for the machine's own queue; see `QueueingPlugin.missing`."""
+        if unit is None:
+            return max(self._lacking_for_queue(now), 0)
+        duration, earliest = unit.run_duration(now), unit.earliest_start(now)
+        latest = unit.deadline - duration
+        if duration <= 0 or latest < earliest or unit.cores.total > self.capacity:
+            return 0
+        fits, wanted = 0, unit.cores.total
+        while fits < wanted:  # the most cores that some time of the window has free together
+            tried = (fits + wanted + 1) // 2
+            if self._first_free(tried, duration, earliest, latest, now) is None:
+                wanted = tried - 1
+            else:
+                fits = tried
+        return unit.cores.total - fits
+
+    def _lacking_for_queue(self, now: Instant) -> int:
+        """Cores that are not free for the first job that waits; none where a machine has no queue of its own."""
+        return 0
 
     def _not_firm(self, key: str, now: Instant) -> Refusal:
         answer = self._answer(key, now)

@@ -198,7 +198,7 @@ def where(index: Any) -> str:
 
 
 def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> None:
-    """Version 3 has a table more, and all others as they were."""
+    """Versions 3 and 4 have a table more each, and all others as they were."""
     with LedgerStore.open(ledger_url) as store:
         store.open_account("alice", AccountKind.USER, at=1)
         store.open_account("hector", AccountKind.RESOURCE, at=1)
@@ -207,10 +207,11 @@ def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> 
         store.countersign("a-1", at=20, starts_at=5_000)
         store.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 1_000)], 100, at=21)
     run(ledger_url, "DROP TABLE amendments")
+    run(ledger_url, "DROP TABLE reclamations")
     _without_additions(ledger_url)
     run(ledger_url, "UPDATE ledger_version SET version = 2")
     with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 4
+        assert version(ledger_url) == 5
         assert [order.order_id for order in store.open_orders()] == ["o-2"]
         terms = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
         assert store.post_amendment(terms, at=30).is_posted
@@ -251,9 +252,10 @@ def test_a_ledger_of_version_3_keeps_its_amendments_and_learns_to_add(ledger_url
         row = (each.agreement_id, each.number, each.digest, each.amount, each.decided_at, each.code, each.reason)
         run(ledger_url, f"INSERT INTO amendments VALUES {row!r}")
     _without_additions(ledger_url)
+    run(ledger_url, "DROP TABLE reclamations")
     run(ledger_url, "UPDATE ledger_version SET version = 3")
     with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 4
+        assert version(ledger_url) == 5
         assert store.amendments("a-1") == (posted, void)
         line = OrderLine("a-1#3", "hector", 700, "", "state-1", "state-3")
         assert store.reserve_order("o-2", "alice", [line], 100, at=40).state is OrderState.RESERVED
@@ -279,7 +281,7 @@ def test_several_processes_may_open_an_old_ledger_at_once(old_url: str) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     assert [process.communicate() for process in running] == ["[] 20\n"] * 3
-    assert version(old_url) == 4
+    assert version(old_url) == 5
 
 
 def test_an_old_ledger_with_stray_rows_stays_as_it_is(tmp_path: Path) -> None:
@@ -298,4 +300,4 @@ def test_a_new_ledger_is_not_migrated_again(ledger_url: str) -> None:
         store.deposit("d-1", "alice", 5, at=2)
     with LedgerStore.open(ledger_url) as store:
         assert store.transfer("d-1", TransferKind.DEPOSIT) is not None
-    assert version(ledger_url) == 4
+    assert version(ledger_url) == 5

@@ -96,9 +96,8 @@ def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Pa
     report = json.loads(capsys.readouterr().out)
     assert (report["kind"], report["holds"]) == ("sealed message", True)
     assert report["message"]["document"] in path.read_text("utf-8")
-    said_by = dict.fromkeys(("payment-made", "funds-reserved", "amendment-posted"), "bank") | {
-        "deposit-order": "keeper"
-    }
+    of_bank = ("payment-made", "funds-reserved", "amendment-posted", "reclamation-noticed", "reclamation-posted")
+    said_by = dict.fromkeys(of_bank, "bank") | {"deposit-order": "keeper"}
     assert report["message"]["role"] == report["signatures"][0]["role"] == said_by.get(path.stem, "resource")
 
 
@@ -118,7 +117,7 @@ def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path
     said = capsys.readouterr()
     assert said.out == ""
     assert str(path) in said.err
-    assert "right would be an agreement, an amendment or a cancellation" in said.err
+    assert "right would be an agreement, an amendment, a reclamation or a cancellation" in said.err
 
 
 FIRST, SECOND = "countersigned-amendment", "countersigned-second-amendment"
@@ -145,6 +144,21 @@ def test_a_chain_that_lacks_a_link_does_not_hold(capsys: pytest.CaptureFixture[s
     assert chain(capsys, "countersigned-agreement", SECOND) == (1, [broken])
 
 
+def test_what_was_taken_back_is_judged_by_its_agreement(capsys: pytest.CaptureFixture[str]) -> None:
+    """64 of 128 cores for two of three hours, a third of 21 120.00, and 10 credits for each of their hours."""
+    expected = (
+        "agreement agreement-9 and its 1 reclamation are one chain: 64 cores until 2026-11-21T12:00:00Z, "
+        "7 040.00 credits given back of 21 120.00 credits and 1 280.00 credits on top, by right"
+    )
+    assert chain(capsys, "countersigned-agreement-reclaimable", "reclamation") == (0, [expected])
+
+
+def test_what_was_taken_back_without_the_right_is_none_of_the_chain(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "the agreement gives its seller no right to take cores back"
+    broken = f"FAILED: reclamation 1 does not follow: no_right: {why}"
+    assert chain(capsys, "countersigned-agreement", "reclamation") == (1, [broken])
+
+
 def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(EXAMPLES / "valid" / f"{name}.xml") for name in ("countersigned-agreement", FIRST)]
     assert main(["verify", *paths, "--ca", str(EXAMPLES / "market-ca.pem"), "--json"]) == 0
@@ -155,6 +169,8 @@ def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         {
             "agreement_id": "agreement-9",
             "amendments": [1],
+            "reclamations": [],
+            "compensation": 0.0,
             "holds": True,
             "failure": "",
             "cores": 64,

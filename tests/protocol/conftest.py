@@ -8,13 +8,16 @@ The commands of a script:
 
     timing hold_time=120 ...             limits of the protocol in seconds; before `market`
     resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX [forgetful]
+                                         [reclaim=pwa] [discount=PERCENT]: what it makes of the right to take cores back
                                          `forgetful`: its machine takes holds of keys that were released before
     user NAME credits=10000
     market [registrations]               open the market; with the directory's heartbeats in the transcript
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
-    resize USER AGREEMENT [cores=N] [until=S] [price=P] [most=CREDITS] [quote]
+    resize USER AGREEMENT... [cores=N] [until=S] [price=P] [most=CREDITS] [quote]   several together
+    reclaim RESOURCE SLOT [cores=N]      its administrator takes cores of something sold back: so many, or all that the
+                                         agreement allows; a unit allows it with least=CORES notice=S compensation=C
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
@@ -60,7 +63,7 @@ from ramp.model.contents import Commitment, Failed, JobArgument, JobOrder, Payme
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import ReclaimTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Slot, SlotMove, StaticTerms
 from ramp.plugins.interface import ResourcePlugin
@@ -68,7 +71,9 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AgreementResized, ResizeSlot
 from ramp.protocol.pricing import original_price, paper_price
+from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence, ReclaimOrdered
 from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from simulation.market.actors import COMPOSITION
@@ -120,6 +125,7 @@ CALLS = {
     "quote": fx.QuoteSlots,
     "price": fx.PriceSlots,
     "resize": ResizeSlot,
+    "missing": LookAtQueue,
 }
 
 
@@ -266,6 +272,7 @@ class ScriptedMarket:
                 credit_limit=options.whole("credit", 1_000_000) * 100,
                 launching=self._launching(options.text("launches", "")),
                 launcher=VirtualLauncher(lambda job: self.job_fates.setdefault(job.job_id, JobFate())),
+                reclaiming=ReclaimPolicy(Precedence(options.text("reclaim", "pra")), options.whole("discount")),
             )
         )
 
@@ -350,6 +357,8 @@ class ScriptedMarket:
     def _unit(self, number: int, options: _Options) -> RequestUnit:
         start = START + options.duration("start", 3600)
         wall = options.duration("wall", 3600)
+        least = options.whole("least")
+        right = ReclaimTerms(least, options.duration("notice", 60), options.whole("compensation")) if least else None
         unit = RequestUnit(
             number,
             options.whole("price", 70),
@@ -360,6 +369,7 @@ class ScriptedMarket:
             operating_system=options.text("os", "") or None,
             start_probability=options.number("probability") or None,
             sites=tuple(filter(None, options.text("sites", "").split(","))) or None,
+            reclaim=right,
         )
         options.done()
         return unit
@@ -388,11 +398,15 @@ class ScriptedMarket:
 
     def do_resize(self, options: _Options) -> None:
         quote = options.flag("quote")
-        user, agreement_id = options.words
+        user, agreement_id, *others = options.words
         cores, until = options.whole("cores") or None, options.duration("until")
         price, most = options.whole("price") or None, options.whole("most") * 100 or None
         end = START + until if until else None
-        self.world.command(user, AgreementResized(agreement_id, cores, end, quote, price, most))
+        self.world.command(user, AgreementResized(agreement_id, cores, end, quote, price, most, tuple(others)))
+
+    def do_reclaim(self, options: _Options) -> None:
+        name, slot = options.words
+        self.world.command(name, ReclaimOrdered(slot, options.whole("cores") or None))
 
     def do_leave(self, options: _Options) -> None:
         (name,) = options.words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,16 @@ from ramp.model.instant import MINUTE, SECOND, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.effects import Effect, Send
+from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.tables import AdditionState, SizeChangeState
 from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.resizing.changes import Changes
 from ramp.protocol.user.resizing.growth import Growth
+from simulation.market.counted_ids import CountedIds
 from tests.protocol.test_amendments_of_old_peers import AGREEMENT, NOW, OFFER
 
 S = AdditionState
@@ -236,3 +241,41 @@ def test_nobody_speaks_for_seller_or_bank() -> None:
         buyer.growth.on_seller(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
     with pytest.raises(RemoteProtocolError):
         buyer.growth.on_bank(sealed("res", Role.BANK, VOIDED), VOIDED, NOW)
+
+
+def recovered(*records: Any) -> tuple[Changes, list[Effect]]:
+    agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    return changes, changes.recover(records, NOW)
+
+
+BOTH = ("a-1", "a-2")
+
+
+def test_what_is_not_on_record_as_a_whole_was_never_said() -> None:
+    changes, effects = recovered(AmendmentProposed(BODY, NOW, BOTH))
+    assert contents(effects) == []
+    (told,) = [each.progress for each in effects if isinstance(each, Report)]
+    assert isinstance(told, AmendmentEnded)
+    assert (told.outcome.done, told.outcome.code, changes.open) == (False, "agent_failed", ())
+
+
+def test_what_is_on_record_goes_on_together() -> None:
+    proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    changes, effects = recovered(*proposed)
+    assert contents(effects) == [("res", "Signed"), ("res2", "Signed")]
+    assert sorted(changes.open) == ["a-1", "a-2"]
+
+
+def test_what_has_ended_in_part_asks_the_bank_only() -> None:
+    proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    ended = AmendmentOutcome("a-1", 1, True, 24, OFFER.end, charge=BODY.charge)
+    changes, effects = recovered(*proposed, AmendmentConcluded(ended, None, NOW))
+    assert contents(effects) == [("bank", "OrderWithdrawal")]
+    assert (changes.open, changes.posted("a-1")) == (("a-2",), (BODY,))
+    both = c.OrderPosted(
+        "order-1", tuple(c.PaymentMade(each.key, f"payment:{each.key}", each.charge) for each in (BODY, SECOND_BODY))
+    )
+    effects = changes.handle(sealed("bank", Role.BANK, both), both, NOW)
+    assert contents(effects) == [("res2", "AmendmentFunded")]
+    assert changes.posted("a-2") == (SECOND_BODY,)

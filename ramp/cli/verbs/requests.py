@@ -210,7 +210,7 @@ def cancel(
         "ramp resize thunder1-7 --cores 128 --until +4h --max-cost 5000",
     )
 )
-@click.argument("any_id", metavar="RESERVATION")
+@click.argument("any_ids", metavar="RESERVATION...", nargs=-1, required=True)
 @click.option("--cores", type=click.IntRange(min=1), metavar="N", help="That it shall have from then on.")
 @click.option("--until", type=MomentType(), metavar="TIME", help="Its end from then on.")
 @click.option("--price", type=click.IntRange(min=0), metavar="CREDITS", help="Most per core hour for what is added.")
@@ -220,7 +220,7 @@ def cancel(
 @click.pass_context
 def resize(
     ctx: click.Context,
-    any_id: str,
+    any_ids: tuple[str, ...],
     cores: int | None,
     until: Instant | None,
     price: int | None,
@@ -236,8 +236,9 @@ def resize(
     when the seller's machine has given back what you give up; then the bank returns what was paid for it, rounded down.
     More cores or a later end cost what the seller asks by its load, at most --price (by default what you asked for the
     slot) and --max-cost: the seller sets them aside, the bank the money, and with both signatures they are paid and
-    yours. Until then the slot stays as it was, and so it does if anything fails. `ramp verify` checks the agreement
-    together with its amendments.
+    yours. Until then the slot stays as it was, and so it does if anything fails. What is added to several reservations
+    that are given together is paid by one order: all or none. `ramp verify` checks the agreement together with its
+    amendments.
 
     Exit code 1 if it was not done, 2 for an id or size that cannot be.
     """
@@ -245,10 +246,11 @@ def resize(
         raise click.UsageError("neither --cores nor --until is given; right would be the size that it shall have")
     market = open_market(state, user)
     wish = Resize("", cores, until, quote, price, max_cost)
-    result = ask(market, dialogues.resize(any_id, wish), f"changing {any_id}")
+    results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
     if as_json:
-        print_json(_resized_object(result))
-    else:
+        objects = [_resized_object(result) for result in results]
+        print_json(objects[0] if len(objects) == 1 else {"changes": objects})
+    for result in () if as_json else results:
         when = "" if result.effective_at is None else f" from {moment_text(from_datetime(result.effective_at))} on"
         stands = f"{count_text(result.cores, 'core')} until {moment_text(from_datetime(result.end))}{when}"
         back, paid = amount_text(result.refund), amount_text(result.charge)
@@ -260,7 +262,7 @@ def resize(
             click.echo(f"Agreement {result.agreement_id}: {stands}, {moved}")
         else:
             say(f"ramp: agreement {result.agreement_id}: not changed: {result.detail or result.code}")
-    ctx.exit(0 if result.done or result.quoted else 1)
+    ctx.exit(0 if all(result.done or result.quoted for result in results) else 1)
 
 
 def _resized_object(result: Resized) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`ramp verify`: agreements with their amendments, cancellations and sealed messages checked offline."""
+"""`ramp verify`: agreements with what has changed them, cancellations and sealed messages checked offline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ramp.cli.views.output import (
     say,
 )
 from ramp.errors import DocumentError
-from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
@@ -101,6 +101,8 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
         {
             "agreement_id": chain.agreement.agreement_id,
             "amendments": [each.number for each in chain.amendments],
+            "reclamations": [each.number for each in chain.reclamations],
+            "compensation": amount_json(chain.compensation),
             "holds": not chain.failure,
             "failure": chain.failure,
             "cores": chain.states[-1].cores,
@@ -116,13 +118,16 @@ def _print_chain(chain: Chain) -> None:
     name = chain.agreement.agreement_id
     if chain.failure:
         print_line(f"FAILED: {chain.failure}")
-        say(f"ramp: {name}: its amendments are no chain")
+        say(f"ramp: {name}: its changes are no chain")
         return
-    last = chain.states[-1]
+    last, taken = chain.states[-1], len(chain.reclamations)
+    changes = [count_text(len(chain.amendments), "amendment")] if chain.amendments or not taken else []
+    changes += [count_text(taken, "reclamation")] if taken else []
     paid = amount_text(chain.agreement.cost + chain.charged)
     print_line(
-        f"agreement {name} and its {count_text(len(chain.amendments), 'amendment')} are one chain: {last.cores} cores "
+        f"agreement {name} and its {' and '.join(changes)} are one chain: {last.cores} cores "
         f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back of {paid}"
+        + (f" and {amount_text(chain.compensation)} on top, by right" if taken else "")
     )
     for amendment in chain.amendments:
         print_line(f"  {amendment_text(amendment)}")
@@ -139,6 +144,8 @@ def _print_what(report: FileReport) -> None:
         print_line(_agreement_summary(report.agreement))
     elif report.amendment is not None:
         print_line(_amendment_summary(report.amendment))
+    elif report.reclamation is not None:
+        print_line(_reclamation_summary(report.reclamation))
     elif report.cancellation is not None:
         print_line(_cancellation_summary(report.cancellation))
     elif report.message is not None:
@@ -165,6 +172,14 @@ def _amendment_summary(amendment: Amendment) -> str:
         f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
         f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
+    )
+
+
+def _reclamation_summary(reclamation: Reclamation) -> str:
+    return (
+        f"{reclamation.resource} has taken cores of agreement {reclamation.agreement_id} back (reclamation "
+        f"{reclamation.number}): {reclamation.cores} cores from {moment_text(reclamation.effective_at)} on, for "
+        f"{amount_text(reclamation.refund)} back and {amount_text(reclamation.compensation)} on top"
     )
 
 

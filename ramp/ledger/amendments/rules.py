@@ -11,6 +11,7 @@ from __future__ import annotations
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, given_back
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.reclamations.reclamation import standing_digest, taken_back
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -107,9 +108,9 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> tuple[Refu
     decided = records.amendments(agreement_id)
     if decided and number <= decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{agreement_id} has had amendment {decided[-1].number} since"
-    posted = [each for each in decided if each.is_posted]
-    if posted and posted[-1].digest != line.amends:
-        return RefusalCode.OTHER_STATE, f"it does not change the state that amendment {posted[-1].number} has made"
+    standing = standing_digest(decided, records.reclamations(agreement_id))
+    if standing and standing != line.amends:
+        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
     return None
 
 
@@ -151,10 +152,11 @@ def _problem(
         return RefusalCode.EXPIRED, f"it was valid until {iso(terms.valid_until)}"
     if decided and terms.number < decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{name} has had amendment {decided[-1].number} since"
-    posted = [each for each in decided if each.is_posted]
-    if posted and posted[-1].digest != terms.previous:
-        return RefusalCode.OTHER_STATE, f"it does not change the state that amendment {posted[-1].number} has made"
-    left = charge.amount - given_back(posted)
+    known = records.reclamations(name)
+    standing = standing_digest(decided, known)
+    if standing and standing != terms.previous:
+        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
+    left = charge.amount - given_back(decided) - taken_back(known)
     if terms.amount >= left:
         return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
     return None

@@ -83,6 +83,17 @@ from ramp.model.contents.orders import (
     PaymentOrder,
 )
 from ramp.model.contents.payments import PaymentMade, PaymentQuery, PaymentRefused
+from ramp.model.contents.reclamations import (
+    Reclaimed,
+    ReclamationAnnounced,
+    ReclamationHeard,
+    ReclamationNotice,
+    ReclamationNoticed,
+    ReclamationPosted,
+    ReclamationQuery,
+    ReclamationRefused,
+    ReclamationTaken,
+)
 from ramp.model.contents.refunds import CancellationDone, CancellationRefused, RefundClaim, RefundMade, RefundRefused
 
 __all__ = [
@@ -147,6 +158,15 @@ __all__ = [
     "PaymentQuery",
     "PaymentRefused",
     "Proposal",
+    "Reclaimed",
+    "ReclamationAnnounced",
+    "ReclamationHeard",
+    "ReclamationNotice",
+    "ReclamationNoticed",
+    "ReclamationPosted",
+    "ReclamationQuery",
+    "ReclamationRefused",
+    "ReclamationTaken",
     "RefundClaim",
     "RefundMade",
     "RefundRefused",
@@ -194,6 +214,15 @@ Content = (
     | AmendmentPosted
     | AmendmentWithdrawal
     | Amended
+    | Reclaimed
+    | ReclamationAnnounced
+    | ReclamationHeard
+    | ReclamationNotice
+    | ReclamationNoticed
+    | ReclamationPosted
+    | ReclamationQuery
+    | ReclamationRefused
+    | ReclamationTaken
     | PaymentMade
     | PaymentRefused
     | RefundMade

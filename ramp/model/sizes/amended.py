@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 from ramp.model import money
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Reclamation
 from ramp.model.called_terms import terms_digest
 from ramp.model.contents.orders import OrderLine
 from ramp.model.instant import Duration, Instant, iso, seconds
@@ -82,18 +82,18 @@ class SlotState:
     spans: tuple[Span, ...] = ()
 
 
-def state_digest(state: Agreement | Amendment) -> str:
-    """SHA-256 of what an agreement or amendment says of its slot, as URL-safe base64 without padding.
+def state_digest(state: Agreement | Amendment | Reclamation) -> str:
+    """SHA-256 of what an agreement, amendment or reclamation says of its slot, as URL-safe base64 without padding.
 
-    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment these are all
-    its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
-    unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). What is
-    digested has `is`, the kind of document. What an amendment says of a charge and its order is digested only where
-    there is one.
+    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment or a reclamation
+    these are all its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the
+    digest of the unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one).
+    What is digested has `is`, the kind of document. What an amendment says of a charge and its order is digested only
+    where there is one.
     """
-    if isinstance(state, Amendment):
+    if isinstance(state, Amendment | Reclamation):
         fields = {name: value for name, value in asdict(state).items() if value or name not in _LATER_FIELDS}
-        said: dict[str, object] = {"is": "Amendment", **fields}
+        said: dict[str, object] = {"is": type(state).__name__, **fields}
     else:
         offer = state.offer
         said = {
@@ -134,11 +134,7 @@ def after(state: SlotState, amendment: Amendment) -> SlotState:
         amendment: what changes it.
     """
     cores, until = amendment.cores, amendment.until
-    spans = tuple(
-        Span(min(span.end, until), _resized(span.bought, cores))
-        for begin, span in _with_begins(state)
-        if begin < min(span.end, until)
-    )
+    spans = within(state, cores, until)
     if amendment.grows:
         added = added_core_time(state, cores, until, amendment.effective_at)
         bought_now = Fraction(amendment.charge, added) if added > 0 else Fraction(0)
@@ -149,6 +145,15 @@ def after(state: SlotState, amendment: Amendment) -> SlotState:
             spans = (*spans, Span(until, (Bought(cores, bought_now),)))
     since = max(amendment.effective_at, state.since)
     return SlotState(cores, until, state_digest(amendment), amendment.number, since, state.start, spans)
+
+
+def within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
+    """What is left of what a slot is made up of where so many cores stay at most, until that end at most."""
+    return tuple(
+        Span(min(span.end, until), _resized(span.bought, cores))
+        for begin, span in _with_begins(state)
+        if begin < min(span.end, until)
+    )
 
 
 def _with_begins(state: SlotState) -> list[tuple[Instant, Span]]:

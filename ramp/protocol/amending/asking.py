@@ -48,6 +48,7 @@ class AgreementResized:
         quote_only: only tell what would come back, or what it would cost.
         price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
         max_cost: what may be paid for it in all, minor units; None where only the price counts.
+        together: other agreements whose slots shall have the same, paid by one order, all or none; only to add.
     """
 
     agreement_id: str
@@ -56,6 +57,7 @@ class AgreementResized:
     quote_only: bool = False
     price: int | None = None
     max_cost: int | None = None
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

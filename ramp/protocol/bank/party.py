@@ -47,7 +47,7 @@ from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.amending.asking import AmendmentDecided
 from ramp.protocol.answers import ledger as said
 from ramp.protocol.answers.ledger import OrderFate, OrderStanding
-from ramp.protocol.bank import amending
+from ramp.protocol.bank import amending, reclaiming
 from ramp.protocol.bank.amending import BAD_TERMS
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
@@ -55,6 +55,7 @@ from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
+from ramp.protocol.reclaiming.asking import ReclamationKnown
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
 
@@ -119,6 +120,8 @@ class BankParty:
         match event:
             case MessageReceived(message) if amending.is_about(message):
                 return [amending.asked(message, self.name, now, self._timing, self._wait, self._open)]
+            case MessageReceived(message) if reclaiming.is_about(message):
+                return [reclaiming.asked(message, self.name, now, self._timing, self._wait)]
             case MessageReceived(message):
                 return self._on_message(message, now)
             case said.OrderStands():
@@ -130,6 +133,8 @@ class BankParty:
             case AmendmentDecided(call_id):
                 message = self._asked.pop(call_id)
                 return [reply(message, *amending.decided(event, message))]
+            case ReclamationKnown(call_id):
+                return reclaiming.told(event, self._asked.pop(call_id))
             case said.DepositPosted():
                 return self._on_deposit_posted(event)
             case said.AccountLookedUp():

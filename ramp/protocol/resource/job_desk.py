@@ -252,6 +252,15 @@ class JobDesk:
                 return f"the job {job.order.job_id} may run until {iso(job.to_run.end_at)}; it would have to end first"
         return ""
 
+    def end_larger(self, offer_id: str, cores: int, now: Instant) -> list[Effect]:
+        """Cores of a slot are taken back: the jobs that need more than are left end, as their buyer was told."""
+        return [
+            effect
+            for job in self.jobs_of(offer_id)
+            if not job.state.is_final and job.order.cores > cores
+            for effect in job.cancel(now)
+        ]
+
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
         """A slot is not its buyer's any more: its jobs end.
 

@@ -21,16 +21,12 @@ from ramp.model.contents import (
     Commitment,
     HoldCancelled,
     HoldRefused,
-    JobCancellation,
-    JobOrder,
-    JobOutputQuery,
-    JobQuery,
     MachineQuery,
     NotUnderstood,
-    PaymentMade,
-    PaymentRefused,
-    RefundMade,
-    RefundRefused,
+    ReclamationHeard,
+    ReclamationNoticed,
+    ReclamationPosted,
+    ReclamationRefused,
     Registered,
     Rejection,
     SlotMoveHeard,
@@ -62,6 +58,8 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
+from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
+from ramp.protocol.reclaiming.memory import ReclaimingRecord
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.job_desk import JobDesk, JobWord
@@ -69,17 +67,17 @@ from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
+from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
+from ramp.protocol.resource.reclaiming.waiting import Waiting
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.growth_prices import CALLS
-from ramp.protocol.resource.slots.kept_participants import KeptParticipants
-from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
+from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
+from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
-
-BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
 
 
 class ResourceParty(KeptParticipants):
@@ -93,6 +91,7 @@ class ResourceParty(KeptParticipants):
         timing: the protocol's limits.
         quotas: what one buyer may have set aside without having paid.
         launching: how it launches jobs; None where it does not.
+        precedence: when it takes cores back by itself of what it has sold, where it may.
     """
 
     def __init__(
@@ -105,6 +104,7 @@ class ResourceParty(KeptParticipants):
         timing: Timing,
         quotas: Quotas | None = None,
         launching: LaunchTerms | None = None,
+        precedence: Precedence = Precedence.RUNNING,
     ) -> None:
         pace = Pace(timing)
         jobs = JobDesk(name, launching, timing)
@@ -114,7 +114,16 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor, seller=seller, unpaid=unpaid),
+            sizes=ReclaimDesk(
+                name,
+                pace,
+                jobs.in_the_way,
+                lambda: self._clock.bank_minor,
+                seller=seller,
+                unpaid=unpaid,
+                end_jobs=jobs.end_larger,
+            ),
+            waiting=Waiting(precedence),
             tending=Tending(name, launching, pace),
         )
         self.name = name
@@ -180,7 +189,7 @@ class ResourceParty(KeptParticipants):
                 self.participants[record.offer_id].replay(record)
             elif isinstance(record, SlotJobRecord):
                 self.jobs.replay(record, self.participants[record.offer_id])
-            elif isinstance(record, SizeRecord):
+            elif isinstance(record, SizeRecord | ReclaimingRecord):
                 self.sizes.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -193,10 +202,10 @@ class ResourceParty(KeptParticipants):
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
-            case SlotsQuoted() | SlotsPriced():
-                effects = guarded(event.call_id, partial(self._on_quotes, event, now))
+            case SlotsQuoted() | SlotsPriced() | MachineDescribed() | QueueSeen() | ReclaimOrdered():
+                effects = self._on_selling(event, now)
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
-                effects = self._act(participant, partial(_told_of_slot, participant, event, now))
+                effects = self._act(participant, partial(told_of_slot, participant, event, now))
                 if isinstance(event, SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
@@ -215,9 +224,21 @@ class ResourceParty(KeptParticipants):
                 self._tending.opened(tended=tended)
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
-            case MachineDescribed(call_id, snapshot):
-                effects = self._queries.answered(call_id, self._seller.described(snapshot))
         return self._armed(effects)
+
+    def _on_selling(
+        self, event: SlotsQuoted | SlotsPriced | MachineDescribed | QueueSeen | ReclaimOrdered, now: Instant
+    ) -> list[Effect]:
+        """What machine and strategy say before anything is sold, and of those who wait."""
+        match event:
+            case SlotsQuoted() | SlotsPriced():
+                effects = guarded(event.call_id, partial(self._on_quotes, event, now))
+                unserved, self._seller.unserved = self._seller.unserved, []
+                return effects + self._waiting.unserved(unserved, now)
+            case MachineDescribed(call_id, snapshot):
+                return self._queries.answered(call_id, self._seller.described(snapshot))
+            case _:
+                return self._reclaiming(event, now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let holds run out, ask the bank again, renew the registration."""
@@ -230,7 +251,7 @@ class ResourceParty(KeptParticipants):
                 effects += self._act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
-        effects += self.sizes.tick(now)
+        effects += self.sizes.tick(now) + self._waiting.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
@@ -239,26 +260,6 @@ class ResourceParty(KeptParticipants):
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
-
-    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
-        """A sold slot cannot be had: give its money back, and end its jobs."""
-        participant = self.participants.get(offer_id)
-        if participant is None or participant.state is not ParticipantState.SOLD:
-            return []
-        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
-
-    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Give the money of a slot back that can be had neither in its new size nor in the old one.
-
-        That comes first: after a crash between the two the change is still open, and ends once more.
-        """
-        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
-        return [*(effect for each in lost for effect in each), *effects]
-
-    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
-        """See whether a job has shown that its slot was not delivered."""
-        found = self.jobs.undelivered(job_id)
-        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
@@ -286,6 +287,7 @@ class ResourceParty(KeptParticipants):
         self.jobs.clock_set(by)
         self.sizes.clock_set(by)
         self._tending.clock_set(by)
+        self._waiting.clock_set()
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -296,6 +298,11 @@ class ResourceParty(KeptParticipants):
         """Deregister, so that no later auction calls this resource."""
         return self._entry.leave(now)
 
+    def order_reclamation(self, slot: str, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+        """The administrator's wish to take cores of a sold slot back; see `reclaim`."""
+        effects, problem = self.reclaim(slot, cores, now)
+        return self._armed(effects), problem
+
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
         """The administrator's prices from the next call on, and whether nothing new is sold."""
         self._seller.set_selling(prices, draining=draining)
@@ -305,6 +312,10 @@ class ResourceParty(KeptParticipants):
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
+        if isinstance(content, BankWord):
+            return self._on_bank(message, content, now)
+        if isinstance(content, JobWord):
+            return self._on_job(message, content, now)
         match content:
             case CallForProposals():
                 return self._seller.on_call(message, content, now)
@@ -318,20 +329,13 @@ class ResourceParty(KeptParticipants):
             case Commitment():
                 return self._on_commitment(message, content, now)
             case (
-                Signed(body=Cancellation() | Amendment()) | AmendmentCall() | AmendmentFunded() | AmendmentWithdrawal()
+                Signed(body=Cancellation() | Amendment())
+                | AmendmentCall()
+                | AmendmentFunded()
+                | AmendmentWithdrawal()
+                | ReclamationHeard()
             ):
                 return self._on_sold(message, content, now)
-            case (
-                PaymentMade()
-                | PaymentRefused()
-                | RefundMade()
-                | RefundRefused()
-                | AmendmentPosted()
-                | AmendmentRefused()
-            ):
-                return self._on_bank(message, content, now)
-            case JobOrder() | JobQuery() | JobCancellation() | JobOutputQuery():
-                return self._on_job(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
             case ClockReading():
@@ -341,6 +345,7 @@ class ResourceParty(KeptParticipants):
                 return []
             case SlotMoveHeard() | NotUnderstood():
                 self._tending.answered(message, content, now)
+                self.sizes.answered(message)
                 return []
             case Unverified():
                 raise RemoteProtocolError(
@@ -396,8 +401,12 @@ class ResourceParty(KeptParticipants):
             return self._act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
-    def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
-        """What a buyer says of what was sold to it: that it is given back, or shall have another size."""
+    def _on_sold(self, message: Message, content: Signed | GrowthWord | ReclamationHeard, now: Instant) -> list[Effect]:
+        """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
+        if isinstance(content, ReclamationHeard):
+            if buyer := self._by_agreement.get(content.agreement_id):
+                self.sizes.on_heard(message, content, buyer, now)
+            return []
         if not isinstance(content, Signed):
             sold = self._by_agreement.get(content.agreement_id)
             act = partial(self.sizes.on_growth, message, content, sold, now)
@@ -420,6 +429,9 @@ class ResourceParty(KeptParticipants):
         if isinstance(content, AmendmentPosted | AmendmentRefused):
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
+        if isinstance(content, ReclamationNoticed | ReclamationPosted | ReclamationRefused):
+            act = partial(self.sizes.on_reclamation, content, seal, participant, now)
+            return self._with_given_up(guarded(participant.offer.offer_id, act), now)
         act = partial(participant.on_bank, content, seal, now)
         return self._act(participant, act) + self.jobs.follow(participant, now)
 
@@ -449,18 +461,6 @@ class ResourceParty(KeptParticipants):
         return effects
 
     def _arm(self) -> None:
-        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs, self.sizes, self._tending)
+        own = (self._alarms, self._over, self._releases, self._tending, self._waiting)
+        parts = (self._entry, self.jobs, self.sizes, *own)
         self.deadline = earliest(*(each.deadline for each in parts))
-
-
-def _told_of_slot(
-    participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
-) -> list[Effect]:
-    """Let a participant take what the machine says of its slot."""
-    match answer:
-        case SlotHeld():
-            return participant.on_held(answer.answer, now)
-        case SlotConfirmed():
-            return participant.on_confirmed(answer.answer, now)
-        case SlotLookedUp():
-            return participant.on_looked_up(answer.answer, now)

@@ -31,6 +31,7 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
+from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000
@@ -131,10 +132,12 @@ class Seller:
         timing: the protocol's limits.
         draining: whether it begins so.
         launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
+        reclaiming: what the right to take cores back is worth to it.
 
     Attributes:
         terms: as above.
         draining: whether nothing new is sold; every unit of a call is refused then.
+        unserved: units, of one size each, that the machine had not the cores for; taken by whoever can do something.
     """
 
     def __init__(
@@ -148,8 +151,10 @@ class Seller:
         timing: Timing,
         draining: bool = False,
         launching: LaunchTerms | None = None,
+        reclaiming: ReclaimPolicy | None = None,
     ) -> None:
         self._resource = resource
+        self._reclaiming = reclaiming or ReclaimPolicy()
         self.terms = terms
         self._prices = prices
         self.source = source
@@ -164,6 +169,7 @@ class Seller:
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._being_quoted: set[tuple[str, str, int]] = set()
         self._calls = 0
+        self.unserved: list[RequestUnit] = []
 
     @property
     def cores(self) -> int:
@@ -228,6 +234,10 @@ class Seller:
         refused = [answer for answer in answers if isinstance(answer, Refusal)]
         slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
         self._pending[call_id] = replace(pending, refused=(*pending.refused, *refused), slots=tuple(slots))
+        taken = {each.unit for each in refused if each.code is RefusalCode.CORES_TAKEN} - {
+            each.number for each, _ in slots
+        }
+        self.unserved += [unit for unit in pending.asked if unit.number in taken]
         if not slots:
             return self.on_priced(call_id, (), now)
         questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
@@ -301,10 +311,11 @@ class Seller:
         last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
         if own_last is not None:
             own_last = price_with(replace(unit, cpu_hour_cost=own_last), slot.cores, slot.end - slot.start)
+        granted = unit.reclaim is not None
         return PriceQuestion(
             asking=price_with(unit, slot.cores, slot.end - slot.start),
-            start_price=self._prices.start_price,
-            minimum_price=self._prices.minimum_price,
+            start_price=self._reclaiming.price(self._prices.start_price, granted=granted),
+            minimum_price=self._reclaiming.price(self._prices.minimum_price, granted=granted),
             load=slot.load,
             rounds_expected=self._prices.rounds_expected,
             own_last=own_last if last_round < call.round_number else None,

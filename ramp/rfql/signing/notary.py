@@ -1,8 +1,9 @@
 """The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
-signs an Agreement or Cancellation; the resource puts that, signature and all, into the countersigned form and signs the
-whole. Everything else that creates an obligation is sealed (`ramp.rfql.signing.seals`).
+signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form
+and signs the whole. A Reclamation its resource signs alone. Everything else that creates an obligation is sealed
+(`ramp.rfql.signing.seals`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from lxml import etree
 
 from ramp.errors import DocumentError, MeaningViolation, SchemaViolation, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
-from ramp.model.agreement import Agreement, Signable, Signed
+from ramp.model.agreement import Agreement, Reclamation, Signable, Signed, first_signer
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, documents, slots
@@ -85,7 +86,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
         body = agreements.read_body(content, opener)
-        _check_party(outer, body.user, Role.USER, told)
+        _check_party(outer, first_signer(body), Role.RESOURCE if isinstance(body, Reclamation) else Role.USER, told)
         return Verified(body, (_signature(outer, body.issued_at),))
     content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
     schema.check(content)
@@ -281,9 +282,9 @@ class XmlNotary(PublicNotary):
         """
         body = signed.body
         if not signed.signers:
-            party = body.user
+            party = first_signer(body)
             document = agreements.write_body(body)
-        elif len(signed.signers) == 1:
+        elif len(signed.signers) == 1 and not isinstance(body, Reclamation):
             party = body.resource
             document = agreements.wrap(signed.document, body, now)
         else:

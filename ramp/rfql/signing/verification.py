@@ -18,7 +18,7 @@ from lxml import etree
 from ramp.errors import CertificateExpired, DocumentError, MeaningViolation, SignatureInvalid
 from ramp.model import contents, instant, money
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
@@ -40,10 +40,11 @@ class FileReport:
 
     Attributes:
         path: the file.
-        kind: `agreement`, `amendment`, `cancellation` or `sealed message`, as the file says.
+        kind: `agreement`, `amendment`, `reclamation`, `cancellation` or `sealed message`, as the file says.
         agreement: what the signatures cover, where it is an agreement and they hold.
         cancellation: the same of a cancellation.
         amendment: the same of an amendment.
+        reclamation: the same of a reclamation.
         message: the same of a sealed message.
         signatures: those that hold, innermost (the user's) first.
         passed: a sentence for every check that has passed, in order.
@@ -58,6 +59,7 @@ class FileReport:
     agreement: Agreement | None = None
     cancellation: Cancellation | None = None
     amendment: Amendment | None = None
+    reclamation: Reclamation | None = None
     message: Message | None = None
     signatures: tuple[VerifiedSignature, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ class FileReport:
             "agreement": None if self.agreement is None else _agreement_dict(self.agreement),
             "cancellation": None if self.cancellation is None else _cancellation_dict(self.cancellation),
             "amendment": None if self.amendment is None else _amendment_dict(self.amendment),
+            "reclamation": None if self.reclamation is None else _reclamation_dict(self.reclamation),
             "message": None if self.message is None else _message_dict(self.message),
         }
 
@@ -127,6 +130,24 @@ def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
         "resource": cancellation.resource,
         "reason": cancellation.reason,
         "issued_at": instant.iso(cancellation.issued_at),
+    }
+
+
+def _reclamation_dict(reclamation: Reclamation) -> dict[str, Any]:
+    return {
+        "agreement_id": reclamation.agreement_id,
+        "number": reclamation.number,
+        "previous": reclamation.previous,
+        "digest": state_digest(reclamation),
+        "user": reclamation.user,
+        "resource": reclamation.resource,
+        "bank": reclamation.bank,
+        "cores": reclamation.cores,
+        "until": instant.iso(reclamation.until),
+        "effective_at": instant.iso(reclamation.effective_at),
+        "refund": money.credits_text(reclamation.refund),
+        "compensation": money.credits_text(reclamation.compensation),
+        "issued_at": instant.iso(reclamation.issued_at),
     }
 
 
@@ -208,7 +229,8 @@ def verify_file(
         return _verify_signed(str(path), text, trust, now)
     raise DocumentError(
         f"neither a signed document nor a sealed message: it begins with {shown(text.partition(chr(10))[0][:40])}; "
-        f"right would be an agreement, an amendment or a cancellation in XML, or the line {seals.FIRST_LINE!r}",
+        "right would be an agreement, an amendment, a reclamation or a cancellation in XML, or the line "
+        f"{seals.FIRST_LINE!r}",
         source=str(path),
     )
 
@@ -276,6 +298,8 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
             return _agreement_report(path, verified, now, passed)
         if kind == "amendment":
             return _amendment_report(path, verified, now, passed)
+        if kind == "reclamation":
+            return _reclamation_report(path, verified, now, passed)
         return _cancellation_report(path, verified, now, passed)
     except DocumentError as error:
         if error.source == path:
@@ -288,7 +312,7 @@ def _kind_of(root: Element, path: str) -> str:
     if kind is None:
         raise DocumentError(
             f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement, "
-            f"an amendment or a cancellation, or a sealed message",
+            f"an amendment, a reclamation or a cancellation, or a sealed message",
             source=path,
         )
     return kind
@@ -343,6 +367,16 @@ def _amendment_report(path: str, verified: Verified, now: Instant, passed: list[
     warnings = _expired_since(verified.signatures, now)
     return FileReport(
         path, "amendment", tuple(passed), amendment=body, signatures=verified.signatures, warnings=warnings
+    )
+
+
+def _reclamation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body = verified.body
+    assert isinstance(body, Reclamation), "the root says so"
+    passed.append("signed by the resource alone; whether it was by right its agreement tells, given together with it")
+    warnings = _expired_since(verified.signatures, now)
+    return FileReport(
+        path, "reclamation", tuple(passed), reclamation=body, signatures=verified.signatures, warnings=warnings
     )
 
 

@@ -15,6 +15,7 @@ from ramp.plugins.answers import (
     firm_problem,
     held_problem,
     lost_problem,
+    missing_problem,
     moves_problem,
     no,
     quote_problem,
@@ -27,6 +28,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
+from ramp.protocol.reclaiming.asking import LookAtQueue, QueueSeen
 from ramp.runtime.guests.snapshot import SNAPSHOT_BYTES_MAX
 
 PRICE_MAX: Final = 10**9
@@ -53,6 +55,7 @@ _CALLS: Final[dict[type, str]] = {
     fx.ForgetSlots: "forget",
     fx.TendSlots: "tend",
     ResizeSlot: "resize",
+    LookAtQueue: "missing",
     fx.PriceSlots: "price",
 }
 
@@ -88,6 +91,8 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
             return ev.SlotsTended()  # it is told again
         case ResizeSlot(key, step):
             return SlotResized(key, step, None, reason)
+        case LookAtQueue(unit):
+            return QueueSeen(unit)  # it is asked again
         case fx.PriceSlots(call_id, questions):
             return ev.SlotsPriced(call_id, (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=reason),) * len(questions))
     assert_never(question)
@@ -131,6 +136,8 @@ def answer_problem(question: Question, answer: Any) -> str:
                 return "the answer to another question"
             unsure = answer.answer is None
             return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
+        case LookAtQueue(asked_for), QueueSeen(its, missing):
+            return missing_problem(missing) if its == asked_for else "the answer to another question"
         case fx.TendSlots(slots), ev.SlotsTended(lost, moved):
             return lost_problem(dict(slots), dict(lost)) or moves_problem(dict(slots), dict(moved))
         case (

@@ -19,6 +19,7 @@ from ramp.plugins.answers import (
     firm_problem,
     held_problem,
     lost_problem,
+    missing_problem,
     moves_problem,
     quote_problem,
     reservation_problem,
@@ -28,6 +29,7 @@ from ramp.plugins.interface import (
     ForgettingPlugin,
     HoldingForPlugin,
     MovingPlugin,
+    QueueingPlugin,
     ResizablePlugin,
     ResourcePlugin,
     TendedPlugin,
@@ -36,6 +38,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.reclaiming.asking import LookAtQueue, QueueSeen
 from ramp.runtime.guests.answers import call_of, raised, snapshot_problem, without_answer
 from ramp.runtime.guests.health import Health
 from ramp.runtime.guests.snapshot import snapshot_text
@@ -91,6 +94,8 @@ class GuardedPlugin:
                 return self.tend(slots, now)
             case ResizeSlot():
                 return self.resize(question, now)
+            case LookAtQueue(unit):
+                return QueueSeen(unit, self.missing(unit, now))
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
@@ -171,6 +176,14 @@ class GuardedPlugin:
         if isinstance(answer, MachineInDoubt):
             return SlotResized(key, step, None, answer.reason)
         return SlotResized(key, step, answer)
+
+    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
+        """How many cores somebody lacks who waits; 0 where the machine cannot say."""
+        plugin = self.plugin
+        if not isinstance(plugin, QueueingPlugin):
+            return 0
+        answer = self._ask("missing", now, lambda: plugin.missing(unit, now), missing_problem)
+        return 0 if isinstance(answer, MachineInDoubt) else answer
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
         """The machine as a JSON object in text."""

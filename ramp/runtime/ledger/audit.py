@@ -106,16 +106,26 @@ _REFUNDS: Final = Question(
     """,
 )
 
-# A rebate's key is its agreement's id, a mark, and the amendment's number.
+# A rebate's key is its agreement's id, a mark, and the number of the amendment, or of the reclamation behind an r.
 _REBATES: Final = Question(
     "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
     """
+    WITH changes AS (
+        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount FROM amendments
+        WHERE code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
+    )
     SELECT rebates.transfer_id, rebates.amount, rebates.debit_account, rebates.credit_account
     FROM transfers AS rebates
-    LEFT JOIN amendments ON rebates.agreement_id = amendments.agreement_id || '#' || amendments.number
-        AND amendments.amount = rebates.amount
-    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
-    WHERE rebates.kind = 'rebate' AND (
+    LEFT JOIN changes ON rebates.agreement_id = changes.change_key AND rebates.kind = changes.kind
+        AND changes.amount = rebates.amount
+    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || changes.agreement_id
+    WHERE rebates.kind IN ('rebate', 'compensation') AND (
         charges.transfer_id IS NULL OR charges.posted_at IS NULL
         OR rebates.debit_account <> charges.credit_account OR rebates.credit_account <> charges.debit_account
         OR COALESCE(rebates.order_id, '') <> COALESCE(charges.order_id, '')
@@ -126,9 +136,18 @@ _REBATES: Final = Question(
 _AMENDED: Final = Question(
     "{agreement_id}: {back} minor units were given back of the {paid} paid, or not what its amendments say",
     """
-    WITH given AS (
-        SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM amendments
-        WHERE code = '' GROUP BY agreement_id
+    WITH changes AS (
+        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount, charge
+        FROM amendments WHERE code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund, 0 FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = ''
+        UNION ALL
+        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation, 0 FROM reclamations
+        WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
+    ), given AS (
+        SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM changes
+        WHERE kind = 'rebate' GROUP BY agreement_id
     )
     SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back,
         charges.amount + given.charge AS paid FROM given
@@ -136,10 +155,9 @@ _AMENDED: Final = Question(
     LEFT JOIN transfers AS refunds ON refunds.reverses = charges.transfer_id
     WHERE given.amount + COALESCE(refunds.amount, 0) > charges.amount + given.charge
     UNION ALL
-    SELECT amendments.agreement_id, amendments.amount, 0 FROM amendments
-    LEFT JOIN transfers AS rebates
-        ON rebates.transfer_id = 'rebate:' || amendments.agreement_id || '#' || amendments.number
-    WHERE amendments.code = '' AND amendments.amount > 0 AND rebates.transfer_id IS NULL
+    SELECT changes.agreement_id, changes.amount, 0 FROM changes
+    LEFT JOIN transfers AS rebates ON rebates.transfer_id = changes.kind || ':' || changes.change_key
+    WHERE changes.amount > 0 AND rebates.transfer_id IS NULL
     """,
 )
 

@@ -6,7 +6,8 @@ from ramp.errors import LedgerRefusal
 from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind, transfer_id_of
+from ramp.ledger.reclamations.reclamation import ReclamationTerms
+from ramp.ledger.transfer import TransferKind, reclamation_key, transfer_id_of
 from ramp.model.agreement import Amendment, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
 from ramp.model.instant import MINUTE, Duration, Instant
@@ -15,6 +16,13 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 from ramp.protocol.answers import ledger as said
+from ramp.protocol.reclaiming.asking import (
+    AskAboutReclamation,
+    LookUpReclamation,
+    NoteReclamation,
+    PostReclamation,
+    ReclamationKnown,
+)
 from ramp.protocol.user.party import REPLAYED
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
@@ -51,6 +59,8 @@ class BankLedger:
                 return self._deposit(effect, now)
             case PostAmendment() | VoidAmendment():
                 return self._amend(effect, now)
+            case NoteReclamation() | PostReclamation() | LookUpReclamation():
+                return self._reclaim(effect, now)
             case fx.LookUpAccount():
                 return self._account(effect, now)
             case fx.LookUpOverview():
@@ -168,6 +178,39 @@ class BankLedger:
         transfer_id = transfer_id_of(amendment_key(agreement_id, number), TransferKind.REBATE)
         return AmendmentDecided(effect.call_id, agreement_id, number, transfer_id, decided.amount)
 
+    def _reclaim(self, effect: AskAboutReclamation, now: Instant) -> ReclamationKnown:
+        asked = effect.reclamation if isinstance(effect, NoteReclamation) else effect
+        agreement_id, number = asked.agreement_id, asked.number
+        try:
+            match effect:
+                case NoteReclamation():
+                    terms = _terms_of_reclamation(effect)
+                    known = self.ledger.note_reclamation(terms, at=now, evidence=effect.evidence)
+                case PostReclamation():
+                    known = self.ledger.post_reclamation(
+                        agreement_id, number, effect.resource, at=now, evidence=effect.evidence
+                    )
+                case LookUpReclamation():
+                    known = self.ledger.look_up_reclamation(agreement_id, number, effect.user, at=now)
+        except LedgerRefusal as refusal:
+            return ReclamationKnown(effect.call_id, agreement_id, number, code=refusal.code, detail=refusal.reason)
+        if known.code:
+            return ReclamationKnown(effect.call_id, agreement_id, number, code=known.code, detail=known.reason)
+        payment = self.ledger.transfer(agreement_id)
+        assert payment is not None, "only what is paid is taken back"
+        key = reclamation_key(agreement_id, number)
+        transfer_id = transfer_id_of(key, TransferKind.REBATE) if known.is_posted else ""
+        return ReclamationKnown(
+            effect.call_id,
+            agreement_id,
+            number,
+            payment.debit_account,
+            known.noticed_at,
+            transfer_id,
+            known.refund,
+            known.compensation,
+        )
+
     # -- what owner and keeper see -------------------------------------------------------------------------------
 
     def _account(self, effect: fx.LookUpAccount, now: Instant) -> said.AccountLookedUp:
@@ -216,4 +259,23 @@ def _terms_of(amendment: Amendment) -> AmendmentTerms:
         amendment.resource,
         amendment.refund,
         amendment.valid_until,
+    )
+
+
+def _terms_of_reclamation(asked: NoteReclamation) -> ReclamationTerms:
+    """What a reclamation asks of the ledger."""
+    body = asked.reclamation
+    return ReclamationTerms(
+        body.agreement_id,
+        body.number,
+        body.previous,
+        asked.of_agreement,
+        state_digest(body),
+        body.user,
+        body.resource,
+        body.refund,
+        body.compensation,
+        asked.notice,
+        body.effective_at,
+        body.valid_until,
     )

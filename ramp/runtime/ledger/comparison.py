@@ -45,9 +45,9 @@ _WHOLE: Final = {
 }
 """Columns of whole numbers; SQLite keeps whatever somebody writes there."""
 
-_KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate"})
+_KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate", "compensation"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
-_GIVEN_BACK: Final = frozenset({"refund", "rebate"})
+_GIVEN_BACK: Final = frozenset({"refund", "rebate", "compensation"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
+    delete,
     exists,
     func,
     insert,
@@ -41,6 +42,7 @@ from ramp.ledger.entry import (
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
 from ramp.ledger.overview import Total
+from ramp.ledger.reclamations.reclamation import KnownReclamation
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.rows import (
@@ -66,6 +68,7 @@ from ramp.runtime.ledger.schema import (
     NONCES,
     ORDER_LINES,
     ORDERS,
+    RECLAMATIONS,
     REFUSALS,
     REMEMBERED_VOIDS,
     TRANSFERS,
@@ -125,6 +128,12 @@ _VOIDS_OF: Final = (
 )
 _AMENDMENTS_OF: Final = (
     select(AMENDMENTS).where(AMENDMENTS.c.agreement_id == bindparam("wanted_id")).order_by(AMENDMENTS.c.number)
+)
+_RECLAMATIONS_OF: Final = (
+    select(RECLAMATIONS).where(RECLAMATIONS.c.agreement_id == bindparam("wanted_id")).order_by(RECLAMATIONS.c.number)
+)
+_FORGET_RECLAMATION: Final = delete(RECLAMATIONS).where(
+    RECLAMATIONS.c.agreement_id == bindparam("wanted_id"), RECLAMATIONS.c.number == bindparam("wanted_number")
 )
 _NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
 _CHANGE_BALANCE: Final = (
@@ -299,6 +308,17 @@ class Tables:
     def add_amendment(self, decided: DecidedAmendment) -> None:
         """Keep what was decided of an amendment."""
         self._connection.execute(insert(AMENDMENTS), asdict(decided))
+
+    def reclamations(self, agreement_id: str) -> tuple[KnownReclamation, ...]:
+        """What is known of an agreement's reclamations, by number."""
+        rows = self._connection.execute(_RECLAMATIONS_OF, {"wanted_id": agreement_id})
+        return tuple(KnownReclamation(*row) for row in rows)
+
+    def put_reclamation(self, known: KnownReclamation) -> None:
+        """Keep what is known of a reclamation, in place of what was."""
+        wanted = {"wanted_id": known.agreement_id, "wanted_number": known.number}
+        self._connection.execute(_FORGET_RECLAMATION, wanted)
+        self._connection.execute(insert(RECLAMATIONS), asdict(known))
 
     def entries(self) -> Sequence[Entry]:
         """All entries in order."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.events import AgreementCancelled
 from simulation.checkers.observation import BANK
 from simulation.market.faults.plan import FaultPlan
 from simulation.market.random_streams import stream
@@ -74,7 +75,12 @@ def grow_some(world: World, random: Random | None) -> None:
                 price = random.choice((None, 30, 100, 100, 200))
                 most = random.choice((None, None, None, 50_000))
                 at = world.now + int(random.random() * LATER / SECOND) * SECOND
-                world.command(name, AgreementResized(agreement_id, cores, until, price=price, max_cost=most), at)
+                others = [each for each in user.agreements if each != agreement_id]
+                together = tuple(random.sample(others, min(len(others), 2))) if random.random() < 0.25 else ()
+                wish = AgreementResized(agreement_id, cores, until, price=price, max_cost=most, together=together)
+                world.command(name, wish, at)
+                if random.random() < 0.1:  # given back while it grows
+                    world.command(name, AgreementCancelled(agreement_id, "meanwhile"), at + random.randrange(SECOND))
 
 
 def change_some(world: World, random: Random | None) -> None:

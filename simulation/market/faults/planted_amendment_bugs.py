@@ -75,17 +75,6 @@ def addition_kept() -> Context:
     return patch.object(SlotGrowth, "_restore", restore)
 
 
-def addition_not_recorded() -> Context:
-    """The machine is asked for more before it is on record."""
-
-    def start(growth: SlotGrowth, now: Instant) -> list[Effect]:
-        growth._enter(SizeChangeState.HOLDING, "Amendment")
-        growth._arm()
-        return [growth._ask_machine()]
-
-    return patch.object(SlotGrowth, "start", start)
-
-
 def additions_not_noted() -> Context:
     """The ledger posts what was added, and does not note the amendment."""
     return patch.object(order_rules, "addition_posted", lambda *_: None)
@@ -112,11 +101,6 @@ OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
     "addition_kept": (
         addition_kept,
         "a machine keeps for a slot what was to be added and was not paid",
-        "amended_once",
-    ),
-    "addition_not_recorded": (
-        addition_not_recorded,
-        "a machine sets more aside for a slot before that is on record",
         "amended_once",
     ),
     "additions_not_noted": (

@@ -9,7 +9,7 @@ from swarm_market import Market, until
 
 from ramp.ledger.account import ISSUING_ACCOUNT
 from ramp.ledger.transfer import TransferKind, TransferState, agreement_of
-from ramp.ledger.validation import final_transfers
+from ramp.ledger.validation import additions, final_transfers
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
@@ -47,19 +47,27 @@ class Books:
         """Offers whose slots are firmly reserved."""
         return {each.key for live in self.reservations().values() for each in live if each.firm}
 
+    def sizes(self) -> dict[str, int]:
+        """Cores of the slots that are firmly reserved, by their offers."""
+        return {each.key: each.slot.cores for live in self.reservations().values() for each in live if each.firm}
+
     def balances(self) -> dict[str, int]:
         """What is posted on every account, by local name."""
         with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
             return {balance.account.account_id.partition("@")[0]: balance.posted for balance in ledger.balances()}
 
     def paid(self) -> dict[str, int]:
-        """Agreements that are paid and not refunded, with their amounts."""
+        """Agreements that are paid and not refunded, with what was paid for them and for what was added."""
         with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
-            transfers = [each for each in final_transfers(ledger.entries()) if each.state is TransferState.POSTED]
+            entries = ledger.entries()
+        added = additions(entries)
         standing: Counter[str] = Counter()
-        for each in transfers:
+        for each in final_transfers(entries):
+            if each.state is not TransferState.POSTED:
+                continue
             if each.kind is TransferKind.PAYMENT:
-                standing[each.agreement_id] += each.amount
+                first = added.get(each.transfer_id, each.transfer_id)
+                standing[first.removeprefix(f"{TransferKind.PAYMENT}:")] += each.amount
             elif each.kind in (TransferKind.REFUND, TransferKind.REBATE):
                 standing[agreement_of(each)] -= each.amount
         return {agreement_id: amount for agreement_id, amount in standing.items() if amount}
@@ -134,8 +142,8 @@ class Books:
 
 
 def _as_it_stands(listed: dict[str, Any]) -> dict[str, Any]:
-    """An agreement that costs what is left of its price after its amendments."""
-    back = sum(each["refund"] for each in listed["amendments"])
+    """An agreement that costs what was paid for it, and for what was added, less what has come back."""
+    back = sum(each["refund"] - each.get("charge", 0) for each in listed["amendments"])
     return {**listed["agreement"], "cost": listed["agreement"]["cost"] - back}
 
 

@@ -67,6 +67,18 @@ GIVEN_BACK = [
     ("bank", "inform RefundMade", 1),
     ("resource", "inform CancellationDone", 1),
 ]
+GROWN = [
+    ("user", "cfp AmendmentCall", 1),
+    ("resource", "propose AmendmentPriced", 1),
+    ("user", "request Amendment", 1),
+    ("resource", "agree AmendmentAgreed", 1),
+    ("user", "request PaymentOrder", 1),
+    ("bank", "agree FundsReserved", 1),
+    ("user", "confirm AmendmentFunded", 1),
+    ("resource", "request Amendment", 1),
+    ("bank", "agree AmendmentPosted", 1),
+    ("resource", "inform Amended", 1),
+]
 UNDECIDED = {
     "query-ref DirectoryQuery",
     "cfp CallForProposals",
@@ -189,3 +201,24 @@ def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
     states = {each["agreement"]["agreement_id"]: each["state"] for each in market.agreements("alice")}
     assert states[agreement_id] == "cancelled"
     assert states[outcome["units"][0]["agreement_id"]] == "active"
+
+
+@points(GROWN)
+def test_a_slot_has_its_old_size_or_the_new_one(market, begin, role, act, nth, when):
+    request_id = own_id("grown", role, act, nth, when)
+    outcome = market.buy("alice", request_id, [unit(1, 8, begin)])
+    assert outcome["status"] == "committed", outcome
+    agreement_id = outcome["units"][0]["agreement_id"]
+    market.arm(role, act, when, nth)
+    market.ask("alice", {"verb": "resize", "agreement_id": agreement_id, "cores": 16})
+    killed(market)
+    until(lambda: not requested(market, request_id)[0]["doubt"], "nothing of it is open any more")
+    books = Books(market)
+    books.come_right()
+    (stands,) = requested(market, request_id)
+    grown = [each["cores"] for each in stands["amendments"]]
+    forgotten = (
+        role == "resource" and act == "propose AmendmentPriced"
+    )  # a price is no promise that outlives its seller
+    assert grown in ([[], [16]] if forgotten else [[16]])
+    assert books.sizes()[stands["agreement"]["offer"]["offer_id"]] == (grown[-1] if grown else 8)

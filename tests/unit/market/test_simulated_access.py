@@ -160,10 +160,44 @@ def test_a_slot_shrinks_for_half_its_price(config: Path) -> None:
         assert market.balance().balance == 1_000_000 * 100 - unit.cost // 2
         (slot,) = market.reservations()
         assert (slot.cores, slot.cost, slot.end) == (4, unit.cost // 2, unit.end)
-        refused = market.resize(unit.agreement_id, cores=8)
-        assert (refused.done, refused.code) == (False, "not_smaller")
+        refused = market.resize(unit.agreement_id, cores=4)
+        assert (refused.done, refused.code) == (False, "no_change")
         (given_back,) = market.cancel(unit.agreement_id)
         assert (given_back.done, given_back.refund) == (True, unit.cost // 2)
+
+
+def test_a_slot_grows_for_what_its_seller_asks(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        (unit,) = market.submit(wanted()).units
+        quoted = market.resize(unit.agreement_id, cores=12, quote_only=True)
+        price, rest = divmod(quoted.charge, 4 * 100)  # of four cores for an hour
+        assert (quoted.quoted, quoted.done, rest, 20 <= price <= 70) == (True, False, 0, True)
+        dear = market.resize(unit.agreement_id, cores=12, max_cost=quoted.charge - 1)
+        assert (dear.done, dear.code) == (False, "too_expensive")
+        assert market.balance().balance == 1_000_000 * 100 - unit.cost
+        grown = market.resize(unit.agreement_id, cores=12, max_cost=quoted.charge)
+        assert (grown.done, grown.number, grown.cores, grown.charge) == (True, 1, 12, quoted.charge)
+        assert market.balance().balance == 1_000_000 * 100 - unit.cost - grown.charge
+        (slot,) = market.reservations()
+        assert (slot.cores, slot.cost, slot.end) == (12, unit.cost + grown.charge, unit.end)
+        (given_back,) = market.cancel(unit.agreement_id)
+        assert (given_back.done, given_back.refund) == (True, unit.cost + grown.charge)
+
+
+def test_several_slots_grow_by_one_order(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        units = market.submit(wanted(), wanted()).units
+        ids = [unit.agreement_id for unit in units]
+        before = market.balance().balance
+        quoted = market.resize_together(ids, cores=12, quote_only=True)
+        together = sum(each.charge for each in quoted)
+        none = market.resize_together(ids, cores=12, max_cost=together - 1)
+        assert {(each.done, each.code) for each in none} == {(False, "too_expensive")}
+        both = market.resize_together(ids, cores=12, max_cost=together)
+        assert [(each.agreement_id, each.done, each.cores) for each in both] == [(each, True, 12) for each in ids]
+        assert market.balance().balance == before - together
+        smaller = market.resize_together(ids, cores=4)
+        assert {(each.done, each.code) for each in smaller} == {(False, "not_together")}
 
 
 def test_a_change_without_a_size_is_bad_input(config: Path) -> None:

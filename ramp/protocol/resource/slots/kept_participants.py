@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
+from ramp.model.instant import Instant
+from ramp.model.offer import RefusalCode
+from ramp.model.request import RequestUnit
 from ramp.protocol.effects import Effect, ReleaseSlot
+from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.faults import guarded
+from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
+from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed, worth_it
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
@@ -38,6 +44,7 @@ class KeptParticipants:
         jobs: the jobs on sold slots.
         sizes: the changes of sold slots.
         tending: the machine that has to be told whose they are.
+        waiting: when cores are taken back for those who wait.
 
     Attributes:
         participants: by the offer's id.
@@ -52,8 +59,9 @@ class KeptParticipants:
         releases: Releases,
         over: Retention,
         jobs: JobDesk,
-        sizes: SizeDesk,
+        sizes: ReclaimDesk,
         tending: Tending,
+        waiting: Waiting,
     ) -> None:
         self.participants: OrderedDict[str, Participant] = OrderedDict()
         self.jobs = jobs
@@ -66,6 +74,7 @@ class KeptParticipants:
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = over
         self._tending = tending
+        self._waiting = waiting
 
     @property
     def has_open_participants(self) -> bool:
@@ -88,6 +97,7 @@ class KeptParticipants:
         self.jobs.forget(reference)
         self.sizes.forget(reference)
         self._tending.forget(reference)
+        self._waiting.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
         return True
@@ -105,6 +115,7 @@ class KeptParticipants:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
         self._tending.kept(participant)
+        self._waiting.kept(participant)
         self.sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
@@ -129,3 +140,75 @@ class KeptParticipants:
                 oldest, _ = self._released.popitem(last=False)
                 self._drop_agreement(self.participants.pop(oldest))
         return effects
+
+    def reclaim(self, slot: str, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+        """Take cores of a sold slot back, as the administrator wants.
+
+        Args:
+            slot: its reservation, agreement or offer.
+            cores: how many; None for all that the agreement allows.
+            now: the present.
+
+        Returns:
+            What is to be done, or why nothing is, as a sentence.
+        """
+        for participant in self.participants.values():
+            agreement = participant.agreement
+            named = {participant.offer.offer_id, participant.reservation_id}
+            if slot in named or (agreement is not None and slot == participant.agreed.agreement_id):
+                effects, problem = self.sizes.take_back(participant, cores, now)
+                return effects, problem
+        return [], f"unknown_agreement: nothing is sold as {slot}"
+
+    def _reclaiming(self, event: QueueSeen | ReclaimOrdered, now: Instant) -> list[Effect]:
+        """The machine's answer for somebody who waits, or the administrator's wish."""
+        if isinstance(event, QueueSeen):
+            return self._for_who_waits(event.unit, event.missing, now)
+        effects, _ = self.reclaim(event.reservation, event.cores, now)
+        return effects
+
+    def _for_who_waits(self, unit: RequestUnit | None, missing: int, now: Instant) -> list[Effect]:
+        """Take back what the machine lacks for its own queue, or for a unit of a call, if the agreements allow it."""
+        if self._waiting.precedence is not Precedence.WAITING:
+            return []
+        slots = self.sizes.reclaimable(self._waiting.granted(now), now)
+        if unit is not None:
+            slots = worth_it(slots, unit, now)
+        effects: list[Effect] = []
+        for offer_id, cores in least_needed(slots, missing - self.sizes.being_taken):
+            begun, _ = self.sizes.take_back(self.participants[offer_id], cores, now)
+            effects += begun
+        return effects
+
+    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        """A sold slot cannot be had: give its money back, and end its jobs."""
+        participant = self.participants.get(offer_id)
+        if participant is None or participant.state is not ParticipantState.SOLD:
+            return []
+        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+
+    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Give the money of a slot back that can be had neither in its new size nor in the old one.
+
+        That comes first: after a crash between the two the change is still open, and ends once more.
+        """
+        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
+        return [*(effect for each in lost for effect in each), *effects]
+
+    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
+        """See whether a job has shown that its slot was not delivered."""
+        found = self.jobs.undelivered(job_id)
+        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
+
+
+def told_of_slot(
+    participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
+) -> list[Effect]:
+    """Let a participant take what the machine says of its slot."""
+    match answer:
+        case SlotHeld():
+            return participant.on_held(answer.answer, now)
+        case SlotConfirmed():
+            return participant.on_confirmed(answer.answer, now)
+        case SlotLookedUp():
+            return participant.on_looked_up(answer.answer, now)

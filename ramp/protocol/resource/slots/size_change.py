@@ -43,18 +43,23 @@ class SizeChange(StateMachine[SizeChangeState]):
         agreement: what was bought.
         state: of the slot, which is to be changed.
         pace: of the selling agent.
+        first_step: number of the first of its steps at the machine; None for the first that its number gives.
 
     Attributes:
         body: the amendment.
+        first_step: as above.
         signed: the same, signed by the buyer.
         last_word: what the buyer is told once it has ended.
         stranded: why the machine cannot give the slot its old size again, where it cannot; the slot is lost then.
     """
 
-    def __init__(self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace) -> None:
+    def __init__(
+        self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, first_step: int | None = None
+    ) -> None:
         super().__init__(agreement.request_id, SIZE_CHANGE, S.NEW)
         assert isinstance(signed.body, Amendment)
         self.body: Amendment = signed.body
+        self.first_step = STEPS * signed.body.number if first_step is None else first_step
         self.last_word: Amended | AmendmentRefused | None = None
         self.stranded = ""
         self.signed = signed
@@ -231,7 +236,7 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     def _step(self) -> int:
         within = {S.CHECKING: 0, S.RESTORING: 2}.get(self.state, 1)
-        return STEPS * self.body.number + within
+        return self.first_step + within
 
     def _ask_machine(self) -> ResizeSlot:
         wanted = self.body if self.state in (S.HOLDING, S.TAKING) else self._state

@@ -20,6 +20,8 @@ from ramp.model.contents import (
     AmendmentPosted,
     AmendmentRefused,
     AmendmentWithdrawal,
+    Reclaimed,
+    ReclamationRefused,
 )
 from ramp.model.instant import Duration, Instant, iso, seconds
 from ramp.model.seal import Role, Seal
@@ -31,10 +33,11 @@ from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.reclaiming.taking import Taking
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
-from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.resource.slots.size_change import STEPS, SizeChange
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
 
@@ -43,7 +46,7 @@ GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
 
 
 @dataclass(slots=True)
-class _Slot:
+class KeptSlot:
     """One sold slot of which a change was proposed.
 
     Attributes:
@@ -51,12 +54,24 @@ class _Slot:
         state: how the slot stands.
         change: the one that is open, or None.
         said: the last word on each amendment that has ended, by its number.
+        changes: all that was posted, in its order; with its buyer's signature or, of a reclamation, with none yet.
+        steps: number of the first step at the machine of the change that was on record last.
+        taken: the last word on each reclamation that was noticed and has ended, by its number.
+        gave_way: whether the reclamation before has given way to a proposal of the buyer's.
     """
 
     participant: Participant
     state: SlotState
-    change: SizeChange | None = None
+    change: SizeChange | Taking | None = None
     said: dict[int, Amended | AmendmentRefused] = field(default_factory=dict)
+    changes: list[Signed] = field(default_factory=list)
+    steps: int = 0
+    taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
+    gave_way: bool = False
+
+    def first_step(self, number: int = 0) -> int:
+        """Number of the next change's first step at the machine; of an amendment at least what its number gives."""
+        return max(STEPS * number, self.steps + STEPS)
 
 
 class SizeDesk:
@@ -89,8 +104,8 @@ class SizeDesk:
         self._pace = pace
         self._in_the_way = in_the_way
         self._bank_minor = bank_minor
-        self._slots: dict[str, _Slot] = {}
-        self._open: dict[str, SizeChange] = {}
+        self._slots: dict[str, KeptSlot] = {}
+        self._open: dict[str, SizeChange | Taking] = {}
         self._stranded: list[tuple[str, str]] = []
 
     @property
@@ -104,10 +119,13 @@ class SizeDesk:
         return tuple(self._open)
 
     def given_back(self, offer_id: str) -> int:
-        """What the amendments of a slot have given back together, less what was paid for what they add, minor units."""
+        """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
         slot = self._slots.get(offer_id)
-        said = slot.said.values() if slot is not None else ()
-        return sum(each.posted.refund - each.posted.charge for each in said if isinstance(each, Amended))
+        if slot is None:
+            return 0
+        amended = [each.posted for each in slot.said.values() if isinstance(each, Amended)]
+        taken = [each.posted.refund for each in slot.taken.values() if isinstance(each, Reclaimed)]
+        return sum(each.refund - each.charge for each in amended) + sum(taken)
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -116,11 +134,13 @@ class SizeDesk:
         slot = self._slot(participant)
         if isinstance(record, AmendmentReceived):
             slot.change = self._change(record.amendment, slot)
+            slot.steps = slot.change.first_step
             return
         change = slot.change
-        assert change is not None, "it was received first"
+        assert isinstance(change, SizeChange), "it was received first"
         if isinstance(record, AmendmentSettled):
             slot.state = after(slot.state, change.body)
+            slot.changes.append(change.signed)
             slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, AmendmentDropped):
@@ -145,7 +165,7 @@ class SizeDesk:
 
     def _close(self, offer_id: str) -> None:
         change = self._open.pop(offer_id, None)
-        if change is not None:
+        if isinstance(change, SizeChange):
             self._unpaid.remove(change.body.user, change.body.key)
 
     def kept(self, participant: Participant) -> None:
@@ -192,7 +212,7 @@ class SizeDesk:
         if body.agreement_id != participant.agreed.agreement_id:
             return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
-        if slot.change is not None and slot.change.body == body:
+        if isinstance(slot.change, SizeChange) and slot.change.body == body:
             return slot.change.on_proposed()
         said = slot.said.get(body.number)
         if said is not None:
@@ -271,7 +291,7 @@ class SizeDesk:
             RemoteProtocolError: if it has posted something else.
         """
         change = self._open.get(participant.offer.offer_id)
-        if change is None or change.body.number != content.number:
+        if not isinstance(change, SizeChange) or change.body.number != content.number:
             return []
         return self._kept(self._slots[participant.offer.offer_id], change.on_bank(content, seal, now))
 
@@ -289,7 +309,7 @@ class SizeDesk:
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _problem(self, slot: _Slot, body: Amendment, now: Instant) -> tuple[str, str] | None:
+    def _problem(self, slot: KeptSlot, body: Amendment, now: Instant) -> tuple[str, str] | None:
         """Why an amendment is not agreed to, as code and sentence."""
         participant, timing = slot.participant, self._pace.timing
         standing = self._standing_problem(slot)
@@ -314,15 +334,16 @@ class SizeDesk:
             return "job_in_the_way", busy
         return None
 
-    def _standing_problem(self, slot: _Slot) -> tuple[str, str] | None:
+    def _standing_problem(self, slot: KeptSlot) -> tuple[str, str] | None:
         """Why nothing of a slot can be changed at present."""
         if slot.participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {slot.participant.state}; right would be sold"
         if slot.change is not None:
-            return "another_open", f"amendment {slot.change.body.number} of it is open"
+            kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
+            return "another_open", f"{kind} {slot.change.body.number} of it is open"
         return None
 
-    def _selling_problem(self, slot: _Slot, cores: int, until: Instant) -> tuple[str, str] | None:
+    def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         """Why nothing is added to a slot for its buyer, whatever the machine has."""
         if self._seller.draining:
             return "draining", DRAINING_DETAIL
@@ -339,26 +360,31 @@ class SizeDesk:
             return "price", f"at {body.cpu_hour_cost} credits/core-hour; right would be {price} credits/core-hour"
         return None
 
-    def _change(self, signed: Signed, slot: _Slot) -> SizeChange:
+    def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:
         assert isinstance(signed.body, Amendment)
         kind = SlotGrowth if signed.body.grows else SizeChange
-        return kind(signed, slot.participant.agreed, slot.state, self._pace)
+        first = slot.first_step(signed.body.number)
+        return kind(signed, slot.participant.agreed, slot.state, self._pace, first)
 
-    def _ticked(self, slot: _Slot, change: SizeChange, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+    def _ticked(
+        self, slot: KeptSlot, change: SizeChange | Taking, now: Instant, *, sold: bool, old_bank: str
+    ) -> list[Effect]:
         return self._kept(slot, change.tick(now, sold=sold, old_bank=old_bank))
 
-    def _slot(self, participant: Participant) -> _Slot:
+    def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id
         if offer_id not in self._slots:
-            self._slots[offer_id] = _Slot(participant, first_state(participant.agreed))
+            self._slots[offer_id] = KeptSlot(participant, first_state(participant.agreed))
         return self._slots[offer_id]
 
-    def _kept(self, slot: _Slot, effects: list[Effect]) -> list[Effect]:
+    def _kept(self, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
         """Keep what a change has come to."""
         change = slot.change
-        assert change is not None
+        assert isinstance(change, SizeChange)
         offer_id = slot.participant.offer.offer_id
         self._open[offer_id] = change
+        if change.state is not SizeChangeState.CHECKING:
+            slot.steps = change.first_step
         if isinstance(change, SlotGrowth):
             self._unpaid.add(change.body.user, change.body.key, change.set_aside)
         if change.state is SizeChangeState.ENDED:
@@ -368,12 +394,13 @@ class SizeDesk:
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, Amended):
                 slot.state = after(slot.state, change.body)
+                slot.changes.append(change.signed)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
         self._show(slot)
         return effects
 
-    def _show(self, slot: _Slot) -> None:
+    def _show(self, slot: KeptSlot) -> None:
         """Let the participant know how much of the slot may be used from now on."""
         change = slot.change
         if change is not None and change.is_binding:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
 from ramp.model.contents import Amended, AmendmentPosted, AmendmentPriced, Content
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -16,7 +16,6 @@ from ramp.model.seal import Role
 from ramp.model.sizes.amended import (
     AMENDMENT_NUMBER_MAX,
     SlotState,
-    after,
     amendment_problem,
     first_state,
     is_growth,
@@ -24,6 +23,7 @@ from ramp.model.sizes.amended import (
     refund_owed,
 )
 from ramp.model.sizes.moldable import price_with
+from ramp.model.sizes.reclaimed import changed
 from ramp.protocol.amending.asking import (
     ADDITIONS_SINCE,
     AMENDMENTS_SINCE,
@@ -43,6 +43,10 @@ from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.resizing.change import AmendmentWord, Change
 from ramp.protocol.user.resizing.growth import OrderWord, check_proof
 from ramp.protocol.user.resizing.growths import AGENT_FAILED, NOT_ACTIVE, Growths, Wanted
+from ramp.protocol.user.resizing.taken_back import ReclamationWord, TakenBack, agreement_of
+
+NOT_TOGETHER = "not_together"
+"""Code of changes that one order cannot pay."""
 
 ANOTHER_OPEN = "another_open"
 """Code of a change of what is being changed already."""
@@ -57,6 +61,9 @@ class Changes:
         pace: of the user.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
         ids: where names of payment orders come from.
+
+    Attributes:
+        taken: what the sellers take back of it by right.
     """
 
     def __init__(
@@ -72,9 +79,10 @@ class Changes:
         self._pace = pace
         self._bank_minor = bank_minor
         self._proposed: dict[str, dict[int, Amendment]] = {}
-        self._posted: dict[str, list[Amendment]] = {}
+        self._posted: dict[str, list[Amendment | Reclamation]] = {}
         self._open: dict[str, Change] = {}
         self._growths = Growths(standing=standing, pace=pace, ids=ids, proposed=self._propose, posted=self._note)
+        self.taken = TakenBack(agreements, self.state, self._note, pace)
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open or agreement_id in self._growths
@@ -86,6 +94,14 @@ class Changes:
 
     def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
         """The amendments of an agreement that hold, in their order."""
+        return tuple(each for each in self.chain(agreement_id) if isinstance(each, Amendment))
+
+    def reclaimed(self, agreement_id: str) -> tuple[Reclamation, ...]:
+        """What its seller has taken back of something bought, in its order."""
+        return tuple(each for each in self.chain(agreement_id) if isinstance(each, Reclamation))
+
+    def chain(self, agreement_id: str) -> tuple[Amendment | Reclamation, ...]:
+        """All changes of something bought that hold, its seller's too, in their order."""
         return tuple(self._posted.get(agreement_id, ()))
 
     def end(self, agreement_id: str) -> Instant:
@@ -100,8 +116,8 @@ class Changes:
     def state(self, agreement_id: str) -> SlotState:
         """How something bought stands."""
         state = first_state(self._agreements[agreement_id])
-        for amendment in self._posted.get(agreement_id, ()):
-            state = after(state, amendment)
+        for change in self.chain(agreement_id):
+            state = changed(state, change)
         return state
 
     @property
@@ -112,7 +128,8 @@ class Changes:
     @property
     def deadline(self) -> Instant | None:
         """When `tick` wants to be called."""
-        return earliest(self._growths.deadline, *(change.deadline for change in self._open.values()))
+        own = (self._growths.deadline, self.taken.deadline)
+        return earliest(*own, *(change.deadline for change in self._open.values()))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -169,6 +186,7 @@ class Changes:
             self.rest(agreement_id)
             self._proposed.pop(agreement_id, None)
             self._posted.pop(agreement_id, None)
+        self.taken.forget(agreement_ids)
 
     def _replayed(self, records: Sequence[Record]) -> dict[str, Amendment]:
         """What is on record and not concluded, by agreement; what is posted is known afterwards."""
@@ -183,41 +201,41 @@ class Changes:
                 waiting.pop(outcome.agreement_id, None)
                 if outcome.done:
                     self._note(self._proposed[outcome.agreement_id][outcome.number])
+            else:
+                self.taken.replay(record)
         return {key: amendment for key, amendment in waiting.items() if key in self._agreements}
 
     def _propose(self, amendment: Amendment) -> None:
         self._proposed.setdefault(amendment.agreement_id, {})[amendment.number] = amendment
 
-    def _note(self, amendment: Amendment) -> None:
-        posted = self._posted.setdefault(amendment.agreement_id, [])
-        if amendment not in posted:
-            posted.append(amendment)
+    def _note(self, change: Amendment | Reclamation) -> None:
+        posted = self._posted.setdefault(change.agreement_id, [])
+        if change not in posted:
+            posted.append(change)
 
     # -- commands and messages -----------------------------------------------------------------------------------
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Make an active slot smaller or larger, or tell what that would give back or cost."""
-        agreement_id = wish.agreement_id
-        agreement = self._agreements.get(agreement_id)
-        standing = "unknown" if agreement is None else self._standing(agreement_id)
-        if agreement is None or standing != "active":
-            detail = f"only an active agreement can be changed; {agreement_id} is {standing}"
-            outcome = AmendmentOutcome(agreement_id, 0, False, 0, 0, code=NOT_ACTIVE, detail=detail)
-            return [Report(AmendmentEnded(outcome))]
-        if agreement_id in self:
-            detail = f"{agreement_id} is being changed already; right would be to wait for the end of that"
-            return [self._not_done(agreement_id, ANOTHER_OPEN, detail)]
-        state = self.state(agreement_id)
-        cores = state.cores if wish.cores is None else wish.cores
-        until = state.until if wish.until is None else wish.until
-        grows = is_growth(state, cores, until)
+        ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
+        for each in ids:
+            problem = self._standing_problem(each)
+            if problem is not None:
+                return self._none_done(ids, *problem)
+        wanted = [self._wanted(each, wish) for each in ids]
+        grows = all(is_growth(each.state, each.cores, each.until) for each in wanted)
         needed = ADDITIONS_SINCE if grows else AMENDMENTS_SINCE
-        if old_bank := old_bank_problem(agreement.bank, self._bank_minor(), needed):
-            return [self._not_done(agreement_id, BANK_TOO_OLD, old_bank)]
+        banks = {each.agreement.bank for each in wanted}
+        if old_bank := old_bank_problem(wanted[0].agreement.bank, self._bank_minor(), needed):
+            return self._none_done(ids, BANK_TOO_OLD, old_bank)
+        if len(ids) > 1 and (not grows or len(banks) > 1):
+            detail = "only what adds to every one of them, and is paid at one bank, is paid together"
+            return self._none_done(ids, NOT_TOGETHER, detail)
         if grows:
-            wanted = Wanted(agreement, state, self._next_number(agreement_id), cores, until, _asking(wish, agreement))
-            return self._grow((wanted,), wish.max_cost, now, quote_only=wish.quote_only)
-        if cores > state.cores or until > state.until:
+            return self._grow(wanted, wish.max_cost, now, quote_only=wish.quote_only)
+        (only,) = wanted
+        agreement, agreement_id, state = only.agreement, only.agreement_id, only.state
+        if only.cores > state.cores or only.until > state.until:
             return [self._not_done(agreement_id, *mixed_problem(state))]
         amendment = self._drawn_up(wish, agreement, state, now)
         problem = amendment_problem(agreement, state, amendment)
@@ -240,15 +258,33 @@ class Changes:
         started = Persist(AmendmentProposed(amendment, now))
         return guarded(agreement_id, lambda: [started, *self._begin(amendment, now)])
 
+    def _standing_problem(self, agreement_id: str) -> tuple[str, str] | None:
+        """Why something bought, or not, cannot be changed at present."""
+        standing = "unknown" if agreement_id not in self._agreements else self._standing(agreement_id)
+        if standing != "active":
+            return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
+        if agreement_id in self:
+            return ANOTHER_OPEN, f"{agreement_id} is being changed already; right would be to wait for the end of that"
+        return None
+
+    def _wanted(self, agreement_id: str, wish: AgreementResized) -> Wanted:
+        agreement, state = self._agreements[agreement_id], self.state(agreement_id)
+        cores = state.cores if wish.cores is None else wish.cores
+        until = state.until if wish.until is None else wish.until
+        return Wanted(agreement, state, self._next_number(agreement_id), cores, until, _asking(wish, agreement))
+
+    def _none_done(self, agreement_ids: Sequence[str], code: str, detail: str) -> list[Effect]:
+        return [self._not_done(each, code, detail) for each in agreement_ids]
+
     def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
         """Ask for the prices of what is to be added to some slots, and go on with them."""
+        ids = [each.agreement_id for each in wanted]
         for each in wanted:
             if each.agreement.offer.start_probability is not None:
-                detail = "what was bought is a submitted job, whose size is fixed"
-                return [self._not_done(each.agreement_id, "not_reserved", detail)]
+                return self._none_done(ids, "not_reserved", "what was bought is a submitted job, whose size is fixed")
             if each.number > AMENDMENT_NUMBER_MAX:
-                detail = f"it has had {AMENDMENT_NUMBER_MAX} amendments, which is the most"
-                return [self._not_done(each.agreement_id, "old_number", detail)]
+                detail = f"{each.agreement_id} has had {AMENDMENT_NUMBER_MAX} amendments, which is the most"
+                return self._none_done(ids, "old_number", detail)
         asks = partial(self._growths.ask, wanted, max_cost, now, quote_only=quote_only)
         return guarded(wanted[0].agreement_id, asks)
 
@@ -277,17 +313,21 @@ class Changes:
             valid_until=min(effective_at + timing.amendment_window, until),
         )
 
-    def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord]:
+    def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord | ReclamationWord]:
         """Whether something that is said is about a change of size, or about an order that pays for one."""
         pays = isinstance(content, OrderWord) and self._growths.pays(content.order_id)
-        return pays or isinstance(content, AmendmentWord)
+        return pays or isinstance(content, AmendmentWord | ReclamationWord)
 
-    def handle(self, message: Message, content: AmendmentWord | OrderWord, now: Instant) -> list[Effect]:
-        """Take what resource or bank say of an amendment, or of its order.
+    def handle(
+        self, message: Message, content: AmendmentWord | OrderWord | ReclamationWord, now: Instant
+    ) -> list[Effect]:
+        """Take what resource or bank say of an amendment, or of its order, or of what is taken back.
 
         Raises:
             RemoteProtocolError: if it is not its sender's own word, or is of something else.
         """
+        if isinstance(content, ReclamationWord):
+            return guarded(agreement_of(content), partial(self.taken.handle, message, content, now))
         if isinstance(content, OrderWord):
             return self._growths.on_bank(message, content, now)
         body = content.amendment.body if isinstance(content, Amended) else content
@@ -328,13 +368,14 @@ class Changes:
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
                 effects += guarded(agreement_id, partial(self._tick, change, now))
-        return effects
+        return effects + self.taken.tick(now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         self._growths.clock_set(by)
         for change in self._open.values():
             change.clock_set(by)
+        self.taken.clock_set(by)
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -358,8 +399,9 @@ class Changes:
         return [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
 
     def _not_done(self, agreement_id: str, code: str, detail: str) -> Report:
-        state = self.state(agreement_id)
-        outcome = AmendmentOutcome(agreement_id, 0, False, state.cores, state.until, code=code, detail=detail)
+        known = code != NOT_ACTIVE and agreement_id in self._agreements
+        cores, until = (self.state(agreement_id).cores, self.state(agreement_id).until) if known else (0, 0)
+        outcome = AmendmentOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
         return Report(AmendmentEnded(outcome))
 
 

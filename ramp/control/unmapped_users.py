@@ -1,0 +1,22 @@
+"""Which resources of a market will refuse a user, for want of a local account."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramp.control.market_changes import ChangeLine
+from ramp.runtime.config import SwarmConfig
+
+NAMED: Final = 3
+"""So many resources are named in a warning."""
+
+
+def unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
+    """A warning where resources of the market will refuse a user, for want of a local account."""
+    refusing = config.refusing(name)
+    if not refusing:
+        return []
+    more = f" and {len(refusing) - NAMED} more" if len(refusing) > NAMED else ""
+    what = f"warning: {', '.join(refusing[:NAMED])}{more} will refuse {name} (no_account)"
+    text = f"{what}: [accounts] gives {name} no local account; what is written there is taken up at the next `ramp up`"
+    return [ChangeLine("warning", name, text)]

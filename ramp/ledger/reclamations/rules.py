@@ -1,0 +1,198 @@
+"""The rules of reclamations: noticed in time by the bank's own clock, posted once after that, or void for good.
+
+That a reclamation is by right (its seller's signature, the minimum, refund and compensation to the minor unit) the bank
+has checked against the agreement before it asks (`ramp.protocol.bank.reclaiming`). What only the ledger knows is
+checked here: who has paid whom, what was posted last of the slot, and when the notice came. A buyer cannot void one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ramp.ledger.account import AMOUNT_MAX
+from ramp.ledger.amendments.amendment import given_back
+from ramp.ledger.entry import TransferEntered
+from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms, standing_digest, taken_back
+from ramp.ledger.records import Records
+from ramp.ledger.refusals import (
+    RefusalCode,
+    check_amount,
+    check_evidence,
+    check_identifier,
+    check_instant,
+    one_line,
+    refuse,
+)
+from ramp.ledger.rules import open_balances, store_evidence
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, reclamation_key, transfer_id_of
+from ramp.model.instant import Instant, iso, seconds
+from ramp.model.money import credits_text
+from ramp.model.sizes.reclaimed import RECLAMATION_NUMBER_MAX
+
+
+def note_reclamation(records: Records, terms: ReclamationTerms, at: Instant, evidence: str) -> KnownReclamation:
+    """Put on record that a seller takes cores back; one that was noticed before and is open is void by that."""
+    name = terms.agreement_id
+    _check_terms(terms)
+    check_evidence(evidence)
+    charge = _charge(records, name, terms.number, at)
+    if (charge.debit_account, charge.credit_account) != (terms.user, terms.resource):
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.user} has paid nothing to {terms.resource} for that agreement")
+    known = records.reclamations(name)
+    there = next((each for each in known if each.number == terms.number), None)
+    if there is not None:
+        if there.digest != terms.digest:
+            refuse(RefusalCode.DUPLICATE_DIFFERS, f"reclamation {terms.number} of {name} was noticed with other terms")
+        return there
+    if known and terms.number < known[-1].number:
+        refuse(RefusalCode.OUT_OF_ORDER, f"{name} has had reclamation {known[-1].number} since")
+    problem = _problem(records, charge, terms.previous, terms.refund, of_agreement=terms.of_agreement)
+    if problem is not None:
+        refuse(*problem)
+    given = terms.effective_at - at
+    if given < terms.notice:
+        told = f"its notice came {seconds(given):g} s before its time"
+        refuse(RefusalCode.SHORT_NOTICE, f"{told}; right would be {seconds(terms.notice):g} s")
+    for each in known:
+        if each.is_open:
+            superseded = f"reclamation {terms.number} has come in its place"
+            _decide(records, replace(each, code=str(RefusalCode.OUT_OF_ORDER), reason=superseded), at)
+    noticed = KnownReclamation(
+        name,
+        terms.number,
+        terms.previous,
+        terms.digest,
+        terms.refund,
+        terms.compensation,
+        terms.effective_at,
+        terms.valid_until,
+        at,
+    )
+    records.put_reclamation(noticed)
+    store_evidence(records, EvidenceKind.RECLAMATION, name, evidence, at)
+    return noticed
+
+
+def post_reclamation(
+    records: Records, agreement_id: str, number: int, resource: str, at: Instant, evidence: str
+) -> KnownReclamation:
+    """Pay for what a seller has taken back, or void it; what was decided of it stays so."""
+    check_evidence(evidence)
+    charge = _charge(records, agreement_id, number, at)
+    if charge.credit_account != resource:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{resource} was paid nothing for that agreement")
+    there = _known(records, agreement_id, number)
+    if not there.is_open:
+        return there
+    if at < there.effective_at:
+        refuse(RefusalCode.TOO_EARLY, f"it takes effect at {iso(there.effective_at)}")
+    problem = _expired(there, at) or _problem(records, charge, there.previous, there.refund, of_agreement=True)
+    if problem is not None:
+        code, reason = problem
+        void = _decide(records, replace(there, code=str(code), reason=one_line(reason)), at)
+        store_evidence(records, EvidenceKind.RECLAMATION, agreement_id, evidence, at)
+        return void
+    rebate = _paid(charge, there, TransferKind.REBATE, there.refund, at)
+    open_balances(records, rebate)
+    records.append(TransferEntered(rebate))
+    if there.compensation:
+        records.append(TransferEntered(_paid(charge, there, TransferKind.COMPENSATION, there.compensation, at)))
+    posted = _decide(records, there, at)
+    store_evidence(records, EvidenceKind.RECLAMATION, agreement_id, evidence, at)
+    return posted
+
+
+def look_up_reclamation(records: Records, agreement_id: str, number: int, user: str, at: Instant) -> KnownReclamation:
+    """What has become of a reclamation, for the buyer; one whose time is over is void."""
+    charge = _charge(records, agreement_id, number, at)
+    if charge.debit_account != user:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
+    there = _known(records, agreement_id, number)
+    expired = _expired(there, at) if there.is_open else None
+    if expired is None:
+        return there
+    return _decide(records, replace(there, code=str(expired[0]), reason=expired[1]), at)
+
+
+def _check_terms(terms: ReclamationTerms) -> None:
+    check_amount(f"refund of {terms.agreement_id}", terms.refund)
+    if type(terms.compensation) is not int or not 0 <= terms.compensation <= AMOUNT_MAX:
+        refuse(
+            RefusalCode.MALFORMED_VALUE,
+            f"compensation {terms.compensation!r} is no integer of minor units from 0 to {AMOUNT_MAX}",
+        )
+    check_identifier("previous state", terms.previous)
+    check_identifier("state", terms.digest)
+    check_instant("time", terms.effective_at)
+    check_instant("deadline", terms.valid_until)
+
+
+def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
+    """The payment of an agreement of which cores may be taken back."""
+    check_identifier("agreement id", agreement_id)
+    check_instant("time", at)
+    if type(number) is not int or not 1 <= number <= RECLAMATION_NUMBER_MAX:
+        refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {RECLAMATION_NUMBER_MAX}")
+    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if charge is None:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
+    if charge.state is not TransferState.POSTED:
+        refuse(
+            RefusalCode.NOT_POSTED,
+            f"payment of {agreement_id} is {charge.state}; of what is not paid nothing goes back",
+        )
+    # all that is decided of one agreement is decided one after the other
+    records.balances((charge.debit_account, charge.credit_account))
+    return charge
+
+
+def _known(records: Records, agreement_id: str, number: int) -> KnownReclamation:
+    there = next((each for each in records.reclamations(agreement_id) if each.number == number), None)
+    if there is None:
+        refuse(RefusalCode.NOT_NOTICED, f"the bank has had no notice of reclamation {number} of {agreement_id}")
+    return there
+
+
+def _expired(there: KnownReclamation, at: Instant) -> tuple[RefusalCode, str] | None:
+    return (RefusalCode.EXPIRED, f"it was valid until {iso(there.valid_until)}") if at >= there.valid_until else None
+
+
+def _problem(
+    records: Records, charge: Transfer, previous: str, refund: int, *, of_agreement: bool
+) -> tuple[RefusalCode, str] | None:
+    """Why a reclamation can never be posted: code and reason, or None if it can be."""
+    name = charge.agreement_id
+    if records.transfer(name, TransferKind.REFUND) is not None:
+        return RefusalCode.REFUNDED, f"all that was left of the payment of {name} has gone back already"
+    decided, known = records.amendments(name), records.reclamations(name)
+    standing = standing_digest(decided, known)
+    if (standing != previous) if standing else not of_agreement:
+        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
+    left = charge.amount - given_back(decided) - taken_back(known)
+    if refund >= left:
+        return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
+    return None
+
+
+def _paid(charge: Transfer, there: KnownReclamation, kind: TransferKind, amount: int, at: Instant) -> Transfer:
+    """What a reclamation moves, also where the resource has not the money any more: it owes it then."""
+    key = reclamation_key(there.agreement_id, there.number)
+    return Transfer(
+        transfer_id=transfer_id_of(key, kind),
+        debit_account=charge.credit_account,
+        credit_account=charge.debit_account,
+        amount=amount,
+        agreement_id=key,
+        kind=kind,
+        entered_at=at,
+        posted_at=at,
+        memo=f"reclamation {there.number}",
+        order_id=charge.order_id,
+    )
+
+
+def _decide(records: Records, decided: KnownReclamation, at: Instant) -> KnownReclamation:
+    done = replace(decided, decided_at=at)
+    records.put_reclamation(done)
+    return done

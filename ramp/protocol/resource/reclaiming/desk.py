@@ -1,0 +1,404 @@
+"""All changes of a resource's sold slots, with what it takes back by right beside what buyers propose.
+
+One change of a slot is open at a time. Of two that cross the buyer's goes first: while the buyer has not said that it
+has heard of a reclamation, its proposal of the same state ends that. Only one in a row gives way, so that nobody can
+put a reclamation off for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Amendment, Reclamation, Signed
+from ramp.model.contents import (
+    NotUnderstood,
+    Reclaimed,
+    ReclamationHeard,
+    ReclamationNoticed,
+    ReclamationPosted,
+    ReclamationRefused,
+)
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.model.sizes.amended import refund_owed
+from ramp.model.sizes.reclaimed import CHANGES_MAX, compensation_owed, reclaimed, reclamation_problem
+from ramp.protocol.amending.asking import BANK_TOO_OLD
+from ramp.protocol.amending.memory import SizeRecord
+from ramp.protocol.belief import sealed_by
+from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.progress import ReclamationAdvanced
+from ramp.protocol.reclaiming.asking import GAVE_WAY, RECLAMATIONS_SINCE
+from ramp.protocol.reclaiming.memory import (
+    ReclaimingRecord,
+    ReclamationDrawn,
+    ReclamationDropped,
+    ReclamationSettled,
+)
+from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, Taking
+from ramp.protocol.resource.reclaiming.words import Words
+from ramp.protocol.resource.seller import Seller
+from ramp.protocol.resource.slots.size_desk import KeptSlot, SizeDesk
+from ramp.protocol.tables import ParticipantState, SizeChangeState
+from ramp.protocol.timing import Pace, earliest
+
+ON_THE_WAY: Duration = 5 * SECOND
+"""So much longer than the notice it is until the cores go: the bank has to have it in time, by its own clock."""
+
+PAUSE: Duration = MINUTE
+"""So long after a reclamation has come to nothing its slot is left alone by the machine's own wish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimable:
+    """A sold slot of which cores could be taken back.
+
+    Attributes:
+        offer_id: the slot.
+        start: of the slot; of two the one that started later gives first.
+        spare: how many cores could go.
+        free_at: from when on they would be free.
+        compensation: what each costs, credits per core hour.
+    """
+
+    offer_id: str
+    start: Instant
+    spare: int
+    free_at: Instant
+    compensation: int
+
+
+class ReclaimDesk(SizeDesk):
+    """All changes of one resource's slots.
+
+    Args:
+        resource: the agent's name.
+        pace: of the selling agent.
+        in_the_way: as in `SizeDesk`.
+        bank_minor: as in `SizeDesk`.
+        seller: as in `SizeDesk`.
+        unpaid: as in `SizeDesk`.
+        end_jobs: ends the jobs on a slot (an offer's id) that need more than so many cores.
+    """
+
+    def __init__(
+        self,
+        resource: str,
+        pace: Pace,
+        in_the_way: Callable[[str, int, Instant], str],
+        bank_minor: Callable[[], int | None],
+        *,
+        seller: Seller,
+        unpaid: Unpaid,
+        end_jobs: Callable[[str, int, Instant], list[Effect]],
+    ) -> None:
+        super().__init__(pace, in_the_way, bank_minor, seller=seller, unpaid=unpaid)
+        self._words = Words(resource, pace)
+        self._end_jobs = end_jobs
+        self._left_alone: dict[str, Instant] = {}
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called, or None."""
+        return earliest(super().deadline, self._words.deadline)
+
+    @property
+    def being_taken(self) -> int:
+        """Cores that are on their way back."""
+        return sum(
+            self._slots[offer_id].state.cores - change.body.cores
+            for offer_id, change in self._open.items()
+            if isinstance(change, Taking)
+        )
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Buyers who were told of what was posted and have not said that they know."""
+        return self._words.awaited
+
+    # -- the journal ---------------------------------------------------------------------------------------------
+
+    def replay(self, record: SizeRecord | ReclaimingRecord, participant: Participant) -> None:
+        """Take one record of the journal; its slot is known by then."""
+        if not isinstance(record, ReclaimingRecord):
+            super().replay(record, participant)
+            return
+        slot = self._slot(participant)
+        if isinstance(record, ReclamationDrawn):
+            slot.change = self._taking(slot, record.reclamation)
+            slot.steps = slot.change.first_step
+            return
+        change = slot.change
+        assert isinstance(change, Taking), "it was drawn up first"
+        if isinstance(record, ReclamationSettled):
+            self._settled(slot, change.body, Reclaimed(change.document, record.posted, record.seal))
+        elif isinstance(record, ReclamationDropped):
+            body = change.body
+            word = ReclamationRefused(body.agreement_id, body.number, record.code, record.detail)
+            self._ended(slot, body, word)
+        else:
+            change.replay(record)
+        self._show(slot)
+
+    def recover(self, offer_id: str, now: Instant) -> list[Effect]:
+        """Go on with a slot's change after a restart, and tell its buyer once more what was taken last."""
+        effects = super().recover(offer_id, now)
+        slot = self._slots.get(offer_id)
+        if slot is None or slot.participant.state is ParticipantState.RELEASED:
+            return effects
+        if isinstance(slot.change, Taking):
+            return effects + self._announced(slot, slot.change, now)
+        words = [word for word in slot.taken.values() if isinstance(word, Reclaimed)]
+        if words and now < slot.state.until:
+            effects += self._words.tell(offer_id, _conversation(slot), words[-1], slot.state.until, now)
+        return effects
+
+    def forget(self, offer_id: str) -> None:
+        """Let a slot go."""
+        super().forget(offer_id)
+        self._words.forget(offer_id)
+        self._left_alone.pop(offer_id, None)
+
+    def kept(self, participant: Participant) -> None:
+        """A participant has moved; one that is released has nothing to change any more."""
+        super().kept(participant)
+        if participant.state is ParticipantState.RELEASED:
+            self._words.forget(participant.offer.offer_id)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        super().clock_set(by)
+        self._words.clock_set(by)
+
+    # -- taking back ---------------------------------------------------------------------------------------------
+
+    def reclaimable(self, participants: Iterable[Participant], now: Instant) -> list[Reclaimable]:
+        """The running slots of which cores could be taken back now, the one that started last first.
+
+        That is FPSMA's order of shrinking (CoreGRID TR-0092, section 4).
+        """
+        found = []
+        for participant in participants:
+            offer_id = participant.offer.offer_id
+            if participant.state is not ParticipantState.SOLD or participant.agreement is None:
+                continue
+            right = participant.agreed.request.reclaim
+            slot = self._slot(participant)
+            spare = slot.state.cores - right.least if right is not None else 0
+            if right is None or slot.change is not None or spare < 1 or not participant.offer.start <= now:
+                continue
+            window = right.notice + ON_THE_WAY + self._pace.timing.amendment_window
+            if now + window >= slot.state.until or now < self._left_alone.get(offer_id, 0):
+                continue
+            free_at = now + right.notice + ON_THE_WAY
+            found.append(Reclaimable(offer_id, participant.offer.start, spare, free_at, right.compensation))
+        return sorted(found, key=lambda each: (-each.start, each.offer_id))
+
+    def take_back(self, participant: Participant, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+        """Begin to take cores of a slot back.
+
+        Args:
+            participant: the slot.
+            cores: how many; None for all that the agreement allows.
+            now: the present.
+
+        Returns:
+            What is to be done, or why nothing is, as a sentence.
+        """
+        if participant.state is not ParticipantState.SOLD or participant.agreement is None:
+            return [], f"the slot is {participant.state}; right would be sold"
+        minor = self._bank_minor()
+        if minor is not None and minor < RECLAMATIONS_SINCE:
+            right_is = f"version 1.{minor} of the wire format; right would be 1.{RECLAMATIONS_SINCE} or later"
+            return [], f"{BANK_TOO_OLD}: {participant.agreed.bank} speaks {right_is}"
+        slot = self._slot(participant)
+        if slot.change is not None:
+            kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"
+            return [], f"another_open: {kind} {slot.change.body.number} of it is open"
+        if len(slot.changes) > CHANGES_MAX:
+            return [], f"too_many_changes: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}"
+        body = self._drawn_up(slot, cores, now)
+        if body is None:
+            return [], "no_right: the agreement gives its seller no right to take cores back"
+        problem = reclamation_problem(participant.agreed, slot.state, body)
+        if problem is not None:
+            return [], f"{problem[0]}: {problem[1]}"
+        change = slot.change = self._taking(slot, body)
+        return self._kept(slot, change.start()), ""
+
+    def _drawn_up(self, slot: KeptSlot, cores: int | None, now: Instant) -> Reclamation | None:
+        agreement, state = slot.participant.agreed, slot.state
+        right = agreement.request.reclaim
+        if right is None:
+            return None
+        left = right.least if cores is None else state.cores - cores
+        effective_at = now + right.notice + ON_THE_WAY
+        return Reclamation(
+            agreement_id=agreement.agreement_id,
+            number=max(slot.taken, default=0) + 1,
+            previous=state.digest,
+            offer_id=agreement.offer.offer_id,
+            user=agreement.user,
+            resource=agreement.resource,
+            bank=agreement.bank,
+            cores=left,
+            until=state.until,
+            effective_at=effective_at,
+            refund=refund_owed(agreement, state, left, state.until, effective_at),
+            compensation=compensation_owed(right, state, left, effective_at),
+            issued_at=now,
+            valid_until=min(effective_at + self._pace.timing.amendment_window, state.until),
+        )
+
+    # -- messages and answers ------------------------------------------------------------------------------------
+
+    def on_amendment(
+        self, message: Message, signed: Signed, participant: Participant | None, now: Instant
+    ) -> list[Effect]:
+        """Take a buyer's proposal; a reclamation of which the buyer has not heard gives way to it, once."""
+        given_way: list[Effect] = []
+        body = signed.body
+        assert isinstance(body, Amendment)
+        own = participant is not None and participant.agreement is not None and signed.signers == (participant.user,)
+        slot = self._slots.get(body.offer_id) if own else None
+        if slot is not None and isinstance(slot.change, Taking) and self._crosses(slot, slot.change, body, now):
+            given_way = self._kept(slot, slot.change.give_way(now))
+        return given_way + super().on_amendment(message, signed, participant, now)
+
+    def _crosses(self, slot: KeptSlot, change: Taking, body: Amendment, now: Instant) -> bool:
+        """Whether a proposal has been made without knowing of a reclamation, and would be agreed to without it."""
+        if change.heard or slot.gave_way or change.state not in BEFORE_TIME or body.number in slot.said:
+            return False
+        slot.change = None
+        fits = self._problem(slot, body, now) is None
+        slot.change = change
+        return fits
+
+    def on_heard(self, message: Message, word: ReclamationHeard, participant: Participant, now: Instant) -> None:
+        """A buyer knows that cores go, or have gone.
+
+        Raises:
+            RemoteProtocolError: if it is not its own word.
+        """
+        sealed_by(message, Role.USER)
+        if message.sender != participant.user:
+            raise RemoteProtocolError("the slot is sold to another user")
+        offer_id = participant.offer.offer_id
+        self._words.heard(offer_id, word, now)
+        change = self._open.get(offer_id)
+        if isinstance(change, Taking) and change.body.number == word.number:
+            change.heard = True
+
+    def answered(self, message: Message) -> None:
+        """An answer to what somebody was told: who has not understood it is told no more."""
+        if isinstance(message.content, NotUnderstood):
+            self._words.not_understood(message)
+
+    def on_reclamation(
+        self,
+        content: ReclamationNoticed | ReclamationPosted | ReclamationRefused,
+        seal: Seal,
+        participant: Participant,
+        now: Instant,
+    ) -> list[Effect]:
+        """The bank's word on a reclamation, with its seal.
+
+        Raises:
+            RemoteProtocolError: if it has posted something else.
+        """
+        offer_id = participant.offer.offer_id
+        change = self._open.get(offer_id)
+        if not isinstance(change, Taking) or change.body.number != content.number:
+            return []
+        slot, noticed = self._slots[offer_id], change.announcement
+        effects = self._kept(slot, change.on_bank(content, seal, now))
+        if noticed is None and change.announcement is not None:
+            effects += [Report(ReclamationAdvanced(change.body, "noticed")), *self._announced(slot, change, now)]
+        if isinstance(change.last_word, Reclaimed):
+            until = slot.state.until
+            effects += self._words.tell(offer_id, _conversation(slot), change.last_word, until, now)
+        return effects
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let every change act whose deadline has come; end the jobs that need more than will be left."""
+        effects: list[Effect] = []
+        for offer_id, change in self._open.items():
+            if isinstance(change, Taking) and change.begins(now):
+                effects += self._end_jobs(offer_id, change.body.cores, now)
+        return effects + super().tick(now) + self._words.tick(now)
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _taking(self, slot: KeptSlot, body: Reclamation) -> Taking:
+        agreement = slot.participant.agreement
+        assert agreement is not None, "it is sold"
+        return Taking(body, agreement, tuple(slot.changes), slot.state, slot.first_step(), self._pace)
+
+    def _announced(self, slot: KeptSlot, change: Taking, now: Instant) -> list[Effect]:
+        if change.announcement is None:
+            return []
+        offer_id = slot.participant.offer.offer_id
+        return self._words.tell(offer_id, _conversation(slot), change.announcement, change.body.valid_until, now)
+
+    def _kept(self, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
+        """Keep what a change has come to."""
+        change = slot.change
+        if not isinstance(change, Taking):
+            return super()._kept(slot, effects)
+        offer_id = slot.participant.offer.offer_id
+        self._open[offer_id] = change
+        slot.steps = change.first_step
+        if change.state is SizeChangeState.ENDED:
+            del self._open[offer_id]
+            effects = effects + self._over(slot, change, _time_of(effects))
+        self._show(slot)
+        return effects
+
+    def _over(self, slot: KeptSlot, change: Taking, at: Instant) -> list[Effect]:
+        """A reclamation has ended: it holds, or it comes to nothing and its buyer is told so."""
+        offer_id, word = slot.participant.offer.offer_id, change.last_word
+        self._words.forget(offer_id)
+        if change.stranded:
+            self._stranded.append((offer_id, change.stranded))
+        if isinstance(word, Reclaimed):
+            self._settled(slot, change.body, word)
+            return [Report(ReclamationAdvanced(change.body, "posted"))]
+        self._left_alone[offer_id] = max(at, change.body.issued_at) + PAUSE
+        if word is None:
+            slot.change = None
+            return [Report(ReclamationAdvanced(change.body, "dropped", "machine_unavailable"))]
+        self._ended(slot, change.body, word)
+        told = Message(
+            Performative.REFUSE,
+            change.body.resource,
+            change.body.user,
+            change.conversation_id,
+            word,
+            in_reply_to=f"{word.agreement_id}#r{word.number}",
+        )
+        return [Send(told), Report(ReclamationAdvanced(change.body, "dropped", word.code, word.detail))]
+
+    def _settled(self, slot: KeptSlot, body: Reclamation, word: Reclaimed) -> None:
+        self._ended(slot, body, word)
+        slot.state = reclaimed(slot.state, body)
+        slot.changes.append(word.reclamation)
+        slot.gave_way = False
+
+    def _ended(self, slot: KeptSlot, body: Reclamation, word: Reclaimed | ReclamationRefused) -> None:
+        slot.change = None
+        slot.taken[body.number] = word
+        if isinstance(word, ReclamationRefused) and word.code == GAVE_WAY:
+            slot.gave_way = True
+
+
+def _conversation(slot: KeptSlot) -> str:
+    return slot.participant.agreed.request_id
+
+
+def _time_of(effects: Iterable[Effect]) -> Instant:
+    """When effects were decided on, as far as they say; 0 where they do not."""
+    return max((getattr(each.record, "at", 0) for each in effects if isinstance(each, Persist)), default=0)

@@ -1,0 +1,105 @@
+"""What buyers are told of their slots' cores until they say that they have heard it: that they go, and have gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Reclamation
+from ramp.model.contents import Reclaimed, ReclamationAnnounced, ReclamationHeard
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.protocol.effects import Effect, Send
+from ramp.protocol.timing import Pace, Retry, earliest
+
+REMIND_EVERY: Final[Duration] = MINUTE
+"""So seldom in the end a buyer is told again who says nothing; the bank has told it as well."""
+
+
+@dataclass(slots=True)
+class _Word:
+    """What a buyer is told of one slot, until when, and when it is told again."""
+
+    message: Message
+    number: int
+    posted: bool
+    until: Instant
+    retry: Retry
+
+
+class Words:
+    """All that one resource has to tell of reclamations; of each slot the last.
+
+    Args:
+        resource: the agent's name.
+        pace: of the resource.
+    """
+
+    def __init__(self, resource: str, pace: Pace) -> None:
+        self._resource = resource
+        self._pace = pace
+        self._words: dict[str, _Word] = {}
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        return earliest(*(word.retry.due for word in self._words.values()))
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Buyers who have not said that they know what was posted."""
+        return tuple(word.message.receiver for word in self._words.values() if word.posted)
+
+    def tell(
+        self,
+        offer_id: str,
+        conversation_id: str,
+        content: ReclamationAnnounced | Reclaimed,
+        until: Instant,
+        now: Instant,
+    ) -> list[Effect]:
+        """Tell a buyer something, again and again until it is heard or the slot is over."""
+        posted = isinstance(content, Reclaimed)
+        body = (content if isinstance(content, Reclaimed) else content.noticed).reclamation.body
+        assert isinstance(body, Reclamation)
+        number = body.number
+        reference = f"{body.agreement_id}#r{number}{'+' if posted else ''}"
+        message = Message(
+            Performative.INFORM, self._resource, body.user, conversation_id, content, reply_with=reference
+        )
+        word = self._words[offer_id] = _Word(message, number, posted, until, Retry(self._pace, REMIND_EVERY))
+        word.retry.begin(now)
+        return [Send(message)]
+
+    def heard(self, offer_id: str, word: ReclamationHeard, now: Instant) -> None:
+        """A buyer knows."""
+        told = self._words.get(offer_id)
+        if told is not None and told.number == word.number and word.posted >= told.posted:
+            told.retry.answered(now)
+            del self._words[offer_id]
+
+    def not_understood(self, message: Message) -> None:
+        """A buyer's program does not know what it is told, or does not believe it: it is told no more."""
+        for offer_id, word in list(self._words.items()):
+            if (word.message.receiver, word.message.reply_with) == (message.sender, message.in_reply_to):
+                del self._words[offer_id]
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Tell again what was not heard."""
+        effects: list[Effect] = []
+        for offer_id, word in list(self._words.items()):
+            if now >= word.until:
+                del self._words[offer_id]
+            elif word.retry.is_due(now):
+                word.retry.again(now)
+                effects.append(Send(word.message))
+        return effects
+
+    def forget(self, offer_id: str) -> None:
+        """Say no more of a slot."""
+        self._words.pop(offer_id, None)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for word in self._words.values():
+            word.retry.clock_set(by)
