@@ -14,7 +14,7 @@ from tests.protocol.test_growth_out_of_turn import SCENARIOS as OUT_OF_TURN
 
 FOLDER = Path(__file__).parent / "scripts"
 
-RICH = (20, 153, 137, 176, 84)
+RICH = (20, 153, 137, 176, 84, 394)
 """Seeds that see all that the scripts leave; others are tried only where these no longer do."""
 
 
