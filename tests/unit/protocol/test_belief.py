@@ -22,7 +22,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.model.sizes.amended import first_state, refund_owed
+from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
 from ramp.model.sizes.reclaimed import compensation_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
@@ -91,11 +91,29 @@ def _resource(make: Callable[[], Any], *steps: str) -> Any:
             one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
         elif step in ("reclaim", "noticed", "take"):
             _reclaim(one, step)
+        elif step == "grow":
+            call = _call("a1")
+            one.hear("alice", call, performative=Performative.CFP)
+            one.hear("alice", Signed(_growth(one, call), ("alice",)))
         elif step == "amend":
             body = _amendment(one)
             one.hear("alice", Signed(body, ("alice",)))
             one.answered(one.party.tick(body.effective_at), body.effective_at)
     return one
+
+
+def _call(agreement_id: str) -> c.AmendmentCall:
+    """At what price is there as much again?"""
+    return c.AmendmentCall(agreement_id, 1, 32, 2 * HOUR, 70)
+
+
+def _growth(one: Any, call: c.AmendmentCall) -> Amendment:
+    """The slot of `OneResource` that is sold first is doubled, at the most that its buyer would pay."""
+    state, at = first_state(next(iter(one.party.participants.values())).agreed), Timing().amendment_notice
+    parties = (OFFER, "alice", "res", "bank")
+    costs = (0, 0, at + MINUTE, 0, call.cpu_hour_cost, "o7")
+    body = Amendment("a1", 1, state.digest, *parties, call.cores, call.until, at, *costs)
+    return replace(body, charge=charge_owed(state, body))
 
 
 RIGHT = ReclaimTerms(4, MINUTE, 10)
@@ -160,6 +178,8 @@ def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
             one.hear("res1", c.CancellationDone("agreement-alice-1", 5))
         elif step == "amend":
             one.command(AgreementResized("agreement-alice-1", cores=8), 0)
+        elif step == "grow":
+            one.command(AgreementResized("agreement-alice-1", cores=32), 0)
         elif step == "granted":
             one.party.agreements["agreement-alice-1"] = _granting(one.party.agreements["agreement-alice-1"])
         elif step == "noticed":
@@ -208,6 +228,7 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("hold", "commit", "pay", "move"),
             ("hold", "commit", "pay", "cancel"),
             ("hold", "commit", "pay", "amend"),
+            ("hold", "commit", "pay", "grow"),
             ("hold", "commit", "pay", "reclaim"),
             ("hold", "commit", "pay", "reclaim", "noticed"),
             ("hold", "commit", "pay", "reclaim", "noticed", "take"),
@@ -227,6 +248,7 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("vote", "settle", "cancel", "cancelled-by-seller"),
             ("vote", "settle", "amend"),
             ("vote", "settle", "amend", "no-amendment"),
+            ("vote", "settle", "grow"),
             ("vote", "settle", "granted"),
             ("vote", "settle", "granted", "noticed"),
         )
@@ -325,6 +347,9 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.AmendmentAgreed(agreement_id, 1),
         c.AmendmentRefused(agreement_id, 1, "cannot_resize"),
         c.AmendmentWithdrawal(agreement_id, 1),
+        _call(agreement_id),
+        c.AmendmentPriced(agreement_id, 1, 60, MINUTE),
+        c.AmendmentFunded(agreement_id, 1, "o7"),
         c.ReclamationHeard(agreement_id, 1, True),
         c.ReclamationTaken(agreement_id, 1),
         c.ReclamationQuery(agreement_id, 1),
@@ -412,7 +437,7 @@ def forgeries(name: str, message: Message, seal_message: Any) -> Iterator[tuple[
 
 
 BEGINNINGS = {
-    "res": {c.Acceptance, c.HoldCancelled},
+    "res": {c.Acceptance, c.HoldCancelled, c.AmendmentCall},
     "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery, c.AmendmentWithdrawal}
     | {c.ReclamationNotice, c.ReclamationTaken, c.ReclamationQuery},
     "directory": {c.Registration, c.Deregistration},
@@ -422,7 +447,7 @@ BEGINNINGS = {
 MATTERS: dict[str, set[type]] = {
     "res": BEGINNINGS["res"]
     | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered, c.ClockReading}
-    | {c.SlotMoveHeard, c.AmendmentPosted, c.AmendmentRefused}
+    | {c.SlotMoveHeard, c.AmendmentPosted, c.AmendmentRefused, c.AmendmentFunded, c.AmendmentWithdrawal}
     | {c.ReclamationNoticed, c.ReclamationPosted, c.ReclamationRefused, c.ReclamationHeard},
     "alice": {
         c.HoldGranted,
@@ -443,6 +468,7 @@ MATTERS: dict[str, set[type]] = {
         c.ClockReading,
         c.DirectoryListing,
         c.SlotMoved,
+        c.AmendmentPriced,
         c.AmendmentAgreed,
         c.AmendmentRefused,
         c.AmendmentPosted,
