@@ -159,6 +159,10 @@ def _amendment(one: Any) -> Amendment:
     return Amendment("a1", 1, state.digest, *parties, 8, state.until, at, owed, 0, at + MINUTE)
 
 
+SIZES = {"amend": 8, "grow": 32}
+"""Cores that the owner of a slot of 16 wants it to have."""
+
+
 def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
     one = make(units=units)
     for step in steps:
@@ -176,10 +180,8 @@ def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
             one.command(ev.AgreementCancelled("agreement-alice-1", "no"), 0)
         elif step == "cancelled-by-seller":
             one.hear("res1", c.CancellationDone("agreement-alice-1", 5))
-        elif step == "amend":
-            one.command(AgreementResized("agreement-alice-1", cores=8), 0)
-        elif step == "grow":
-            one.command(AgreementResized("agreement-alice-1", cores=32), 0)
+        elif step in SIZES:
+            one.command(AgreementResized("agreement-alice-1", cores=SIZES[step]), 0)
         elif step == "granted":
             one.party.agreements["agreement-alice-1"] = _granting(one.party.agreements["agreement-alice-1"])
         elif step == "noticed":
