@@ -16,9 +16,10 @@ from simulation.market.faults.breakdowns import Blow, FullDisk
 from simulation.market.faults.liars import Habit
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
+from simulation.market.faults.seed_reports import summarise
 from simulation.market.network import Isolation, NetworkFaults
 from simulation.market.party_clock import ClockFault, PartyClock
-from simulation.market.swarm import draw_liars, replay_seed, run_seed, summarise
+from simulation.market.swarm import draw_liars, replay_seed, run_seed
 
 CRASHING = FaultPlan(
     NetworkFaults(loss=0.05, duplication=0.1, delay_mean=50 * MILLISECOND),

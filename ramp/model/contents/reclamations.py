@@ -86,7 +86,15 @@ class ReclamationTaken:
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
 class ReclamationPosted:
-    """AGREE by the bank to the resource, INFORM to the user: it holds; so many minor units went to the user."""
+    """AGREE by the bank to the resource, INFORM to the user: it holds, and so much went to the user.
+
+    Attributes:
+        agreement_id: of which agreement.
+        number: of the reclamation.
+        transfer_id: the bank's name for the transfer of both sums together.
+        refund: minor units of the price that went back.
+        compensation: minor units on top of that.
+    """
 
     agreement_id: str
     number: int

@@ -51,6 +51,8 @@ _RIGHT_OF_TYPE: Final = {
     "Pem": "a certificate or a revocation list in PEM",
     "SigningRequest": "a request for a certificate in base64, on one line",
     "FileName": "a file name such as job.sh: letters, digits, dots, hyphens and underscores, no dot first",
+    "Digest": "a digest: 43 letters, digits, hyphens and underscores",
+    "Base64": "data in base64",
 }
 
 _TYPE_OF_PATTERN: Final = {
@@ -59,12 +61,14 @@ _TYPE_OF_PATTERN: Final = {
     "[0-9": "Instant",
     "-?PT": "Duration",
     "[a-z": "ReasonCode",
-    "[A-Z": "FileName",
+    "[A-Za-z0-9_][": "FileName",
+    r"[A-Za-z0-9_\-]{43}": "Digest",
+    "[A-Za-z0-9+/]*": "Base64",
     "[a-f": "Proof",
     "----": "Pem",
     "[+/A": "SigningRequest",
 }
-"""libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their first characters."""
+"""libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their beginnings."""
 
 _COMMON_NAMES: Final = {
     **dict.fromkeys(("amd64", "x64", "x86-64", "em64t", "intel64", "intel"), "x86_64"),
@@ -146,7 +150,8 @@ def _plain(rest: str) -> str:
         kind = body[match.end() :].strip(" '.").removeprefix("xs:")
         return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, kind)}"
     if match := _PATTERN.match(body):
-        kind = _TYPE_OF_PATTERN.get(match["pattern"][:4], "")
+        begins = match["pattern"].startswith
+        kind = next((name for beginning, name in _TYPE_OF_PATTERN.items() if begins(beginning)), "")
         return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
     if match := _LEAST.match(body):
         return f"{shown(match['value'])} is wrong; right would be a number from {match['least']}"
