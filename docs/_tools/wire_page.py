@@ -76,7 +76,7 @@ SENTENCES: Final = {
     "amount": "Minor units.",
     "deposit_id": "The deposit that it is about.",
     "service": "The kind of service that is registered.",
-    "number": "Number of the registration or change that it is about, so that a late message does not undo a newer one.",
+    "number": "Number of the registration or change, so that a late message does not undo a newer one.",
     "transfers": "The payments, in the order of the order's lines.",
     "refund": "What went back, in minor units.",
     "account": "Whose account.",
