@@ -12,6 +12,8 @@ import pytest
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation.market import swarm
 from simulation.market.actors import COMPOSITION
+from simulation.market.drawing.rights import draw_rights
+from simulation.market.drawing.starts import draw_starts
 from simulation.market.faults.breakdowns import Blow, FullDisk
 from simulation.market.faults.liars import Habit
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -102,8 +104,8 @@ CAUGHT_BY = {
     "length_believed": (15, "size_owed"),
     "paid_before_its_start": (19, "paid_for_its_start"),
     "paid_back_untaken": (0, "amended_once"),
-    "decisions_forgotten": (0, "refunded_once"),
-    "rebates_refunded_again": (0, "refunded_once"),
+    "decisions_forgotten": (12, "refunded_once"),
+    "rebates_refunded_again": (12, "refunded_once"),
     "amendments_forgotten": (23, "amended_once"),
     "minimum_passed_over": (231, "reclaimed_by_right"),
     "right_taken_for_granted": (84, "reclaimed_by_right"),
@@ -113,8 +115,8 @@ CAUGHT_BY = {
     "paid_for_untaken": (10, "amended_once"),
     "reclamations_forgotten": (34, "amended_once"),
     "taken_refunded_again": (177, "refunded_once"),
-    "handed_over_unpaid": (10, "amended_once"),
-    "addition_kept": (10, "amended_once"),
+    "handed_over_unpaid": (4, "amended_once"),
+    "addition_kept": (218, "amended_once"),
     "additions_not_noted": (12, "amended_once"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""
@@ -212,7 +214,8 @@ def test_two_seeds_tell_different_stories() -> None:
 def test_seeds_that_draw_rules_draw_the_rest_as_before() -> None:
     drawn = [seed for seed in range(60) if swarm.draw_rules(seed) is not None]
     assert 10 < len(drawn) < 30
-    others = [seed for seed in range(8) if seed not in drawn]
+    draws = (swarm.draw_rules, draw_rights, draw_starts)
+    others = [seed for seed in range(20) if all(draw(seed) is None for draw in draws)]
     assert [replay_seed(seed) for seed in others[:3]] == [
         (run_seed(seed, ruled=False), replay_seed(seed)[1]) for seed in others[:3]
     ]
@@ -274,7 +277,7 @@ def test_liars_of_every_habit_lie_beside_the_honest() -> None:
     roles = COMPOSITION.roles(("res0", "res1"), ("user0", "user1"))
     drawn = [draw_liars(seed, roles) for seed in range(400)]
     habits = Counter(habit for liars in drawn for spec in liars.values() for habit in spec.habits)
-    assert set(habits) == set(Habit)
+    assert set(habits) == set(Habit) - {Habit.WRONG_RECLAMATION}  # that one is drawn where rights are
     assert all({"res0", "res1"} - set(liars) and {"user0", "user1"} - set(liars) for liars in drawn)
 
 

@@ -130,8 +130,9 @@ def test_a_user_makes_a_slot_smaller_and_gives_the_rest_back(market):
     theirs = market.state.agreement("small1", f"{agreement_id}.amendment-{numbers[1]}")
     assert "holds" in ramp(market, "verify", str(theirs))
 
-    refused = ramp(market, "resize", reservation, "--cores", "9", "--json", code=1)
-    assert (refused["changed"], refused["code"]) == (False, "not_smaller")
+    sooner = to_datetime(bought["offer"]["end"] - 3 * HOUR // 4).isoformat()
+    mixed = ramp(market, "resize", reservation, "--cores", "9", "--until", sooner, "--json", code=1)
+    assert (mixed["changed"], mixed["code"]) == (False, "mixed_change")
     (cancelled,) = ramp(market, "cancel", reservation, "--json")
     assert cancelled["refund"] == pytest.approx(COST / 100 - back)
     assert ramp(market, "balance", "--json")["balance"] == 1_000
