@@ -107,7 +107,7 @@ class Supervisor:
         self._broken: str = ""
         self._published = "starting"
         self._board = StatusBoard(state, self._status)
-        self._calls: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._calls: dict[int, tuple[_Group, asyncio.Future[dict[str, Any]]]] = {}
         self._called = 0
         self._news = asyncio.Event()
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
@@ -221,6 +221,9 @@ class Supervisor:
             async for line in process.stdout:
                 said = self._heard(line) or said
             status = await process.wait()
+            for waits_for, answer in self._calls.values():
+                if waits_for is group and not answer.done():
+                    answer.set_exception(TransportError(f"the process {group.name} has ended with status {status}"))
             if self._stopping.is_set() or self._broken or not group.agents:
                 return
             for name in group.agents:
@@ -275,7 +278,7 @@ class Supervisor:
         if what == ANSWERED:
             if event.get("act") == Act.RESTART.value and not detail:
                 self._mark(name, "starting", "")
-            waiting = self._calls.get(event.get("call", 0))
+            _, waiting = self._calls.get(event.get("call", 0), (None, None))
             if waiting is not None and not waiting.done():
                 waiting.set_result(event)
             return ""
@@ -367,7 +370,7 @@ class Supervisor:
             raise TransportError(f"the process of {name} does not run at present")
         self._called += 1
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._calls[self._called] = answer
+        self._calls[self._called] = group, answer
         try:
             process.stdin.write(GroupCall(self._called, act, name, account, cores).line())
             await process.stdin.drain()
@@ -375,7 +378,7 @@ class Supervisor:
         except (TimeoutError, OSError) as error:
             raise TransportError(f"the process of {name} ({process.pid}) does not answer") from error
         finally:
-            self._calls = {number: each for number, each in self._calls.items() if each is not answer}
+            self._calls = {number: each for number, each in self._calls.items() if each[1] is not answer}
         if event["detail"]:
             raise TransportError(str(event["detail"]))
         return event.get("open", []), event.get("told", [])

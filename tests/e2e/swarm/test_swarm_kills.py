@@ -11,6 +11,7 @@ import itertools
 import signal
 
 import pytest
+from kill_points import killed, points, requested
 from swarm_books import Books
 from swarm_market import in_hours, own_id, unit, until
 
@@ -88,13 +89,6 @@ UNDECIDED = {
 """What a user sends before its decision: killed there, it presumes abort, and has the bank void its order."""
 
 
-def points(messages):
-    found = [(*message, when) for message in messages for when in ("before", "after")]
-    return pytest.mark.parametrize(
-        ("role", "act", "nth", "when"), found, ids=[f"{role}-{act}-{nth}-{when}" for role, act, nth, when in found]
-    )
-
-
 @pytest.fixture(scope="module")
 def market(module_market, kind):
     market = module_market(armed=True, kind=kind, users={"alice": 1_000_000, "poor": 1_000})
@@ -112,17 +106,6 @@ def begin(market, hours):
     """A window of its own, on a market where everybody is up."""
     market.wait_ready()
     return in_hours(next(hours))
-
-
-def requested(market, request_id):
-    """Alice's agreements of a request."""
-    return [each for each in market.agreements("alice") if each["agreement"]["request_id"] == request_id]
-
-
-def killed(market):
-    """Wait until the trap has struck and whoever walked into it is up again."""
-    name = until(market.victim, lambda: f"somebody walks into the trap\n{market.logs()}")
-    until(lambda: market.agent(name)["state"] == "ready", f"{name} is up again")
 
 
 @points(BOUGHT)
