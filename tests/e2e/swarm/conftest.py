@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from swarm_market import Market, write_config
+from swarm_market import Market, in_hours, write_config
 
 from ramp.servers.prosody import prosody_executable
 
@@ -64,6 +65,19 @@ def module_market(tmp_path_factory):
     yield make
     for market in markets:
         market.end()
+
+
+@pytest.fixture(scope="module")
+def hours():
+    """When the windows of a module's tests begin, in hours from now."""
+    return itertools.count(1, 2)
+
+
+@pytest.fixture
+def begin(market, hours):
+    """A window of its own on the machines of a module's `market`, where everybody is up."""
+    market.wait_ready()
+    return in_hours(next(hours))
 
 
 ON_PROSODY = (("bank", "agree FundsReserved", "after"), ("resource", "inform CancellationDone", "before"))

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 from contextlib import redirect_stdout
 from dataclasses import replace
 
 import pytest
 from kill_points import killed, points, requested
 from swarm_books import Books
-from swarm_market import in_hours, own_id, unit, until
+from swarm_market import own_id, unit, until
 
 import ramp
 from ramp.cli.main import main
@@ -55,18 +54,6 @@ def market(module_market, kind):
     market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
     market.up()
     return market
-
-
-@pytest.fixture(scope="module")
-def hours():
-    return itertools.count(1, 2)
-
-
-@pytest.fixture
-def begin(market, hours):
-    """A window of its own, on a market where everybody is up."""
-    market.wait_ready()
-    return in_hours(next(hours))
 
 
 def ordered(market, agreement_id):

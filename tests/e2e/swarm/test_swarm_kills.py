@@ -7,13 +7,12 @@ known: unit 1 goes to small1, unit 2 (too big for a small machine) to big1.
 
 from __future__ import annotations
 
-import itertools
 import signal
 
 import pytest
 from kill_points import killed, points, requested
 from swarm_books import Books
-from swarm_market import in_hours, own_id, unit, until
+from swarm_market import own_id, unit, until
 
 from ramp.ledger.orders.order import OrderState
 from ramp.runtime.ledger.store import LedgerStore
@@ -94,18 +93,6 @@ def market(module_market, kind):
     market = module_market(armed=True, kind=kind, users={"alice": 1_000_000, "poor": 1_000})
     market.up()
     return market
-
-
-@pytest.fixture(scope="module")
-def hours():
-    return itertools.count(1, 2)
-
-
-@pytest.fixture
-def begin(market, hours):
-    """A window of its own, on a market where everybody is up."""
-    market.wait_ready()
-    return in_hours(next(hours))
 
 
 @points(BOUGHT)

@@ -11,32 +11,12 @@ import pytest
 from ramp.agents.group_calls import Act
 from ramp.agents.supervisor import Supervisor
 from ramp.errors import TransportError
-from ramp.runtime.config_file import load_config
-from ramp.runtime.state_folder import StateFolder
-
-MARKET = """
-[[users]]
-name = "alice"
-deposit = 1000
-[machines.m]
-plugin = "steady"
-cores = 64
-[[resources]]
-name = "m1"
-machine = "m"
-start_price = 20
-minimum_price = 10
-"""
 
 ENDS_WHEN_ASKED = "import sys; print(flush=True); sys.stdin.readline(); sys.exit(3)"
 
 
-async def test_whoever_asks_is_told_at_once(tmp_path):
-    config = tmp_path / "market.toml"
-    config.write_text(MARKET, "utf-8")
-    state = StateFolder(tmp_path / "state")
-    state.prepare()
-    supervisor = Supervisor(load_config(config), state, group_command=(sys.executable, "-c", ENDS_WHEN_ASKED))
+async def test_whoever_asks_is_told_at_once(small_market):
+    supervisor = Supervisor(*small_market, group_command=(sys.executable, "-c", ENDS_WHEN_ASKED))
     (group,) = [group for group in supervisor._groups if "m1" in group.agents]
     kept_alive = asyncio.create_task(supervisor._keep_alive(group))
     while group.process is None:
