@@ -99,7 +99,7 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 # Dozens of processes with real clocks: what hangs ends (and is not tried again, for that would have no limit); any other
 # failure is tried once more, which the summary tells.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
-ON_SERVERS := --timeout 600 $(ONCE_MORE)
+ON_SERVERS := --timeout 600 --durations 25 --durations-min 20 $(ONCE_MORE)
 E2E := tests/documents tests/e2e tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
 	$(WITH_PSIJ)

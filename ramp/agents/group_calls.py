@@ -5,12 +5,15 @@ An answer is an event of the process (`ramp.agents.group`) like any other: `answ
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any, Final
 
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent
+from ramp.errors import TransportError
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.resource.party import ResourceParty
@@ -19,6 +22,9 @@ from ramp.protocol.tables import ParticipantState
 from ramp.protocol.user.party import UserParty
 
 ANSWERED = "answered"
+
+CALL_LIMIT_S: Final = 20.0
+"""How long a process of agents may take to do what it is asked, in seconds; an agent takes up to 5 s to end."""
 
 
 class Act(StrEnum):
@@ -72,6 +78,54 @@ def read_call(line: bytes) -> GroupCall:
         return GroupCall(int(plain["call"]), Act(plain["act"]), *named, int(plain.get("cores", 0)))
     except (KeyError, TypeError) as error:
         raise ValueError(f"no call: {error}") from error
+
+
+class OpenCalls:
+    """What a supervisor has asked of its processes that is not answered."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
+        self._asked = 0
+
+    async def ask(
+        self, process: str, lines: asyncio.StreamWriter, act: Act, agent: str, account: str, cores: int
+    ) -> dict[str, Any]:
+        """Ask something, and wait for the answer.
+
+        Args:
+            process: its name.
+            lines: its standard input.
+            act: as in `GroupCall`.
+            agent: likewise.
+            account: likewise.
+            cores: likewise.
+
+        Raises:
+            TransportError: if the process ends meanwhile.
+            TimeoutError, OSError: if it does not answer, or does not read.
+        """
+        self._asked += 1
+        number, answer = self._asked, asyncio.get_running_loop().create_future()
+        self._open[number] = process, answer
+        try:
+            lines.write(GroupCall(number, act, agent, account, cores).line())
+            await lines.drain()
+            event: dict[str, Any] = await asyncio.wait_for(answer, CALL_LIMIT_S)
+            return event
+        finally:
+            del self._open[number]
+
+    def answered(self, event: dict[str, Any]) -> None:
+        """An answer has come."""
+        _, waiting = self._open.get(event.get("call", 0), ("", None))
+        if waiting is not None and not waiting.done():
+            waiting.set_result(event)
+
+    def ended(self, process: str, status: int) -> None:
+        """A process has ended, and answers no more."""
+        for asked, waiting in self._open.values():
+            if asked == process and not waiting.done():
+                waiting.set_exception(TransportError(f"the process {process} has ended with status {status}"))
 
 
 def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str], list[str]]:

@@ -21,6 +21,7 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
 from ramp.model.instant import iso
 from ramp.model.money import credits_text
+from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import (
     CancellationEnded,
@@ -250,7 +251,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         self.launcher: JobLauncher | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
-        self._reclaiming: list[asyncio.Future[ReclamationAdvanced]] = []
+        self._reclaiming: dict[str, asyncio.Future[ReclamationAdvanced]] = {}
         self._refused: dict[tuple[str, str], int] = {}
         self._refusals_told: dict[tuple[str, str], float] = {}
         super().__init__(*args, **keywords)
@@ -302,9 +303,9 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         what = f"reclamation {body.number} of {body.agreement_id} is {progress.stage}"
         what += f": {progress.detail}" if progress.detail else f": {body.cores} cores from {iso(body.effective_at)} on"
         record(str(self.jid), "reclaim", what, agreement_id=body.agreement_id, number=body.number, cores=body.cores)
-        for waiting in self._reclaiming:
-            if not waiting.done():
-                waiting.set_result(progress)
+        waiting = self._reclaiming.get(body.offer_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(progress)
 
     def heard(self, guest: str, line: str) -> None:
         """Write to the log what a guest has printed."""
@@ -359,7 +360,8 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         if problem:
             return [problem], []
         heard: asyncio.Future[ReclamationAdvanced] = asyncio.get_running_loop().create_future()
-        self._reclaiming.append(heard)
+        (offer_id,) = {each.key for each in effects if isinstance(each, ResizeSlot)}
+        self._reclaiming[offer_id] = heard  # one is open at a time
         try:
             self.host.perform(effects, now)
             await self._settle()
@@ -367,7 +369,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         except TimeoutError:
             return [], [f"the bank has not answered within {RECLAIM_LIMIT_S:g} s, and is asked again; see the log"]
         finally:
-            self._reclaiming.remove(heard)
+            del self._reclaiming[offer_id]
         body = found.reclamation
         if found.stage == "dropped":
             return [f"{found.code}: {found.detail}"], []

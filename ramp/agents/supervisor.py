@@ -17,10 +17,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from ramp.agents.changing import Changing, SupervisorControl
-from ramp.agents.group_calls import ANSWERED, Act, GroupCall
+from ramp.agents.group_calls import ANSWERED, Act, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
@@ -54,9 +54,6 @@ ROTATE_LOOKS: Final = 120
 
 GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.process")
 """Runs a process of agents; the supervisor adds what it shall run."""
-
-CALL_LIMIT_S: Final = 20.0
-"""How long a process of agents may take to do what it is asked, in seconds; an agent takes up to 5 s to end."""
 
 DEATHS_MAX: Final = 2
 """A process of an agent that was just added and dies so often will not come up."""
@@ -107,8 +104,7 @@ class Supervisor:
         self._broken: str = ""
         self._published = "starting"
         self._board = StatusBoard(state, self._status)
-        self._calls: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._called = 0
+        self._calls = OpenCalls()
         self._news = asyncio.Event()
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
         self._groups = [_Group(name, agents) for name, agents in grouped(config).items()]
@@ -221,6 +217,7 @@ class Supervisor:
             async for line in process.stdout:
                 said = self._heard(line) or said
             status = await process.wait()
+            self._calls.ended(group.name, status)
             if self._stopping.is_set() or self._broken or not group.agents:
                 return
             for name in group.agents:
@@ -275,9 +272,7 @@ class Supervisor:
         if what == ANSWERED:
             if event.get("act") == Act.RESTART.value and not detail:
                 self._mark(name, "starting", "")
-            waiting = self._calls.get(event.get("call", 0))
-            if waiting is not None and not waiting.done():
-                waiting.set_result(event)
+            self._calls.answered(event)
             return ""
         if what == "clock":
             self.agents[name] = replace(
@@ -359,23 +354,16 @@ class Supervisor:
         """Ask the process of an agent; returns what is open, and what else is told.
 
         Raises:
-            TransportError: if it does not run, does not answer, or cannot do it.
+            TransportError: if it does not run, ends, does not answer, or cannot do it.
         """
         group = next(group for group in self._groups if name in group.agents)
         process = group.process
         if process is None or process.returncode is not None or process.stdin is None:
             raise TransportError(f"the process of {name} does not run at present")
-        self._called += 1
-        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._calls[self._called] = answer
         try:
-            process.stdin.write(GroupCall(self._called, act, name, account, cores).line())
-            await process.stdin.drain()
-            event = await asyncio.wait_for(answer, CALL_LIMIT_S)
+            event = await self._calls.ask(group.name, process.stdin, act, name, account, cores)
         except (TimeoutError, OSError) as error:
             raise TransportError(f"the process of {name} ({process.pid}) does not answer") from error
-        finally:
-            self._calls = {number: each for number, each in self._calls.items() if each is not answer}
         if event["detail"]:
             raise TransportError(str(event["detail"]))
         return event.get("open", []), event.get("told", [])

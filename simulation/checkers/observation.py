@@ -47,6 +47,10 @@ class MarketView(Protocol):
         """What a party has moved from its journal to its archive, for it has been over for long enough."""
         ...
 
+    def opened(self, text: str) -> Message:
+        """What a sealed message says that the bank keeps as evidence."""
+        ...
+
     def is_asking(self, name: str, key: str = "") -> bool:
         """Whether a question of a resource about a slot (empty: about anything) is under way to its machine or back."""
         ...

@@ -11,10 +11,10 @@ from fractions import Fraction
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.reclamations.reclamation import KnownReclamation
 from ramp.ledger.transfer import TransferKind
-from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.contents import ReclamationNotice
 from ramp.model.instant import HOUR
+from simulation.checkers.core_prices import given_back
 from simulation.checkers.observation import Checker, MarketView, agreed_long_ago
 
 
@@ -48,17 +48,14 @@ class ReclaimedByRight(Checker):
             (each for each in _notices(view, agreement.agreement_id) if _body(each).number == known.number), None
         )
         if found is None:
-            if _kept_as_xml(view, agreement.agreement_id):
-                return  # over real XML; the same markets are judged whole where evidence is kept as it was sealed
             raise self._violated(f"{name} is posted without evidence of its notice")
-        body, before = _body(found), _cores_before(found, agreement)
+        body, changes = _body(found), _changes(found)
+        before = changes[-1].cores if changes else agreement.offer.cores
         if not right.least <= body.cores < before:
             raise self._violated(f"{name} leaves {body.cores} of {before} cores; at least {right.least} were agreed")
-        begins = max(body.effective_at, agreement.offer.start)
-        taken = Fraction((before - body.cores) * max(body.until - begins, 0))
-        whole = agreement.offer.cores * (agreement.offer.end - agreement.offer.start)
-        owed = int(agreement.cost * taken / whole)
-        extra = int(taken * 100 * right.compensation / HOUR + Fraction(1, 2))
+        worth, taken = given_back(agreement, changes, body)
+        owed = int(worth)
+        extra = int(Fraction(taken * 100 * right.compensation, HOUR) + Fraction(1, 2))
         for kind, amount in ((TransferKind.REBATE, owed), (TransferKind.COMPENSATION, extra)):
             paid = view.ledger.transfer(f"{agreement.agreement_id}#r{known.number}", kind)
             if (0 if paid is None else paid.amount) != amount:
@@ -68,19 +65,12 @@ class ReclaimedByRight(Checker):
 
 
 def _notices(view: MarketView, agreement_id: str) -> Iterator[ReclamationNotice]:
-    """What was brought to the bank of an agreement's slot; evidence is kept as it was sealed, or as its XML text."""
+    """What was brought to the bank of an agreement's slot."""
     for evidence in view.ledger.evidence(agreement_id):
-        message: Message | None = getattr(evidence.text, "message", None)
-        if evidence.kind is EvidenceKind.RECLAMATION and message is not None:
-            content = message.content
+        if evidence.kind is EvidenceKind.RECLAMATION:
+            content = view.opened(evidence.text).content
             if isinstance(content, ReclamationNotice):
                 yield content
-
-
-def _kept_as_xml(view: MarketView, agreement_id: str) -> bool:
-    """Whether evidence of reclamations is there, as XML text."""
-    kept = [each for each in view.ledger.evidence(agreement_id) if each.kind is EvidenceKind.RECLAMATION]
-    return bool(kept) and all(getattr(each.text, "message", None) is None for each in kept)
 
 
 def _body(notice: ReclamationNotice) -> Reclamation:
@@ -89,9 +79,5 @@ def _body(notice: ReclamationNotice) -> Reclamation:
     return body
 
 
-def _cores_before(notice: ReclamationNotice, agreement: Agreement) -> int:
-    if not notice.changes:
-        return agreement.offer.cores
-    last = notice.changes[-1].body
-    assert isinstance(last, Amendment | Reclamation)
-    return last.cores
+def _changes(notice: ReclamationNotice) -> list[Amendment | Reclamation]:
+    return [each.body for each in notice.changes if isinstance(each.body, Amendment | Reclamation)]

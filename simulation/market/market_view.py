@@ -7,7 +7,10 @@ from typing import Any, TypeVar, cast
 
 from ramp.composition import Composition
 from ramp.ledger.interface import Ledger
-from ramp.model.instant import Instant
+from ramp.model.acl import Message
+from ramp.model.instant import DAY, Instant
+from ramp.model.ports import Notary
+from ramp.model.seal import Role
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.party import Party
 from ramp.protocol.records import Record
@@ -20,6 +23,8 @@ from simulation.market.actors import BANK, Actor
 from simulation.market.faults.late_guests import GuestCounts, LateGuests
 from simulation.market.faults.liars import Liar
 from simulation.market.network import Network
+from simulation.market.virtual_notary import VirtualNotary
+from simulation.market.wire import Wire
 
 P = TypeVar("P", bound=Party)
 
@@ -32,6 +37,7 @@ class MarketView:
     _machines: Mapping[str, ResourcePlugin]
     _ledger: Ledger
     _network: Network
+    _wire: Wire | None
     _actors: dict[str, Actor]
     _liars: Mapping[str, Liar]
     _guests: LateGuests
@@ -86,6 +92,14 @@ class MarketView:
     def guest_counts(self) -> GuestCounts:
         """What machines and price strategies did that answer late."""
         return self._guests.counts
+
+    def opened(self, text: str) -> Message:
+        """What a sealed message says that the bank keeps, as its notary reads it; clocks may be a day apart."""
+        return self._notary(BANK, Role.BANK).open(text, self.now + DAY)
+
+    def _notary(self, name: str, role: Role) -> Notary:
+        """A party's notary."""
+        return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     def is_asking(self, name: str, key: str = "") -> bool:
         """Whether a question of a resource to its machine is under way; see `LateGuests.is_asking`."""

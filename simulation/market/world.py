@@ -17,7 +17,6 @@ from ramp.errors import DocumentError, EffectFailed, InvariantViolated
 from ramp.ledger.book import Book
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
-from ramp.model.ports import Notary
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -44,7 +43,6 @@ from simulation.market.observing import Observer, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.wire import Wire, as_read
 
 START: Instant = 1_800_000_000_000_000
@@ -205,9 +203,6 @@ class World(MarketView):
         clock = PartyClock(self.faults.clocks.get(name, RIGHT), START)
         journal = cast("Journal | None", fixed.get("journal"))
         self._actors[name] = Actor(name, build, ports, clock, journal)
-
-    def _notary(self, name: str, role: Role) -> Notary:
-        return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     # -- running -------------------------------------------------------------------------------------------------
 

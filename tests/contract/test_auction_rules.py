@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ def ranked(unit: RequestUnit, offers: list[Offer], preference: Preference) -> Un
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(auction=auctions())
 def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
     name: str, auction: tuple[RequestUnit, list[Offer], Preference]
@@ -86,7 +87,7 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(units=st.lists(auctions(), min_size=1, max_size=3), rounds=st.integers(1, 12), data=st.data())
 def test_every_auction_ends_and_asks_for_no_more_than_before(
     name: str, units: list[tuple[RequestUnit, list[Offer], Preference]], rounds: int, data: st.DataObject

@@ -269,7 +269,13 @@ FAULTS: dict[str, tuple[Open, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+QUICK = ("forgets ids", "by key", "resize frees nothing", "release raises", "no sweep")
+"""Tried every time; `make slow` tries all."""
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow) for fault in FAULTS]
+)
 def test_the_contract_finds(fault: str, tmp_path: Path) -> None:
     open_plugin, rule = FAULTS[fault]
     results = {each.rule.name: each for each in check_plugin(_subject(open_plugin, tmp_path, {}), 60)}

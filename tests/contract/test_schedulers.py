@@ -89,7 +89,7 @@ def history(name: str, machine: str, *, overrun: Overrun = Overrun.CUT, reserve:
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", SCHEDULER_NAMES)
-@pytest.mark.parametrize("overrun", list(Overrun))
+@pytest.mark.parametrize("overrun", [Overrun.CUT, pytest.param(Overrun.KEEP, marks=pytest.mark.slow)])
 def test_every_job_runs_once_and_not_before_it_comes(name: str, machine: str, overrun: Overrun) -> None:
     ended = known_history(name, machine, overrun)
     refused = {job.job_number for job in jobs_for(loaded(machine), 7) if not loaded(machine).fits_ever(job.request)}

@@ -31,6 +31,7 @@ def test_an_example_runs_as_it_says(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert json.loads(result.stdout)["jobs"] == 300
 
 
+@pytest.mark.slow
 def test_an_auction_rule_of_ones_own_buys_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (FOLDER / "own_auction_rule.py").read_text("utf-8")
     assert len(text.splitlines()) < LINES_MAX

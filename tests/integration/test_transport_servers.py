@@ -313,7 +313,12 @@ def test_probe_tells_a_server_from_other_listeners():
 
 
 @pytest.mark.parametrize(
-    ("lengths", "cut"), [([2_000] * 200, False), ([300_000], True), ([2_000] * 99 + [300_000], True)]
+    ("lengths", "cut"),
+    [
+        pytest.param([2_000] * 200, False, marks=pytest.mark.slow),
+        ([300_000], True),
+        pytest.param([2_000] * 99 + [300_000], True, marks=pytest.mark.slow),
+    ],
 )
 def test_two_hundred_calls_in_one_read_are_no_long_stanza(lengths, cut):
     """Each stanza counts for itself, however many come together; one that is too long ends the connection."""

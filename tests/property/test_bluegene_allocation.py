@@ -84,7 +84,7 @@ def fail_both(machine: BlueGene, plain: loop.LoopMachine, failed: list, drained:
         plain.taken_units.add(machine.grid.coordinates(unit))
 
 
-@pytest.mark.parametrize("name", sorted(LINES))
+@pytest.mark.parametrize("name", ["bgl", pytest.param("torus3d", marks=pytest.mark.slow)])
 @settings(max_examples=examples(20))
 @given(steps=long_histories, failed=failures, drained=st.lists(st.integers(0, 127), max_size=3))
 def test_every_decision_agrees_with_the_plain_loop(name, steps, failed, drained):

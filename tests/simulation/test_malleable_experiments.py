@@ -86,6 +86,7 @@ def test_the_quick_study_leaves_its_files(tmp_path: Path) -> None:
     assert sum(float(row["value"]) == 2 for row in mixed) >= 40
 
 
+@pytest.mark.slow
 def test_malleable_logs_tell_where_ours_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A strategy that is better than all others by the intervals is said to be so, and one that is not is named."""
 

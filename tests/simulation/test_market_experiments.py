@@ -132,6 +132,7 @@ def test_another_seed_gives_other_auctions() -> None:
     assert set(ages[3]).isdisjoint(ages[4])
 
 
+@pytest.mark.slow
 def test_bought_slots_stay_taken(tmp_path) -> None:
     """Every request of Table 3 that is sold is reserved: the same plan quotes at least as high afterwards."""
     (plan,) = market_workloads.plans_of(1, 1)

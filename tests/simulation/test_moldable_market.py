@@ -66,6 +66,7 @@ def made() -> Callable[[MarketCase], dict[str, Any]]:
     return row
 
 
+@pytest.mark.slow
 def test_each_seed_is_compared_with_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[MarketCase], dict[str, Any]]
 ) -> None:

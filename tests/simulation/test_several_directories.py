@@ -117,7 +117,7 @@ class _Belittling(_Lying):
     liar = _Belittler
 
 
-@pytest.mark.parametrize("lying", [_Lying, _Belittling])
+@pytest.mark.parametrize("lying", [_Lying, pytest.param(_Belittling, marks=pytest.mark.slow)])
 def test_a_directory_that_lies_costs_a_round_and_the_offer_that_it_conceals_and_nothing_else(
     lying: type[_Lying],
 ) -> None:

@@ -144,7 +144,9 @@ def test_the_quick_experiments_leave_their_files(tmp_path: Path) -> None:
         assert any(path.suffix == ".png" for path in out.iterdir())
 
 
-@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 2 else []) for seed in range(1, 7)]
+)
 def test_the_protocol_keeps_its_invariants_on_live_machines_under_faults(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

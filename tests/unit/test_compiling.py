@@ -47,6 +47,7 @@ def may_be_locked(file: Path) -> bool:
         os.close(descriptor)
 
 
+@pytest.mark.slow
 def test_constants_and_variables_take_the_same_machine_code() -> None:
     assert doubled_often(5) == 2**5 + 2
     doubled_often.recompile()  # type: ignore[attr-defined]  # what an earlier run has kept asks for nothing

@@ -99,13 +99,13 @@ def with_seal(encoded: EncodedMessage, sealed: seals.SealedText) -> EncodedMessa
     return replace(encoded, metadata={**encoded.metadata, **given})
 
 
-def sealed_by_hand(message: Message, store: KeyStore, signer: str) -> EncodedMessage:
-    """A message sealed with a party's key, though that party may not say it, or is not the sender that it names."""
+def text_by_hand(message: Message, store: KeyStore, signer: str) -> seals.SealedText:
+    """A message's text sealed with a party's key, though that party may not say it, or is not its sender."""
     key, certificate = store.identity(signer)
-    encoded = unsealed(message)
+    body = documents.write_content(message.content)
     text = seals.SealedText(
         performative=message.performative.value,
-        document=documents.root_name(encoded.body),
+        document=documents.root_name(body),
         sender=message.sender,
         receiver=message.receiver,
         conversation_id=message.conversation_id,
@@ -113,10 +113,15 @@ def sealed_by_hand(message: Message, store: KeyStore, signer: str) -> EncodedMes
         in_reply_to=message.in_reply_to,
         reply_by="",
         signed_at=seals.write_moment(SystemClock().now()),
-        body=encoded.body,
+        body=body,
     )
     der = certificate.public_bytes(Encoding.DER)
-    return with_seal(encoded, replace(text, signature=seals.sign(text.sealed_part(), key), certificate=seals.pack(der)))
+    return replace(text, signature=seals.sign(text.sealed_part(), key), certificate=seals.pack(der))
+
+
+def sealed_by_hand(message: Message, store: KeyStore, signer: str) -> EncodedMessage:
+    """A message sealed with a party's key, though that party may not say it, or is not the sender that it names."""
+    return with_seal(unsealed(message), text_by_hand(message, store, signer))
 
 
 class Party:

@@ -49,7 +49,9 @@ async def enter(market, rogues):
     started = restarts(market)
 
     async def let_in(kind, name, money=0):
-        role, account = (Role.RESOURCE, AccountKind.RESOURCE) if kind is Seller else (Role.USER, AccountKind.USER)
+        role, account = (
+            (Role.RESOURCE, AccountKind.RESOURCE) if issubclass(kind, Seller) else (Role.USER, AccountKind.USER)
+        )
         party = await kind.enter(market, rogues, name, role)
         inside.append(party)
         party.open_account(account, money)

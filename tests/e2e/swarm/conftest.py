@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from swarm_market import Market, write_config
+from swarm_market import Market, in_hours, write_config
 
 from ramp.servers.prosody import prosody_executable
 
@@ -66,20 +67,58 @@ def module_market(tmp_path_factory):
         market.end()
 
 
+@pytest.fixture(scope="module")
+def hours():
+    """When the windows of a module's tests begin, in hours from now."""
+    return itertools.count(1, 2)
+
+
+@pytest.fixture
+def begin(market, hours):
+    """A window of its own on the machines of a module's `market`, where everybody is up."""
+    market.wait_ready()
+    return in_hours(next(hours))
+
+
 ON_PROSODY = (("bank", "agree FundsReserved", "after"), ("resource", "inform CancellationDone", "before"))
 """Kills that `make e2e` tries on Prosody: the bank between vote and decision, a resource before its last word."""
+
+
+OF_CHANGES = (
+    ("bank", "agree ReclamationNoticed", 1, "before"),
+    ("user", "inform ReclamationHeard", 1, "before"),
+    ("resource", "request ReclamationTaken", 1, "before"),
+    ("bank", "agree ReclamationPosted", 1, "before"),
+    ("resource", "inform Reclaimed", 1, "after"),
+    ("resource", "request Amendment", 1, "after"),
+    ("bank", "agree AmendmentPosted", 1, "after"),
+)
+"""Kills that `make e2e` tries of reclamations and of growth by one order, which take long, on the embedded server."""
+
+MOSTLY_LONG = (
+    "test_cores_are_taken_back_and_paid_for_once",
+    "test_slots_of_several_sellers_grow_by_one_order_all_or_none",
+)
 
 
 def pytest_collection_modifyitems(items):
     """Of the kills `make e2e` tries every message once, before or after it, on the embedded server, and two on Prosody.
 
-    The rest is long. A crash between any two effects is the simulated swarm's (`make swarm`).
+    The rest is long, and so is most of what is in `MOSTLY_LONG`. A crash between any two effects is the simulated
+    swarm's (`make swarm`).
     """
-    kills = [item for item in items if item.path.name == "test_swarm_kills.py"]
-    for number, item in enumerate(item for item in kills if item.callspec.params["kind"] == "embedded"):
+    kills = [item for item in items if item.path.name in ("test_swarm_kills.py", "test_reclamation_kills.py")]
+    mostly_long = [item for item in kills if item.function.__name__ in MOSTLY_LONG]
+    others = [item for item in kills if item not in mostly_long]
+    for number, item in enumerate(item for item in others if item.callspec.params["kind"] == "embedded"):
         if item.callspec.params["when"] != ("before", "after")[number // 2 % 2]:
             item.add_marker(pytest.mark.long)
-    for item in kills:
+    for item in others:
         params = item.callspec.params
         if params["kind"] == "prosody" and (params["role"], params["act"], params["when"]) not in ON_PROSODY:
+            item.add_marker(pytest.mark.long)
+    for item in mostly_long:
+        params = item.callspec.params
+        point = tuple(params[name] for name in ("role", "act", "nth", "when"))
+        if params["kind"] == "prosody" or point not in OF_CHANGES:
             item.add_marker(pytest.mark.long)

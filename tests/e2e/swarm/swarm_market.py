@@ -24,6 +24,7 @@ from ramp.control.status import status_object
 from ramp.errors import TransportError
 from ramp.model.instant import HOUR, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
@@ -238,6 +239,11 @@ class Market:
             return self.listed() == names
 
         until(ready, lambda: f"everybody is ready: {self.status()}, listed {self.listed()}")
+
+    def written_down(self, directory: str) -> list[str]:
+        """The resources from which a directory's next life begins; it writes them down a second after a change."""
+        known = self.state.registered(directory)
+        return sorted(each.name.partition("@")[0] for each in known if each.service == RESOURCE_SERVICE)
 
     def users(self) -> list[str]:
         """Local names of the users."""

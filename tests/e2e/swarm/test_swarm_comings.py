@@ -74,6 +74,7 @@ def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
 
 def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
     market = ready
+    until(lambda: market.written_down("directory") == EVERYBODY, "the directory has written down who is registered")
     for number in range(3):
         market.kill("directory")
         names, winner, _ = called(market, f"request-directory-{number}", 5)

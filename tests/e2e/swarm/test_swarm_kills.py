@@ -7,12 +7,12 @@ known: unit 1 goes to small1, unit 2 (too big for a small machine) to big1.
 
 from __future__ import annotations
 
-import itertools
 import signal
 
 import pytest
+from kill_points import killed, points, requested
 from swarm_books import Books
-from swarm_market import in_hours, own_id, unit, until
+from swarm_market import own_id, unit, until
 
 from ramp.ledger.orders.order import OrderState
 from ramp.runtime.ledger.store import LedgerStore
@@ -79,6 +79,16 @@ GROWN = [
     ("bank", "agree AmendmentPosted", 1),
     ("resource", "inform Amended", 1),
 ]
+GROWN_TOGETHER = [
+    ("resource", "propose AmendmentPriced", 1),
+    ("resource", "agree AmendmentAgreed", 1),
+    ("bank", "agree FundsReserved", 1),
+    ("user", "confirm AmendmentFunded", 1),  # one of the sellers may begin, the other knows nothing of it
+    ("resource", "request Amendment", 1),
+    ("bank", "agree AmendmentPosted", 1),
+    ("bank", "agree AmendmentPosted", 2),
+    ("resource", "inform Amended", 1),
+]
 UNDECIDED = {
     "query-ref DirectoryQuery",
     "cfp CallForProposals",
@@ -88,41 +98,11 @@ UNDECIDED = {
 """What a user sends before its decision: killed there, it presumes abort, and has the bank void its order."""
 
 
-def points(messages):
-    found = [(*message, when) for message in messages for when in ("before", "after")]
-    return pytest.mark.parametrize(
-        ("role", "act", "nth", "when"), found, ids=[f"{role}-{act}-{nth}-{when}" for role, act, nth, when in found]
-    )
-
-
 @pytest.fixture(scope="module")
 def market(module_market, kind):
     market = module_market(armed=True, kind=kind, users={"alice": 1_000_000, "poor": 1_000})
     market.up()
     return market
-
-
-@pytest.fixture(scope="module")
-def hours():
-    return itertools.count(1, 2)
-
-
-@pytest.fixture
-def begin(market, hours):
-    """A window of its own, on a market where everybody is up."""
-    market.wait_ready()
-    return in_hours(next(hours))
-
-
-def requested(market, request_id):
-    """Alice's agreements of a request."""
-    return [each for each in market.agreements("alice") if each["agreement"]["request_id"] == request_id]
-
-
-def killed(market):
-    """Wait until the trap has struck and whoever walked into it is up again."""
-    name = until(market.victim, lambda: f"somebody walks into the trap\n{market.logs()}")
-    until(lambda: market.agent(name)["state"] == "ready", f"{name} is up again")
 
 
 @points(BOUGHT)
@@ -203,6 +183,20 @@ def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
     assert states[outcome["units"][0]["agreement_id"]] == "active"
 
 
+def sizes_at_rest(market, request_id):
+    """The cores of slots as amendments have made them, and as the machines have them, once nothing is open any more."""
+    until(lambda: not any(each["doubt"] for each in requested(market, request_id)), "nothing of it is open any more")
+    books = Books(market)
+    books.come_right()
+    stand = requested(market, request_id)
+    made = [[each["cores"] for each in one["amendments"]] for one in stand]
+    return made, [books.sizes()[one["agreement"]["offer"]["offer_id"]] for one in stand]
+
+
+FORGOTTEN = ("resource", "propose AmendmentPriced")
+"""A price is no promise that outlives its seller."""
+
+
 @points(GROWN)
 def test_a_slot_has_its_old_size_or_the_new_one(market, begin, role, act, nth, when):
     request_id = own_id("grown", role, act, nth, when)
@@ -212,13 +206,19 @@ def test_a_slot_has_its_old_size_or_the_new_one(market, begin, role, act, nth, w
     market.arm(role, act, when, nth)
     market.ask("alice", {"verb": "resize", "agreement_id": agreement_id, "cores": 16})
     killed(market)
-    until(lambda: not requested(market, request_id)[0]["doubt"], "nothing of it is open any more")
-    books = Books(market)
-    books.come_right()
-    (stands,) = requested(market, request_id)
-    grown = [each["cores"] for each in stands["amendments"]]
-    forgotten = (
-        role == "resource" and act == "propose AmendmentPriced"
-    )  # a price is no promise that outlives its seller
-    assert grown in ([[], [16]] if forgotten else [[16]])
-    assert books.sizes()[stands["agreement"]["offer"]["offer_id"]] == (grown[-1] if grown else 8)
+    grown, old = ([[16]], [16]), ([[]], [8])
+    assert sizes_at_rest(market, request_id) in ((grown, old) if (role, act) == FORGOTTEN else (grown,))
+
+
+@points(GROWN_TOGETHER)
+def test_slots_of_several_sellers_grow_by_one_order_all_or_none(market, begin, role, act, nth, when):
+    request_id = own_id("together", role, act, nth, when)
+    outcome = market.buy("alice", request_id, [unit(1, 40, begin), unit(2, 40, begin)])
+    assert outcome["status"] == "committed", outcome
+    assert len({each["offer"]["resource"] for each in outcome["units"]}) == 2
+    first, second = (each["agreement_id"] for each in outcome["units"])
+    market.arm(role, act, when, nth)
+    market.ask("alice", {"verb": "resize", "agreement_id": first, "together": [second], "cores": 48})
+    killed(market)
+    grown, old = ([[48], [48]], [48, 48]), ([[], []], [40, 40])
+    assert sizes_at_rest(market, request_id) in ((grown, old) if (role, act) == FORGOTTEN else (grown,))

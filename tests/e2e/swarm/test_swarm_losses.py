@@ -20,16 +20,14 @@ def market(module_market):
     return market
 
 
-def registered(market, directory):
-    path = market.state.run / f"registered-{directory}.json"
-    return path.exists() and path.read_text().count("resource-trader") == 4
-
-
 def test_the_loss_of_directories_for_good_in_mid_auction_is_not_noticed(market):
     """One after the other until the last of three is left, each in the middle of an auction; whichever alice asks."""
     market.wait_ready()
     names = ("directory", "directory-2", "directory-3")
-    until(lambda: all(registered(market, name) for name in names), "every directory knows every resource")
+    until(
+        lambda: all(market.written_down(name) == market.listed() for name in names),
+        "every directory knows every resource",
+    )
     begin = in_hours(1)
     for number, lost in enumerate(names[:2]):
         with market.submitted("alice", f"request-{number}", [unit(1, 8, begin), unit(2, 100, begin)]) as events:

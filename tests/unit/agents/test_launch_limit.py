@@ -8,31 +8,11 @@ import pytest
 
 from ramp.agents.supervisor import Supervisor
 from ramp.errors import TransportError
-from ramp.runtime.config_file import load_config
-from ramp.runtime.state_folder import StateFolder
-
-MARKET = """
-[[users]]
-name = "alice"
-deposit = 1000
-[machines.m]
-plugin = "steady"
-cores = 64
-[[resources]]
-name = "m1"
-machine = "m"
-start_price = 20
-minimum_price = 10
-"""
 
 
 @pytest.fixture
-def supervisor(tmp_path):
-    config = tmp_path / "market.toml"
-    config.write_text(MARKET, "utf-8")
-    state = StateFolder(tmp_path / "state")
-    state.prepare()
-    return Supervisor(load_config(config), state)
+def supervisor(small_market):
+    return Supervisor(*small_market)
 
 
 def passing_limits(monkeypatch, happening):

@@ -98,6 +98,7 @@ def ramp(records, tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_status_says_how_much_is_in_the_archive_and_lists_it_when_asked(ramp):
     assert ramp("status")[1] == "alice has asked for nothing lately: 2 requests in the archive (--all lists them)\n"
     assert ramp("status", "--json")[1] == []

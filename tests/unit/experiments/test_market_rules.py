@@ -50,6 +50,7 @@ def test_load_takes_slots_away_and_the_cheapest_allocation_with_them() -> None:
     assert full["distance"] == 0.0
 
 
+@pytest.mark.slow
 def test_more_rounds_of_open_bidding_by_the_papers_formula_cost_less() -> None:
     prices = [run_case(Case("open-rounds", count, 0.3, "paper", 1, seed=1))["price"] for count in (1, 3, 8)]
     assert prices == sorted(prices, reverse=True)

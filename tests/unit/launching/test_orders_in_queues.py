@@ -86,6 +86,7 @@ def started(site: Site) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
+@pytest.mark.slow
 def test_what_is_ordered_runs_in_it_once_is_cancelled_alone_and_ends_with_it(site: Site, started: Any) -> None:
     for job_id, does in (("job-1", "echo $RAMP_UNIT; exit 3"), ("job-2", "sleep 200 & wait"), ("job-3", "sleep 200")):
         assert site.ask("submit", job_id, does)["seen"]["native_id"] == NUMBER

@@ -223,10 +223,8 @@ def test_the_greatest_cost_of_a_document_binds_like_the_option(swarm: Path) -> N
         assert study.requests["status"].tolist() == [status]
 
 
-@pytest.mark.parametrize(
-    "first",
-    [pytest.param("import simulation", marks=pytest.mark.slow), "import simulation.market.world, simulation"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["import simulation", "import simulation.market.world, simulation"])
 def test_the_package_can_be_called_whatever_was_imported_before(first: str, swarm: Path) -> None:
     code = f"""
 {first}

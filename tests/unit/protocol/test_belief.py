@@ -488,6 +488,10 @@ MATTERS: dict[str, set[type]] = {
 """What each party acts on in some state, by the tables of the protocol."""
 
 
+COSTLY = ("alice", "res")
+"""They have the most states and kinds, and are tried in `make slow`."""
+
+
 def changed(one: Any, message: Message) -> bool:
     before = fingerprint(one)
     try:
@@ -497,7 +501,9 @@ def changed(one: Any, message: Message) -> bool:
     return any(isinstance(effect, HARM) for effect in effects) or fingerprint(one) != before
 
 
-@pytest.mark.parametrize("name", sorted(STATES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in COSTLY else []) for name in sorted(STATES)]
+)
 def test_nothing_changes_without_the_right_seal(name: str, parties: Any, seal_for: Any, seal_message: Any) -> None:
     matters = set()
     for build in STATES[name]:

@@ -120,6 +120,7 @@ def test_what_a_job_has_grown_is_sold_at_once_and_the_job_runs_on_at_the_size_th
     assert _in_the_way(live) == []
 
 
+@pytest.mark.slow
 def test_what_the_next_quote_finds_taken_is_what_jobs_hold_after_their_last_change() -> None:
     live, draw = _live("angara-4x4x2"), Random(7)
     changed = 0
@@ -137,6 +138,7 @@ def test_what_the_next_quote_finds_taken_is_what_jobs_hold_after_their_last_chan
     assert changed > STEPS // 2
 
 
+@pytest.mark.slow
 def test_a_share_of_the_jobs_of_the_plugin_is_malleable_and_the_rest_of_its_workload_is_as_ever() -> None:
     def machine(**options: object) -> LiveMachine:
         given = {"machine": "angara-4x4x2", "load": 1.2, "base_time_s": 240_000, **options}

@@ -101,6 +101,7 @@ def test_other_versions_are_left_alone(monkeypatch, caplog):
     assert "slixmpp-multiplatform 1.12.0 (expected 1.11.0)" in caplog.text
 
 
+@pytest.mark.slow
 def test_spade_comes_without_its_server_and_pages_which_can_still_be_imported():
     program = (
         "import sys; from ramp.xmpp import behaviour; "

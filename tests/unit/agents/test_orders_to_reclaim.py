@@ -1,0 +1,57 @@
+"""Whoever has a resource take cores back is told what becomes of that slot, whatever becomes of others meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+from ramp.agents.roles import ResourceAgent
+from ramp.model.agreement import Reclamation
+from ramp.protocol.amending.asking import ResizeSlot
+from ramp.protocol.progress import ReclamationAdvanced
+from ramp.protocol.resource.party import ResourceParty
+
+
+class Slots(ResourceParty):
+    """Of every slot four cores can go."""
+
+    def __init__(self):
+        pass
+
+    def order_reclamation(self, slot, cores, now):
+        return [ResizeSlot(slot, 0, cores, now)], ""
+
+
+class Selling(ResourceAgent):
+    """Has nothing but such slots, and no server."""
+
+    def __init__(self):
+        self.jid = "curie@localhost"
+        self._reclaiming = {}
+        self.host = SimpleNamespace(party=Slots(), perform=lambda *_: None)
+
+    def now(self):
+        return 0
+
+    async def _settle(self):
+        pass
+
+
+def advanced(offer_id, stage, *why):
+    body = Reclamation(
+        f"agreement-of-{offer_id}", 1, "digest", offer_id, "alice", "curie", "bank", 4, 9, 5, 800, 400, 0, 7
+    )
+    return ReclamationAdvanced(body, stage, *why)
+
+
+async def test_two_orders_and_a_slot_that_nobody_has_asked_for():
+    agent = Selling()
+    first, second = (asyncio.create_task(agent.reclaim(slot, 4)) for slot in ("offer-1", "offer-2"))
+    await asyncio.sleep(0)
+    agent.watch(advanced("offer-3", "posted"))
+    agent.watch(advanced("offer-2", "dropped", "short_notice", "too late"))
+    agent.watch(advanced("offer-1", "noticed"))
+    problems, told = await first
+    assert problems == []
+    assert "agreement-of-offer-1" in told[0]
+    assert await second == (["short_notice: too late"], [])
