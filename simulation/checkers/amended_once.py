@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
@@ -11,6 +13,7 @@ from ramp.model.sizes.reclaimed import reclaimed, reclamation_problem
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.user.party import UserParty
 from simulation.checkers.observation import Checker, MarketView
+from simulation.resource.resizable import ResizableMachine
 
 
 class AmendedOnce(Checker):
@@ -38,6 +41,16 @@ class AmendedOnce(Checker):
                 used = participant.size
                 if used[0] > paid[0] or used[1] > paid[1]:
                     raise self._violated(f"{name} has handed {used} over for {offer_id}; {paid} is paid")
+            self._steps_rise(name, party.sizes.steps, view.machines[name])
+
+    def _steps_rise(self, name: str, steps: Mapping[str, int], machine: object) -> None:
+        """A change that is open can be carried out: its machine has done no later step, and would refuse then."""
+        if not isinstance(machine, ResizableMachine):
+            return
+        for offer_id, last in steps.items():
+            if machine.changed_by(offer_id) > last:
+                done = machine.changed_by(offer_id)
+                raise self._violated(f"{name} changes {offer_id} by steps up to {last}; its machine has done {done}")
 
     def at_end(self, view: MarketView) -> None:
         """Users know every amendment that is posted; machines have what the last one says."""

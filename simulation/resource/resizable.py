@@ -39,6 +39,11 @@ class ResizableMachine(BookedMachine, ABC):
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"step {step} of {key} was another change")
             return self._answer(key, now)
 
+    def changed_by(self, key: str) -> int:
+        """Number of the step that changed a reservation last; 0 where none has."""
+        entry = self._book.entry(key)
+        return 0 if entry is None else entry.step
+
     def missing(self, unit: RequestUnit | None, now: Instant) -> int:
         """Cores that are lacking for a unit, or for the machine's own queue; see `QueueingPlugin.missing`."""
         if unit is None:

@@ -41,11 +41,18 @@ class AmendmentReceived:
     """Resource: an amendment that the user has signed and the resource agrees to; its instant may be to come.
 
     One that adds to a slot is on record before the machine is asked for more, so that it gives it back after a restart.
+
+    Attributes:
+        offer_id: the slot.
+        amendment: signed by the user.
+        at: when.
+        step: number of its first step at the machine; 0 in journals of before, where it follows from what they hold.
     """
 
     offer_id: str
     amendment: Signed
     at: Instant
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,19 @@ from ramp.model.seal import Seal
 
 @dataclass(frozen=True, slots=True)
 class ReclamationDrawn:
-    """Resource: cores of a sold slot are to be taken back; the bank is asked to note it."""
+    """Resource: cores of a sold slot are to be taken back; the bank is asked to note it.
+
+    Attributes:
+        offer_id: the slot.
+        reclamation: what is taken.
+        at: when.
+        step: number of its first step at the machine; 0 in journals of before, where it follows from what they hold.
+    """
 
     offer_id: str
     reclamation: Reclamation
     at: Instant
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
@@ -20,8 +20,14 @@ from ramp.model.request import ReclaimTerms
 from ramp.model.sizes import reclaimed
 from ramp.model.sizes.amended import SlotState
 from ramp.protocol.amending.asking import ResizeSlot
+from ramp.protocol.amending.memory import AmendmentReceived, SizeRecord
 from ramp.protocol.bank import reclaiming
+from ramp.protocol.effects import Effect
+from ramp.protocol.reclaiming.memory import ReclaimingRecord, ReclamationDrawn
+from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
 from ramp.protocol.resource.reclaiming.taking import Taking
+from ramp.protocol.resource.slots.size_desk import KeptSlot
 from ramp.protocol.user.resizing.taken_back import TakenBack
 
 Context = contextlib.AbstractContextManager[object]
@@ -113,6 +119,29 @@ def paid_for_untaken() -> Context:
     return patch.object(Taking, "_ask_machine", ask_machine)
 
 
+def steps_miscounted() -> Context:
+    """A seller counts steps of reclamations that are not on record, and so starts below them after a restart."""
+
+    def kept(desk: ReclaimDesk, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
+        change = slot.change
+        found = original(desk, slot, effects)
+        if isinstance(change, Taking):
+            slot.steps = change.first_step
+        return found
+
+    def replay(desk: ReclaimDesk, record: SizeRecord | ReclaimingRecord, participant: Participant) -> None:
+        replayed(desk, replace(record, step=0) if isinstance(record, steps) else record, participant)
+
+    @contextlib.contextmanager
+    def both() -> Iterator[None]:
+        with patch.object(ReclaimDesk, "_kept", kept), patch.object(ReclaimDesk, "replay", replay):
+            yield
+
+    steps = (AmendmentReceived, ReclamationDrawn)
+    original, replayed = ReclaimDesk._kept, ReclaimDesk.replay
+    return both()
+
+
 def reclamations_forgotten() -> Context:
     """A user that restarts knows nothing of what was taken back before."""
     return patch.object(TakenBack, "replay", lambda *_: None)
@@ -152,6 +181,11 @@ OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {
     "paid_for_untaken": (
         paid_for_untaken,
         "cores are paid back that the machine does not take",
+        "amended_once",
+    ),
+    "steps_miscounted": (
+        steps_miscounted,
+        "a seller that restarts asks its machine for steps that come before those it has asked for",
         "amended_once",
     ),
     "reclamations_forgotten": (

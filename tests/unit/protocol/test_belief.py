@@ -53,6 +53,7 @@ HARM = (
     | fx.LookUpOverview
     | fx.Report
     | ResizeSlot
+    | fx.QuoteSlots  # nothing changes, but the machine is at work for it
     | PostAmendment
     | VoidAmendment
     | NoteReclamation

@@ -15,14 +15,12 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.sizes.amended import SlotState, first_state
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import growth_prices
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices
-from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.timing import Timing
 
 VALIDITY = Timing().offer_validity
@@ -55,12 +53,6 @@ class Desk:
     def call(self, call: c.AmendmentCall = CALL, now: int = 0, reference: str = "w") -> list[fx.Effect]:
         message = Message(Performative.CFP, "alice", "res", "r1", call, reply_with=reference)
         return self.prices.on_call(message, call, self.participant, self.state, now)
-
-    def able(self, number: int = 1, answer: Any = True, **said: Any) -> list[fx.Effect]:
-        """The machine can change the slot, or says what the test does."""
-        if answer is True:
-            answer = Reservation(self.key, "R", Slot(HOUR, 2 * HOUR, 16, 0.0), firm=True, held_until=None)
-        return self.prices.on_resized(SlotResized(self.key, STEPS * number, answer, **said))
 
     def quoted(self, *answers: Slot | Refusal, call_id: str = "growth-1", now: int = 0) -> list[fx.Effect]:
         return self.prices.on_quoted(call_id, answers, now)
@@ -109,7 +101,6 @@ def free(cores: int, begin: int = HOUR, end: int = 2 * HOUR) -> Slot:
 def answered(desk: Desk, *prices: int | PriceRefusal, now: int = 0) -> list[fx.Effect]:
     """Up to the strategy's answer."""
     desk.call(now=now)
-    desk.able()
     desk.quoted(free(16), *(free(1) for _ in range(4)), now=now)
     return desk.priced(*prices, now=now)
 
@@ -117,33 +108,30 @@ def answered(desk: Desk, *prices: int | PriceRefusal, now: int = 0) -> list[fx.E
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def test_the_machine_is_asked_first_whether_it_can_change_the_slot_as_it_is(desk: Desk) -> None:
-    assert desk.call() == [ResizeSlot(desk.key, STEPS, 16, 2 * HOUR)]
-    assert desk.able(number=2) == []  # an answer to something else
+def test_only_what_is_free_is_asked_of_the_machine(desk: Desk) -> None:
+    (question,) = desk.call(replace(CALL, number=1_000))
+    assert isinstance(question, fx.QuoteSlots)  # which changes nothing there, whatever the buyer's number
 
 
 def test_more_cores_are_asked_for_as_long_as_the_slot_lasts_and_then_ever_fewer(desk: Desk) -> None:
-    desk.call()
-    assert units(desk.able()) == [
+    assert units(desk.call()) == [
         (number, cores, HOUR, 2 * HOUR) for number, cores in enumerate((16, 8, 4, 2, 1), start=1)
     ]
 
 
 def test_a_later_end_is_asked_for_from_the_end_on_and_then_ever_shorter(desk: Desk) -> None:
-    desk.call(replace(CALL, cores=16, until=2 * HOUR + 64 * MINUTE))
+    asked = desk.call(replace(CALL, cores=16, until=2 * HOUR + 64 * MINUTE))
     later = [2 * HOUR + minutes * MINUTE for minutes in (64, 32, 16, 8, 4, 2, 1)]
-    assert units(desk.able()) == [(number, 16, 2 * HOUR, end) for number, end in enumerate(later, start=1)]
+    assert units(asked) == [(number, 16, 2 * HOUR, end) for number, end in enumerate(later, start=1)]
 
 
 def test_more_in_both_ways_is_asked_for_in_two_pieces_and_nothing_smaller(desk: Desk) -> None:
-    desk.call(replace(CALL, until=3 * HOUR))
-    assert units(desk.able()) == [(1, 16, HOUR, 2 * HOUR), (2, 32, 2 * HOUR, 3 * HOUR)]
+    assert units(desk.call(replace(CALL, until=3 * HOUR))) == [(1, 16, HOUR, 2 * HOUR), (2, 32, 2 * HOUR, 3 * HOUR)]
 
 
 def test_what_has_begun_is_added_to_after_the_notice(desk: Desk) -> None:
     now = HOUR + 10 * MINUTE
-    desk.call(now=now)
-    assert {begin for _, _, begin, _ in units(desk.able())} == {now + 10 * SECOND}
+    assert {begin for _, _, begin, _ in units(desk.call(now=now))} == {now + 10 * SECOND}
 
 
 def test_at_the_end_nothing_can_be_added(desk: Desk) -> None:
@@ -159,7 +147,6 @@ def test_what_adds_nothing_or_takes_something_away_is_no_growth(desk: Desk, chan
 
 def test_the_strategy_is_asked_for_every_piece_at_the_price_asked(desk: Desk) -> None:
     desk.call(replace(CALL, until=3 * HOUR))
-    desk.able()
     pieces = free(16), free(32, 2 * HOUR, 3 * HOUR)
     (question,) = desk.quoted(*pieces)
     assert isinstance(question, fx.PriceSlots)
@@ -172,7 +159,6 @@ def test_the_strategy_is_asked_for_every_piece_at_the_price_asked(desk: Desk) ->
 
 def test_the_dearer_piece_names_the_price_which_stands_as_long_as_it_says(desk: Desk) -> None:
     desk.call(replace(CALL, until=3 * HOUR))
-    desk.able()
     desk.quoted(free(16), free(32, 2 * HOUR, 3 * HOUR))
     message = told(desk.priced(40, 55))
     assert (message.performative, message.in_reply_to) == (Performative.PROPOSE, "w")
@@ -187,14 +173,13 @@ def test_the_same_call_gets_the_same_price_while_it_stands(desk: Desk) -> None:
     first = told(answered(desk, 50))
     again = told(desk.call(now=VALIDITY - 1, reference="w2"))
     assert (again.content, again.in_reply_to) == (first.content, "w2")
-    assert desk.call(now=VALIDITY) == [ResizeSlot(desk.key, STEPS, 16, 2 * HOUR)]
+    assert units(desk.call(now=VALIDITY)) == units(desk.call(now=VALIDITY, reference="w3"))  # it is asked for anew
 
 
 def test_a_copy_of_a_call_that_is_being_worked_out_is_not_asked_again(desk: Desk) -> None:
     desk.call()
     assert desk.call() == []
     assert desk.call(reference="w2") != []  # its sender asks again, and the first answer may have been lost
-    desk.able()
     desk.quoted(free(16), *(free(1) for _ in range(4)), call_id="growth-2")
     assert told(desk.priced(50, call_id="growth-2")).in_reply_to == "w2"
 
@@ -211,24 +196,9 @@ def test_a_price_lasts_as_long_as_before_when_the_clock_is_set(desk: Desk) -> No
 # -- what is refused -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("answer", "said", "code", "detail"),
-    [
-        (None, {"doubt": "no line to it"}, "machine_unavailable", "no line to it"),
-        (Refusal(1, RefusalCode.CORES_TAKEN, detail="full"), {}, "cores_taken", "full"),
-        (Refusal(1, RefusalCode.OTHER, detail="it cannot"), {"able": False}, "cannot_resize", "it cannot"),
-    ],
-)
-def test_a_machine_that_does_not_say_yes(desk: Desk, answer: Any, said: dict[str, Any], code: str, detail: str) -> None:
-    desk.call()
-    assert refusal(desk.able(answer=answer, **said)) == (code, detail)
-    assert desk.able() == []  # it is told once
-
-
 def test_what_would_pass_is_named_the_largest_first(desk: Desk) -> None:
     taken = Refusal(1, RefusalCode.CORES_TAKEN)
     desk.call()
-    desk.able()
     code, detail = refusal(desk.quoted(taken, taken, free(4), free(2), free(1)))
     assert (code, detail) == ("cores_taken", "what is to be added is not free; right would be 20 cores")
 
@@ -236,14 +206,12 @@ def test_what_would_pass_is_named_the_largest_first(desk: Desk) -> None:
 def test_a_shorter_time_that_would_pass_is_named_by_its_end(desk: Desk) -> None:
     taken = Refusal(1, RefusalCode.CORES_TAKEN)
     desk.call(replace(CALL, cores=16, until=3 * HOUR))
-    desk.able()
     detail = refusal(desk.quoted(taken, free(16), *(free(16) for _ in range(5))))[1]
     assert detail.endswith("right would be an end at 1970-01-01T02:30:00Z")
 
 
 def test_where_nothing_would_pass_the_slot_stays(desk: Desk) -> None:
     desk.call()
-    desk.able()
     detail = refusal(desk.quoted(*(Refusal(1, RefusalCode.CORES_TAKEN) for _ in range(5))))[1]
     assert detail.endswith("right would be to leave the slot as it is")
 
@@ -270,5 +238,5 @@ def test_the_oldest_call_goes_when_too_many_wait(desk: Desk, monkeypatch: pytest
     monkeypatch.setattr(growth_prices, "PENDING_MAX", 2)
     for number in (1, 2, 3):
         desk.call(replace(CALL, number=number), reference=f"w{number}")
-    assert desk.able(1) == []
-    assert [len(desk.able(number)) for number in (2, 3)] == [1, 1]
+    lack = (Refusal(1, RefusalCode.CORES_TAKEN),) * 5
+    assert [len(desk.quoted(*lack, call_id=f"growth-{number}")) for number in (1, 2, 3)] == [0, 1, 1]

@@ -129,8 +129,8 @@ class ReclaimDesk(SizeDesk):
             return
         slot = self._slot(participant)
         if isinstance(record, ReclamationDrawn):
-            slot.change = self._taking(slot, record.reclamation)
-            slot.steps = slot.change.first_step
+            slot.change = self._taking(slot, record.reclamation, record.step or slot.next_step)
+            self._count(slot, slot.change)
             return
         change = slot.change
         assert isinstance(change, Taking), "it was drawn up first"
@@ -227,7 +227,7 @@ class ReclaimDesk(SizeDesk):
         problem = reclamation_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return [], f"{problem[0]}: {problem[1]}"
-        change = slot.change = self._taking(slot, body)
+        change = slot.change = self._taking(slot, body, slot.next_step)
         return self._kept(slot, change.start()), ""
 
     def _drawn_up(self, slot: KeptSlot, cores: int | None, now: Instant) -> Reclamation | None:
@@ -333,10 +333,10 @@ class ReclaimDesk(SizeDesk):
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _taking(self, slot: KeptSlot, body: Reclamation) -> Taking:
+    def _taking(self, slot: KeptSlot, body: Reclamation, first_step: int) -> Taking:
         agreement = slot.participant.agreement
         assert agreement is not None, "it is sold"
-        return Taking(body, agreement, tuple(slot.changes), slot.state, slot.first_step(), self._pace)
+        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace)
 
     def _announced(self, slot: KeptSlot, change: Taking, now: Instant) -> list[Effect]:
         if change.announcement is None:
@@ -351,7 +351,8 @@ class ReclaimDesk(SizeDesk):
             return super()._kept(slot, effects)
         offer_id = slot.participant.offer.offer_id
         self._open[offer_id] = change
-        slot.steps = change.first_step
+        if change.on_record:
+            self._count(slot, change)
         if change.state is SizeChangeState.ENDED:
             del self._open[offer_id]
             effects = effects + self._over(slot, change, _time_of(effects))
@@ -370,7 +371,8 @@ class ReclaimDesk(SizeDesk):
         self._left_alone[offer_id] = max(at, change.body.issued_at) + PAUSE
         if word is None:
             slot.change = None
-            return [Report(ReclamationAdvanced(change.body, "dropped", "machine_unavailable"))]
+            slot.gave_way = slot.gave_way or change.why[0] == GAVE_WAY
+            return [Report(ReclamationAdvanced(change.body, "dropped", *change.why))]
         self._ended(slot, change.body, word)
         told = Message(
             Performative.REFUSE,

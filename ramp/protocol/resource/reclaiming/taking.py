@@ -121,8 +121,7 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         """The buyer's own proposal has crossed it and goes first."""
         assert self.state in BEFORE_TIME, "nothing has been taken yet"
         detail = "the buyer's own proposal has crossed it, and goes first"
-        recorded = self.state is not S.CHECKING
-        return self._end(GAVE_WAY, detail, "Amendment", now, recorded=recorded)
+        return self._end(GAVE_WAY, detail, "Amendment", now)
 
     # -- the bank ------------------------------------------------------------------------------------------------
 
@@ -162,14 +161,16 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
 
     def _on_able(self, now: Instant) -> list[Effect]:
         self._enter(S.NOTICING, "SlotResized")
-        return [Persist(ReclamationDrawn(self.body.offer_id, self.body, now)), self._ask_bank(now)]
+        self.on_record = True
+        drawn = ReclamationDrawn(self.body.offer_id, self.body, now, self.first_step)
+        return [Persist(drawn), self._ask_bank(now)]
 
     def _is_taken(self, now: Instant) -> CoresTaken:
         return CoresTaken(self.body.offer_id, self.body.number, now)
 
-    def _is_dropped(self, code: str, detail: str, now: Instant, *, recorded: bool) -> list[Effect]:
+    def _is_dropped(self, code: str, detail: str, now: Instant) -> list[Effect]:
         """The buyer is told where it may have heard of it."""
-        if not recorded:
+        if not self.on_record:
             return []
         self.last_word = ReclamationRefused(self.body.agreement_id, self.body.number, code, detail)
         return [Persist(ReclamationDropped(self.body.offer_id, self.body.number, code, detail, now))]

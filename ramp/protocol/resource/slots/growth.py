@@ -42,6 +42,7 @@ class SlotGrowth(SizeChange):
         """Go on after a restart; what was asked of machine and bank before is asked again."""
         if self._taken:
             return super().recover(now)
+        self._in_doubt = True
         self._enter(S.HOLDING, "recover")
         self._arm()
         return [self._ask_machine()]
@@ -73,8 +74,7 @@ class SlotGrowth(SizeChange):
         if self.state is not S.HOLDING:
             return []
         if isinstance(resized.answer, Refusal):
-            code = refusal_code(resized.answer, able=resized.able)
-            return self._end(code, resized.answer.detail, "SlotResized", now)
+            return self._not_done(resized.answer, refusal_code(resized.answer, able=resized.able), now)
         self._enter(S.AGREED, "SlotResized")
         self._retry.stop()
         self._arm()

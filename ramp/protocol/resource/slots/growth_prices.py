@@ -1,8 +1,9 @@
 """What a resource asks for what would be added to a slot: by the machine's own quote and the strategy's price.
 
-A call is answered like one of an auction: the machine says whether it can change what is reserved and what is free over
-the time to come, the strategy names a price for that load. Nothing is set aside; the price stands as long as an offer
-does, is the answer to the same call again, and is forgotten by a restart.
+A call is answered like one of an auction: the machine says what is free over the time to come, the strategy names a
+price for that load. Nothing is set aside or changed, for anybody may ask as often as he likes: whether the machine can
+change what it has set aside shows only when the amendment is proposed. The price stands as long as an offer does, is
+the answer to the same call again, and is forgotten by a restart.
 """
 
 from __future__ import annotations
@@ -19,12 +20,10 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.amended import SlotState, is_growth, mixed_problem
 from ramp.model.sizes.moldable import as_offered
 from ramp.model.slot import Slot
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.recent import Recent
-from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.timing import Timing
 
 PENDING_MAX = 1_000
@@ -91,7 +90,7 @@ class GrowthPrices:
     def on_call(
         self, message: Message, call: AmendmentCall, participant: Participant, state: SlotState, now: Instant
     ) -> list[Effect]:
-        """A buyer asks: first see whether the machine can change what it has set aside.
+        """A buyer asks: see first what is free; nothing at the machine is changed by that.
 
         Args:
             message: as it came.
@@ -116,22 +115,7 @@ class GrowthPrices:
         self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions)
         if len(self._pending) > PENDING_MAX:
             self._pending.popitem(last=False)
-        return [ResizeSlot(offer_id, STEPS * call.number, state.cores, state.until)]
-
-    def on_resized(self, resized: SlotResized) -> list[Effect]:
-        """The machine can change the slot, or not: ask it what is free."""
-        effects: list[Effect] = []
-        for call_id, pending in list(self._pending.items()):
-            if (pending.offer_id, STEPS * pending.call.number) != (resized.key, resized.step):
-                continue
-            if resized.answer is None or isinstance(resized.answer, Refusal):
-                code, detail = "machine_unavailable", resized.doubt
-                if isinstance(resized.answer, Refusal):
-                    code, detail = str(resized.answer.code), resized.answer.detail
-                effects.append(self._refuse(call_id, code if resized.able else "cannot_resize", detail))
-            else:
-                effects.append(QuoteSlots(call_id, tuple(each.unit for each in pending.wanted)))
-        return effects
+        return [QuoteSlots(f"{CALLS}{self._calls}", tuple(each.unit for each in additions))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
         """The machine says what is free: ask the strategy for a price of each piece, or say what would pass."""

@@ -35,7 +35,7 @@ class SizeChange(SlotChange[Amendment, Amended | AmendmentRefused]):
         agreement: what was bought.
         state: of the slot, which is to be changed.
         pace: of the selling agent.
-        first_step: number of the first of its steps at the machine; None for the first that its number gives.
+        first_step: number of the first of its steps at the machine.
 
     Attributes:
         signed: as above.
@@ -44,12 +44,11 @@ class SizeChange(SlotChange[Amendment, Amended | AmendmentRefused]):
     GIVEN_BACK: ClassVar[str] = "it"
 
     def __init__(
-        self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, first_step: int | None = None
+        self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, first_step: int = STEPS
     ) -> None:
         body = signed.body
         assert isinstance(body, Amendment)
-        first = STEPS * body.number if first_step is None else first_step
-        super().__init__(agreement.request_id, SIZE_CHANGE, body, state, first, pace)
+        super().__init__(agreement.request_id, SIZE_CHANGE, body, state, first_step, pace)
         self.signed = signed
 
     @property
@@ -110,15 +109,16 @@ class SizeChange(SlotChange[Amendment, Amended | AmendmentRefused]):
         return [self._received(now), self._agreed()]
 
     def _received(self, now: Instant) -> Persist:
-        return Persist(AmendmentReceived(self.body.offer_id, self.signed, now))
+        self.on_record = True
+        return Persist(AmendmentReceived(self.body.offer_id, self.signed, now, self.first_step))
 
     def _is_taken(self, now: Instant) -> CapacityTaken:
         return CapacityTaken(self.body.offer_id, self.body.number, now)
 
-    def _is_dropped(self, code: str, detail: str, now: Instant, *, recorded: bool) -> list[Effect]:
+    def _is_dropped(self, code: str, detail: str, now: Instant) -> list[Effect]:
         self.last_word = AmendmentRefused(self.body.agreement_id, self.body.number, code, detail)
         dropped = Persist(AmendmentDropped(self.body.offer_id, self.body.number, code, detail, now))
-        return [dropped, self.tell(self.last_word)] if recorded else [self.tell(self.last_word)]
+        return [dropped, self.tell(self.last_word)] if self.on_record else [self.tell(self.last_word)]
 
     def _agreed(self) -> Send:
         return self.tell(AmendmentAgreed(self.body.agreement_id, self.body.number))

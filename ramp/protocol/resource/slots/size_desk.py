@@ -56,7 +56,8 @@ class KeptSlot:
         change: the one that is open, or None.
         said: the last word on each amendment that has ended, by its number.
         changes: all that was posted, in its order; with its buyer's signature or, of a reclamation, with none yet.
-        steps: number of the first step at the machine of the change that was on record last.
+        steps: number of the first step at the machine of the change that was on record last; of what ended before it
+            was on record the next one takes the steps, for the machine was asked for the same then.
         taken: the last word on each reclamation that was noticed and has ended, by its number.
         gave_way: whether the reclamation before has given way to a proposal of the buyer's.
     """
@@ -70,9 +71,10 @@ class KeptSlot:
     taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
     gave_way: bool = False
 
-    def first_step(self, number: int = 0) -> int:
-        """Number of the next change's first step at the machine; of an amendment at least what its number gives."""
-        return max(STEPS * number, self.steps + STEPS)
+    @property
+    def next_step(self) -> int:
+        """Number of the next change's first step at the machine."""
+        return self.steps + STEPS
 
 
 class SizeDesk:
@@ -119,6 +121,11 @@ class SizeDesk:
         """Slots that are being changed, by their offers' ids."""
         return tuple(self._open)
 
+    @property
+    def steps(self) -> dict[str, int]:
+        """Of each slot that is being changed the number of the last step that its machine may be asked for."""
+        return {offer_id: change.first_step + STEPS - 1 for offer_id, change in self._open.items()}
+
     def given_back(self, offer_id: str) -> int:
         """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
         slot = self._slots.get(offer_id)
@@ -134,8 +141,11 @@ class SizeDesk:
         """Take one record of the journal; its slot is known by then."""
         slot = self._slot(participant)
         if isinstance(record, AmendmentReceived):
-            slot.change = self._change(record.amendment, slot)
-            slot.steps = slot.change.first_step
+            body = record.amendment.body
+            assert isinstance(body, Amendment)
+            first = record.step or max(STEPS * body.number, slot.next_step)  # before it was on record
+            slot.change = self._change(record.amendment, slot, first)
+            self._count(slot, slot.change)
             return
         change = slot.change
         assert isinstance(change, SizeChange), "it was received first"
@@ -221,7 +231,7 @@ class SizeDesk:
         problem = self._problem(slot, body, now)
         if problem is not None:
             return [_refuse(message, body, *problem)]
-        slot.change = self._change(signed, slot)
+        slot.change = self._change(signed, slot, slot.next_step)
         return self._kept(slot, slot.change.start(now))
 
     def on_growth(
@@ -250,7 +260,7 @@ class SizeDesk:
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "nothing is sold to its sender under that agreement")]
         slot = self._slot(participant)
-        if slot.change is not None and slot.change.body.number == call.number:
+        if isinstance(slot.change, SizeChange) and slot.change.body.number == call.number:
             return []  # a copy of the call comes after the proposal that followed it
         problem = self._standing_problem(slot) or self._selling_problem(slot, call.cores, call.until)
         if problem is not None:
@@ -278,10 +288,9 @@ class SizeDesk:
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
         """The machine's answer."""
         change = self._open.get(resized.key)
-        priced = self.prices.on_resized(resized)
         if change is None:
-            return priced
-        return priced + self._kept(self._slots[resized.key], change.on_resized(resized, now))
+            return []
+        return self._kept(self._slots[resized.key], change.on_resized(resized, now))
 
     def on_bank(
         self, content: AmendmentPosted | AmendmentRefused, seal: Seal, participant: Participant, now: Instant
@@ -361,11 +370,15 @@ class SizeDesk:
             return "price", f"at {body.cpu_hour_cost} credits/core-hour; right would be {price} credits/core-hour"
         return None
 
-    def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:
+    def _change(self, signed: Signed, slot: KeptSlot, first_step: int) -> SizeChange:
         assert isinstance(signed.body, Amendment)
         kind = SlotGrowth if signed.body.grows else SizeChange
-        first = slot.first_step(signed.body.number)
-        return kind(signed, slot.participant.agreed, slot.state, self._pace, first)
+        return kind(signed, slot.participant.agreed, slot.state, self._pace, first_step)
+
+    def _count(self, slot: KeptSlot, change: SizeChange | Taking) -> None:
+        """A change is on record: its steps at the machine are taken, also after a restart."""
+        change.on_record = True
+        slot.steps = change.first_step
 
     def _old_bank(self, change: SizeChange | Taking) -> str:
         """That a change is at a bank that does not know it; no reclamation is begun at such a one."""
@@ -388,8 +401,8 @@ class SizeDesk:
         assert isinstance(change, SizeChange)
         offer_id = slot.participant.offer.offer_id
         self._open[offer_id] = change
-        if change.state is not SizeChangeState.CHECKING:
-            slot.steps = change.first_step
+        if change.on_record:
+            self._count(slot, change)
         if isinstance(change, SlotGrowth):
             self._unpaid.add(change.body.user, change.body.key, change.set_aside)
         if change.state is SizeChangeState.ENDED:

@@ -49,7 +49,9 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
     Attributes:
         body: as above.
         first_step: as above.
+        on_record: whether something of it is durable; what is not comes to nothing with a restart.
         last_word: what the buyer is told once it has ended; None where it was never told of it.
+        why: code and sentence of why it comes to nothing; empty where it does not, or not yet.
         stranded: why the machine cannot give the slot its old size again, where it cannot; the slot is lost then.
         GIVEN_BACK: what the machine gives back, as a pronoun.
     """
@@ -68,13 +70,15 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         super().__init__(conversation_id, table, S.NEW)
         self.body: Body = body
         self.first_step = first_step
+        self.on_record = False
         self.last_word: Word | None = None
         self.stranded = ""
         self._state = state
         self._retry = Retry(pace)
         self._taken = False
         self._asked_before = False
-        self._why: tuple[str, str] = ("", "")
+        self._in_doubt = False
+        self.why: tuple[str, str] = ("", "")
 
     # -- what the kinds of changes differ in ---------------------------------------------------------------------
 
@@ -92,8 +96,8 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         """What is remembered before the bank is asked to post it."""
 
     @abstractmethod
-    def _is_dropped(self, code: str, detail: str, now: Instant, *, recorded: bool) -> list[Effect]:
-        """It has come to nothing; `recorded`: after something of it was made durable."""
+    def _is_dropped(self, code: str, detail: str, now: Instant) -> list[Effect]:
+        """It has come to nothing."""
 
     @abstractmethod
     def _to_bank(self) -> Send:
@@ -103,6 +107,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
 
     def recover(self, now: Instant) -> list[Effect]:
         """Go on after a restart; what was asked of machine and bank before is asked again."""
+        self._in_doubt = True
         if self._taken:
             self._enter(S.POSTING, "recover")
             return [self._ask_bank(now)]
@@ -143,12 +148,13 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         if self.state is S.CHECKING:
             return self._on_checked(resized, now)
         if resized.answer is None:
+            self._in_doubt = True
             self._ask_again_later(now)
             return []
         if self.state is S.RESTORING:
             if isinstance(resized.answer, Refusal):
                 self._not_restored(resized.answer)
-            return self._end(*self._why, "SlotResized", now)
+            return self._end(*self.why, "SlotResized", now)
         return self._on_new_size(resized, now)
 
     # -- the machine ---------------------------------------------------------------------------------------------
@@ -156,15 +162,10 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
     def _on_checked(self, resized: SlotResized, now: Instant) -> list[Effect]:
         """Nothing is on record yet, so that what nobody knows is as good as a refusal."""
         if resized.answer is None:
-            return self._end("machine_unavailable", resized.doubt, "SlotResized", now, recorded=False)
+            return self._end("machine_unavailable", resized.doubt, "SlotResized", now)
         if isinstance(resized.answer, Refusal):
-            return self._end(
-                refusal_code(resized.answer, able=resized.able),
-                resized.answer.detail,
-                "SlotResized",
-                now,
-                recorded=False,
-            )
+            code = refusal_code(resized.answer, able=resized.able)
+            return self._end(code, resized.answer.detail, "SlotResized", now)
         return self._on_able(now)
 
     def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
@@ -172,9 +173,19 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         if self.state is not S.TAKING:
             return []
         if isinstance(resized.answer, Refusal):
-            return self._end(str(resized.answer.code), resized.answer.detail, "SlotResized", now)
+            return self._not_done(resized.answer, resized.answer.code, now)
         self._enter(S.POSTING, "SlotResized")
         return [Persist(self._is_taken(now)), self._ask_bank(now)]
+
+    def _not_done(self, refusal: Refusal, code: str, now: Instant) -> list[Effect]:
+        """The machine refuses the new size.
+
+        Where it was asked before and nobody knows, that may be done yet: then it is asked for the old size, for no step
+        is done after a later one.
+        """
+        if self._in_doubt:
+            return self._restore(str(code), refusal.detail, "SlotResized")
+        return self._end(str(code), refusal.detail, "SlotResized", now)
 
     def _not_restored(self, refusal: Refusal) -> None:
         self.stranded = f"the slot cannot have its old size again: {refusal.detail}"
@@ -232,17 +243,18 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
     def _restore(self, code: str, detail: str, stimulus: str) -> list[Effect]:
         """It comes to nothing: the machine may have changed the slot, so it is asked for the old size."""
         self._enter(S.RESTORING, stimulus)
-        self._why = code, detail
+        self.why = code, detail
         self._retry.stop()
         self._asked_before = False
         self._arm()
         return [self._ask_machine()]
 
-    def _end(self, code: str, detail: str, stimulus: str, now: Instant, *, recorded: bool = True) -> list[Effect]:
+    def _end(self, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.ENDED, stimulus)
+        self.why = code, detail
         self._retry.stop()
         self.deadline = None
-        return self._is_dropped(code, detail, now, recorded=recorded)
+        return self._is_dropped(code, detail, now)
 
     def _settle(self, stimulus: str, word: Word, now: Instant) -> None:
         """The bank has posted it: it holds."""
