@@ -176,14 +176,21 @@ class LiveMachine:
             self._next = next(self._submissions, None)
         self._queue.advance(until)
 
-    def why_taken(self, placement: Placement, begin: int, end: int) -> str:
-        """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does."""
+    def why_taken(self, placement: Placement, begin: int, end: int, but: int | None = None) -> str:
+        """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does.
+
+        Args:
+            placement: what is wanted.
+            begin: machine time.
+            end: machine time.
+            but: number of a reservation that stands in nobody's way.
+        """
         for number, running in self._running().items():
             if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
                 return f"job {number} runs there"
         for reservation in self._queue.reservations:
             overlaps = reservation.begin_time < end and begin < reservation.end_time
-            if overlaps and placements_conflict(reservation.placement, placement):
+            if overlaps and reservation.number != but and placements_conflict(reservation.placement, placement):
                 return "another reservation has it"
         return ""
 
@@ -202,6 +209,14 @@ class LiveMachine:
         number = self._queue.reserve_place(placement, begin, max(end, begin + 1)).number
         self._queue.advance(self.now)  # what begins now begins at once
         return number
+
+    def exchange(self, number: int, placement: Placement, begin: int, end: int) -> int:
+        """Give a reservation another place and time, which nothing else stands in the way of; returns its new number.
+
+        What it keeps is never free in between.
+        """
+        self._queue.cancel_reservation(number)
+        return self.reserve(placement, begin, end)
 
     def cancel(self, number: int) -> None:
         """Give a reservation back; one that is over is no error."""
