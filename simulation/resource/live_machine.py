@@ -202,21 +202,30 @@ class LiveMachine:
     def reserve(self, placement: Placement, begin: int, end: int) -> int:
         """Set a placement aside for [begin, end), which nothing stands in the way of; returns the number."""
         begin = max(begin, self.now)
-        for number in given_back(self.machine, self._queue.running, self._queue.reservations, self.now):
-            running = self._queue.running[number]
-            if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
-                self._queue.resize(running.job.request)
-        number = self._queue.reserve_place(placement, begin, max(end, begin + 1)).number
-        self._queue.advance(self.now)  # what begins now begins at once
-        return number
+        self._make_room(placement, begin)
+        return self._set_aside(placement, begin, end)
 
     def exchange(self, number: int, placement: Placement, begin: int, end: int) -> int:
         """Give a reservation another place and time, which nothing else stands in the way of; returns its new number.
 
-        What it keeps is never free in between.
+        What it keeps is never free in between, neither for jobs that wait nor for those that give something back.
         """
+        begin = max(begin, self.now)
+        self._make_room(placement, begin)
         self._queue.cancel_reservation(number)
-        return self.reserve(placement, begin, end)
+        return self._set_aside(placement, begin, end)
+
+    def _make_room(self, placement: Placement, begin: int) -> None:
+        """Let jobs give back what they have grown by, where it is wanted from a time on."""
+        for number in given_back(self.machine, self._queue.running, self._queue.reservations, self.now):
+            running = self._queue.running[number]
+            if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
+                self._queue.resize(running.job.request)
+
+    def _set_aside(self, placement: Placement, begin: int, end: int) -> int:
+        number = self._queue.reserve_place(placement, begin, max(end, begin + 1)).number
+        self._queue.advance(self.now)  # what begins now begins at once
+        return number
 
     def cancel(self, number: int) -> None:
         """Give a reservation back; one that is over is no error."""

@@ -36,6 +36,7 @@ OPTIONS = st.fixed_dictionaries(
     {
         "machine": st.sampled_from(sorted(CORES)),
         "load": st.sampled_from((0.3, 0.8)),
+        "malleable_share": st.sampled_from((0.0, 0.5)),
         "fat": st.just(0.5),
         "torus": st.just(0.5),
         "overrun": st.sampled_from(("cut", "keep")),
