@@ -21,7 +21,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy

@@ -24,7 +24,7 @@ from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import GuestFailed, Progress
-from ramp.protocol.resource.launching import OWN_ACCOUNT
+from ramp.protocol.resource.jobs.launching import OWN_ACCOUNT
 
 NOBODY: Final = "nobody"
 AT_ONCE: Final = 8
@@ -42,7 +42,7 @@ class LauncherSettings:
     """How a resource's jobs are launched on this computer.
 
     Attributes:
-        executor: what runs the jobs; see `ramp.protocol.resource.launching.LaunchTerms`.
+        executor: what runs the jobs; see `ramp.protocol.resource.jobs.launching.LaunchTerms`.
         acting: by what other accounts are acted as.
         own_folder: for jobs of the agent's own account.
         environment: variables of the agent's environment that the worker is given.

@@ -151,11 +151,7 @@ def request(
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
     """
-    try:
-        length = None if wall_time is None else duration_of(wall_time, "wall_time")
-        room = None if slack is None else duration_of(slack, "slack")
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+    length, room = _length(wall_time, "wall_time"), _length(slack, "slack")
     if end is None and length is None:
         raise ConfigurationError("how long? give wall_time=, or end=, or both")
     least, most = _core_range(cores)
@@ -182,6 +178,18 @@ def request(
     return RequestTemplate(unit, start, end, length, room)
 
 
+def _length(value: str | timedelta | None, name: str) -> Duration | None:
+    """A length of time as it is given, if it is.
+
+    Raises:
+        ConfigurationError: if it is none.
+    """
+    try:
+        return None if value is None else duration_of(value, name)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
 def _reclaim(least: int | None, notice: str | timedelta | None, compensation: int | None) -> ReclaimTerms | None:
     """The right to take cores back, as its options say.
 
@@ -192,11 +200,8 @@ def _reclaim(least: int | None, notice: str | timedelta | None, compensation: in
         if notice is not None or compensation is not None:
             raise ConfigurationError("reclaim_notice= and reclaim_compensation= go with reclaimable_to= only")
         return None
-    try:
-        length = RECLAIM_NOTICE if notice is None else duration_of(notice, "reclaim_notice")
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-    return ReclaimTerms(least, length, compensation or 0)
+    length = _length(notice, "reclaim_notice")
+    return ReclaimTerms(least, RECLAIM_NOTICE if length is None else length, compensation or 0)
 
 
 def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:

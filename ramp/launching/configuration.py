@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.options import nearest_name
-from ramp.protocol.resource.launching import HANDOVER, OWN_ACCOUNT, LaunchTerms
+from ramp.protocol.resource.jobs.launching import HANDOVER, OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"
 LOCAL: Final = "local"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from ramp.errors import LocalProtocolError
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.effects import Effect
 from ramp.protocol.tables import Transition
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 
 STORY_LENGTH = 30
 """Events remembered for error messages; enough for a whole auction of ten rounds with its commitment."""
@@ -48,3 +51,57 @@ class StateMachine(Generic[State]):
             )
         self._story.append(f"{self.state} -{stimulus}-> {next_state}")
         self.state = next_state
+
+
+class PatientMachine(StateMachine[State], ABC):
+    """One that asks for one thing in each state, again and again until it is answered or its patience is over.
+
+    Args:
+        conversation_id: what errors name.
+        table: its moves.
+        initial: its first state.
+        pace: of the party.
+    """
+
+    def __init__(self, conversation_id: str, table: frozenset[Transition], initial: State, pace: Pace) -> None:
+        super().__init__(conversation_id, table, initial)
+        self._pace = pace
+        self._retry = Retry(pace)
+        self._limit: Instant | None = None
+
+    @abstractmethod
+    def _say(self) -> list[Effect]:
+        """What is asked in the present state."""
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._retry.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._arm()
+
+    def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
+        """Ask for the first time, and be patient for so long at least; None for ever."""
+        self._limit = None if limit is None else now + self._pace.patience(limit)
+        self._retry.begin(now)
+        self._arm()
+        return self._say()
+
+    def _is_out_of_patience(self, now: Instant) -> bool:
+        return self._limit is not None and now >= self._limit
+
+    def _ask_again(self, now: Instant) -> list[Effect]:
+        """Ask again, when it is time."""
+        if not self._retry.is_due(now):
+            return []
+        self._retry.again(now)
+        self._arm()
+        return self._say()
+
+    def _is_answered(self, now: Instant) -> None:
+        """The last answer is in."""
+        self._retry.answered(now)
+        self._limit = None
+        self._arm()
+
+    def _arm(self) -> None:
+        self.deadline = earliest(self._limit, self._retry.due)

@@ -38,20 +38,25 @@ CANCELLATION_REFUSED: Final = Record(
     contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
 )
 
+CHANGE: Final = {
+    "agreement_id": TEXT,
+    "number": INTEGER,
+    "previous": TEXT,
+    "offer_id": TEXT,
+    "user": TEXT,
+    "resource": TEXT,
+    "bank": TEXT,
+    "cores": INTEGER,
+    "until": INSTANT,
+    "effective_at": INSTANT,
+    "refund": INTEGER,
+}
+"""What every change of a slot says, whoever makes it."""
+
 AMENDMENT: Final = Record(
     Amendment,
     {
-        "agreement_id": TEXT,
-        "number": INTEGER,
-        "previous": TEXT,
-        "offer_id": TEXT,
-        "user": TEXT,
-        "resource": TEXT,
-        "bank": TEXT,
-        "cores": INTEGER,
-        "until": INSTANT,
-        "effective_at": INSTANT,
-        "refund": INTEGER,
+        **CHANGE,
         "issued_at": INSTANT,
         "valid_until": INSTANT,
         "charge": INTEGER,
@@ -86,17 +91,7 @@ AMENDMENT_WITHDRAWAL: Final = Record(contents.AmendmentWithdrawal, {"agreement_i
 RECLAMATION: Final = Record(
     Reclamation,
     {
-        "agreement_id": TEXT,
-        "number": INTEGER,
-        "previous": TEXT,
-        "offer_id": TEXT,
-        "user": TEXT,
-        "resource": TEXT,
-        "bank": TEXT,
-        "cores": INTEGER,
-        "until": INSTANT,
-        "effective_at": INSTANT,
-        "refund": INTEGER,
+        **CHANGE,
         "compensation": INTEGER,
         "issued_at": INSTANT,
         "valid_until": INSTANT,

@@ -23,7 +23,7 @@ from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange

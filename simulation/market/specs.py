@@ -11,7 +11,7 @@ from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE

@@ -72,7 +72,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AgreementResized, ResizeSlot
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence, ReclaimOrdered
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing

@@ -8,10 +8,21 @@ void (`ramp.ledger.orders.rules`). A rule checks everything before it writes.
 
 from __future__ import annotations
 
-from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, given_back
+from typing import Final
+
+from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.reclamations.reclamation import standing_digest, taken_back
+from ramp.ledger.partial_refunds import (
+    Problem,
+    check_parties,
+    check_payer,
+    part_problem,
+    payment_of,
+    refunded_problem,
+    transfer_back,
+)
+from ramp.ledger.reclamations.reclamation import standing_digest
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -23,12 +34,13 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.rules import open_balances, store_evidence
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState
 from ramp.model.agreement import amendment_key
 from ramp.model.contents import OrderLine
 from ramp.model.instant import Instant, iso
-from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
+
+PAID_ONLY: Final = "only what is paid can be amended"
 
 
 def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidence: str) -> DecidedAmendment:
@@ -39,8 +51,7 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
     check_instant("deadline", terms.valid_until)
     check_evidence(evidence)
     charge = _charge(records, terms.agreement_id, terms.number, at)
-    if (charge.debit_account, charge.credit_account) != (terms.user, terms.resource):
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.user} has paid nothing to {terms.resource} for that agreement")
+    check_parties(charge, terms.user, terms.resource)
     decided = records.amendments(terms.agreement_id)
     there = next((each for each in decided if each.number == terms.number), None)
     if there is not None:
@@ -52,18 +63,8 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
     if problem is not None:
         code, reason = problem
         return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
-    rebate = Transfer(
-        transfer_id=transfer_id_of(amendment_key(terms.agreement_id, terms.number), TransferKind.REBATE),
-        debit_account=charge.credit_account,
-        credit_account=charge.debit_account,
-        amount=terms.amount,
-        agreement_id=amendment_key(terms.agreement_id, terms.number),
-        kind=TransferKind.REBATE,
-        entered_at=at,
-        posted_at=at,
-        memo=f"amendment {terms.number}",
-        order_id=charge.order_id,
-    )
+    key = amendment_key(terms.agreement_id, terms.number)
+    rebate = transfer_back(charge, key, TransferKind.REBATE, terms.amount, f"amendment {terms.number}", at)
     open_balances(records, rebate)
     posted = DecidedAmendment(terms.agreement_id, terms.number, terms.digest, terms.amount, at)
     records.append(TransferEntered(rebate))
@@ -78,13 +79,12 @@ def void_amendment(
     """Void an amendment by its buyer's wish, seen or not; one that was decided stays as it is."""
     check_evidence(evidence)
     charge = _charge(records, agreement_id, number, at)
-    if charge.debit_account != user:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
+    check_payer(charge, user)
     there = next((each for each in records.amendments(agreement_id) if each.number == number), None)
     return there or _void(records, agreement_id, number, at, "withdrawn", "its buyer has withdrawn it", evidence)
 
 
-def addition_problem(records: Records, user: str, line: OrderLine) -> tuple[RefusalCode, str] | None:
+def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
     """Why what an order's line adds to a slot cannot be paid: code and reason, or None if it can be now.
 
     Args:
@@ -102,7 +102,7 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> tuple[Refu
     if charge is None or (charge.debit_account, charge.credit_account) != (user, line.resource):
         return RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing to {line.resource} for {agreement_id}"
     if charge.state is not TransferState.POSTED:
-        return RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only what is paid can be amended"
+        return RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; {PAID_ONLY}"
     if records.transfer(agreement_id, TransferKind.REFUND) is not None:
         return RefusalCode.REFUNDED, f"the payment of {agreement_id} has gone back already"
     decided = records.amendments(agreement_id)
@@ -123,18 +123,7 @@ def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
     """The payment of an agreement that may be amended."""
-    check_identifier("agreement id", agreement_id)
-    check_instant("time", at)
-    if type(number) is not int or not 1 <= number <= AMENDMENT_NUMBER_MAX:
-        refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {AMENDMENT_NUMBER_MAX}")
-    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
-    if charge is None:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
-    if charge.state is not TransferState.POSTED:
-        refuse(RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only what is paid can be amended")
-    # all that is decided of one agreement is decided one after the other
-    records.balances((charge.debit_account, charge.credit_account))
-    return charge
+    return payment_of(records, agreement_id, number, at, number_max=AMENDMENT_NUMBER_MAX, rule=PAID_ONLY)
 
 
 def _problem(
@@ -143,23 +132,16 @@ def _problem(
     terms: AmendmentTerms,
     decided: tuple[DecidedAmendment, ...],
     at: Instant,
-) -> tuple[RefusalCode, str] | None:
+) -> Problem | None:
     """Why an amendment can never be posted: code and reason, or None if it can be now."""
     name = terms.agreement_id
-    if records.transfer(name, TransferKind.REFUND) is not None:
-        return RefusalCode.REFUNDED, f"all that was left of the payment of {name} has gone back already"
+    if problem := refunded_problem(records, charge):
+        return problem
     if at >= terms.valid_until:
         return RefusalCode.EXPIRED, f"it was valid until {iso(terms.valid_until)}"
     if decided and terms.number < decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{name} has had amendment {decided[-1].number} since"
-    known = records.reclamations(name)
-    standing = standing_digest(decided, known)
-    if standing and standing != terms.previous:
-        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
-    left = charge.amount - given_back(decided) - taken_back(known)
-    if terms.amount >= left:
-        return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
-    return None
+    return part_problem(records, charge, terms.previous, terms.amount, of_agreement=True)
 
 
 def _void(

@@ -10,10 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX
-from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms, standing_digest, taken_back
+from ramp.ledger.partial_refunds import (
+    Problem,
+    check_parties,
+    check_payer,
+    part_problem,
+    payment_of,
+    refunded_problem,
+    transfer_back,
+)
+from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -25,9 +33,8 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.rules import open_balances, store_evidence
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, reclamation_key, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferKind, reclamation_key
 from ramp.model.instant import Instant, iso, seconds
-from ramp.model.money import credits_text
 from ramp.model.sizes.reclaimed import RECLAMATION_NUMBER_MAX
 
 
@@ -37,8 +44,7 @@ def note_reclamation(records: Records, terms: ReclamationTerms, at: Instant, evi
     _check_terms(terms)
     check_evidence(evidence)
     charge = _charge(records, name, terms.number, at)
-    if (charge.debit_account, charge.credit_account) != (terms.user, terms.resource):
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.user} has paid nothing to {terms.resource} for that agreement")
+    check_parties(charge, terms.user, terms.resource)
     known = records.reclamations(name)
     there = next((each for each in known if each.number == terms.number), None)
     if there is not None:
@@ -106,8 +112,7 @@ def post_reclamation(
 def look_up_reclamation(records: Records, agreement_id: str, number: int, user: str, at: Instant) -> KnownReclamation:
     """What has become of a reclamation, for the buyer; one whose time is over is void."""
     charge = _charge(records, agreement_id, number, at)
-    if charge.debit_account != user:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
+    check_payer(charge, user)
     there = _known(records, agreement_id, number)
     expired = _expired(there, at) if there.is_open else None
     if expired is None:
@@ -130,21 +135,8 @@ def _check_terms(terms: ReclamationTerms) -> None:
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
     """The payment of an agreement of which cores may be taken back."""
-    check_identifier("agreement id", agreement_id)
-    check_instant("time", at)
-    if type(number) is not int or not 1 <= number <= RECLAMATION_NUMBER_MAX:
-        refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {RECLAMATION_NUMBER_MAX}")
-    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
-    if charge is None:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
-    if charge.state is not TransferState.POSTED:
-        refuse(
-            RefusalCode.NOT_POSTED,
-            f"payment of {agreement_id} is {charge.state}; of what is not paid nothing goes back",
-        )
-    # all that is decided of one agreement is decided one after the other
-    records.balances((charge.debit_account, charge.credit_account))
-    return charge
+    rule = "of what is not paid nothing goes back"
+    return payment_of(records, agreement_id, number, at, number_max=RECLAMATION_NUMBER_MAX, rule=rule)
 
 
 def _known(records: Records, agreement_id: str, number: int) -> KnownReclamation:
@@ -154,42 +146,21 @@ def _known(records: Records, agreement_id: str, number: int) -> KnownReclamation
     return there
 
 
-def _expired(there: KnownReclamation, at: Instant) -> tuple[RefusalCode, str] | None:
+def _expired(there: KnownReclamation, at: Instant) -> Problem | None:
     return (RefusalCode.EXPIRED, f"it was valid until {iso(there.valid_until)}") if at >= there.valid_until else None
 
 
-def _problem(
-    records: Records, charge: Transfer, previous: str, refund: int, *, of_agreement: bool
-) -> tuple[RefusalCode, str] | None:
+def _problem(records: Records, charge: Transfer, previous: str, refund: int, *, of_agreement: bool) -> Problem | None:
     """Why a reclamation can never be posted: code and reason, or None if it can be."""
-    name = charge.agreement_id
-    if records.transfer(name, TransferKind.REFUND) is not None:
-        return RefusalCode.REFUNDED, f"all that was left of the payment of {name} has gone back already"
-    decided, known = records.amendments(name), records.reclamations(name)
-    standing = standing_digest(decided, known)
-    if (standing != previous) if standing else not of_agreement:
-        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
-    left = charge.amount - given_back(decided) - taken_back(known)
-    if refund >= left:
-        return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
-    return None
+    return refunded_problem(records, charge) or part_problem(
+        records, charge, previous, refund, of_agreement=of_agreement
+    )
 
 
 def _paid(charge: Transfer, there: KnownReclamation, kind: TransferKind, amount: int, at: Instant) -> Transfer:
     """What a reclamation moves, also where the resource has not the money any more: it owes it then."""
     key = reclamation_key(there.agreement_id, there.number)
-    return Transfer(
-        transfer_id=transfer_id_of(key, kind),
-        debit_account=charge.credit_account,
-        credit_account=charge.debit_account,
-        amount=amount,
-        agreement_id=key,
-        kind=kind,
-        entered_at=at,
-        posted_at=at,
-        memo=f"reclamation {there.number}",
-        order_id=charge.order_id,
-    )
+    return transfer_back(charge, key, kind, amount, f"reclamation {there.number}", at)
 
 
 def _decide(records: Records, decided: KnownReclamation, at: Instant) -> KnownReclamation:

@@ -62,8 +62,8 @@ from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdere
 from ramp.protocol.reclaiming.memory import ReclaimingRecord
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
-from ramp.protocol.resource.job_desk import JobDesk, JobWord
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid

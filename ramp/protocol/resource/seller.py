@@ -29,7 +29,7 @@ from ramp.model.sizes.moldable import candidates, price_for, price_with, referen
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
 from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.timing import Timing

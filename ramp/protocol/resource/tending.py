@@ -18,7 +18,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import SlotMove
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Send, TendSlots
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Retry, earliest

@@ -11,20 +11,20 @@ from __future__ import annotations
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundClaim, RefundMade, RefundRefused
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Send
-from ramp.protocol.machine import StateMachine
+from ramp.protocol.machine import PatientMachine
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.tables import CANCELLATION, CancellationState
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace
 
 S = CancellationState
 Answer = CancellationDone | CancellationRefused | RefundMade | RefundRefused
 
 
-class CancellationRequest(StateMachine[CancellationState]):
+class CancellationRequest(PatientMachine[CancellationState]):
     """One cancellation or claim.
 
     Args:
@@ -34,14 +34,11 @@ class CancellationRequest(StateMachine[CancellationState]):
     """
 
     def __init__(self, demand: Cancellation | tuple[Failed, Seal], agreement: Agreement, pace: Pace) -> None:
-        super().__init__(agreement.request_id, CANCELLATION, S.NEW)
+        super().__init__(agreement.request_id, CANCELLATION, S.NEW, pace)
         self.demand = demand
         self.agreement = agreement
         self.outcome: CancellationOutcome | None = None
         self.seal: Seal | None = None
-        self._pace = pace
-        self._retry = Retry(pace)
-        self._limit: Instant | None = None
 
     @property
     def doubt(self) -> str:
@@ -55,10 +52,7 @@ class CancellationRequest(StateMachine[CancellationState]):
         """Send the cancellation to the resource, or the claim to the bank."""
         if isinstance(self.demand, Cancellation):
             self._enter(S.ASKING, "start")
-            self._limit = now + self._pace.patience(self._pace.timing.cancellation_limit)
-            self._retry.begin(now)
-            self._arm()
-            return [self._ask()]
+            return self._ask(self._pace.timing.cancellation_limit, now)
         return self._turn_to_bank("claim", now)
 
     def handle(self, message: Message, content: Answer, now: Instant) -> list[Effect]:
@@ -83,28 +77,15 @@ class CancellationRequest(StateMachine[CancellationState]):
 
     def tick(self, now: Instant) -> list[Effect]:
         """Send again; pass over a resource that takes too long."""
-        if self._limit is not None and now >= self._limit:
+        if self._is_out_of_patience(now):
             return self._turn_to_bank("deadline", now)
-        if not self._retry.is_due(now):
-            return []
-        self._retry.again(now)
-        self._arm()
-        return [self._ask()]
-
-    def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
-        self._retry.clock_set(by)
-        self._limit = moved(self._limit, by)
-        self._arm()
+        return self._ask_again(now)
 
     def _turn_to_bank(self, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.ASKING_BANK, stimulus)
-        self._limit = None
-        self._retry.begin(now)
-        self._arm()
-        return [self._ask()]
+        return self._ask(None, now)
 
-    def _ask(self) -> Send:
+    def _say(self) -> list[Effect]:
         agreement = self.agreement
         receiver = agreement.resource if self.state is S.ASKING else agreement.bank
         performative = Performative.CANCEL if self.state is S.ASKING else Performative.REQUEST
@@ -113,23 +94,12 @@ class CancellationRequest(StateMachine[CancellationState]):
             if isinstance(self.demand, Cancellation)
             else RefundClaim(self.demand[0], self.demand[1])
         )
-        return Send(
-            Message(
-                performative,
-                agreement.user,
-                receiver,
-                self.conversation_id,
-                content,
-                reply_with=agreement.agreement_id,
-            )
+        message = Message(
+            performative, agreement.user, receiver, self.conversation_id, content, reply_with=agreement.agreement_id
         )
+        return [Send(message)]
 
     def _end(self, outcome: CancellationOutcome, seal: Seal, stimulus: str, now: Instant) -> None:
         self._enter(S.ENDED, stimulus)
         self.outcome, self.seal = outcome, seal
-        self._retry.answered(now)
-        self._limit = None
-        self._arm()
-
-    def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due)
+        self._is_answered(now)

@@ -135,45 +135,38 @@ def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
 
 def _reclamation_dict(reclamation: Reclamation) -> dict[str, Any]:
     return {
-        "agreement_id": reclamation.agreement_id,
-        "number": reclamation.number,
-        "previous": reclamation.previous,
-        "digest": state_digest(reclamation),
-        "user": reclamation.user,
-        "resource": reclamation.resource,
-        "bank": reclamation.bank,
-        "cores": reclamation.cores,
-        "until": instant.iso(reclamation.until),
-        "effective_at": instant.iso(reclamation.effective_at),
-        "refund": money.credits_text(reclamation.refund),
+        **_change_dict(reclamation),
         "compensation": money.credits_text(reclamation.compensation),
         "issued_at": instant.iso(reclamation.issued_at),
     }
 
 
 def _amendment_dict(amendment: Amendment) -> dict[str, Any]:
+    added = {
+        "charge": money.credits_text(amendment.charge),
+        "cpu_hour_cost": amendment.cpu_hour_cost,
+        "order_id": amendment.order_id,
+    }
     return {
-        "agreement_id": amendment.agreement_id,
-        "number": amendment.number,
-        "previous": amendment.previous,
-        "digest": state_digest(amendment),
-        "user": amendment.user,
-        "resource": amendment.resource,
-        "bank": amendment.bank,
-        "cores": amendment.cores,
-        "until": instant.iso(amendment.until),
-        "effective_at": instant.iso(amendment.effective_at),
-        "refund": money.credits_text(amendment.refund),
-        **(
-            {
-                "charge": money.credits_text(amendment.charge),
-                "cpu_hour_cost": amendment.cpu_hour_cost,
-                "order_id": amendment.order_id,
-            }
-            if amendment.grows
-            else {}
-        ),
+        **_change_dict(amendment),
+        **(added if amendment.grows else {}),
         "issued_at": instant.iso(amendment.issued_at),
+    }
+
+
+def _change_dict(change: Amendment | Reclamation) -> dict[str, Any]:
+    return {
+        "agreement_id": change.agreement_id,
+        "number": change.number,
+        "previous": change.previous,
+        "digest": state_digest(change),
+        "user": change.user,
+        "resource": change.resource,
+        "bank": change.bank,
+        "cores": change.cores,
+        "until": instant.iso(change.until),
+        "effective_at": instant.iso(change.effective_at),
+        "refund": money.credits_text(change.refund),
     }
 
 

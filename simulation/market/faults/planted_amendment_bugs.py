@@ -14,10 +14,8 @@ from ramp.ledger import rules as ledger_rules
 from ramp.ledger.book import _Index
 from ramp.ledger.orders import rules as order_rules
 from ramp.model.agreement import Amendment
-from ramp.model.instant import Instant
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
-from ramp.protocol.effects import Effect
 from ramp.protocol.records import Record
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.size_change import SizeChange
@@ -68,11 +66,10 @@ def handed_over_unpaid() -> Context:
 def addition_kept() -> Context:
     """The machine keeps what was to be added, though nobody has paid it."""
 
-    def restore(growth: SlotGrowth, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
-        growth._enter(SizeChangeState.RESTORING, stimulus)
-        return growth._end(code, detail, "SlotResized", now)
+    def ask_machine(growth: SlotGrowth) -> ResizeSlot:
+        return ResizeSlot(growth.body.offer_id, growth._step(), growth.body.cores, growth.body.until)
 
-    return patch.object(SlotGrowth, "_restore", restore)
+    return patch.object(SlotGrowth, "_ask_machine", ask_machine)
 
 
 def additions_not_noted() -> Context:

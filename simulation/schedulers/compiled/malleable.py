@@ -250,16 +250,8 @@ def easy_malleable(
         now = submit[arrived] if arrived < jobs else NEVER
         for job in running[:running_count]:
             now = min(now, end[job])
-        kept = 0
-        for place in range(running_count):
-            job = running[place]
-            if end[job] <= now:
-                free += size[job]
-                area[job] += float(size[job]) * (now - since[job])
-            else:
-                running[kept] = job
-                was[job] = size[job]
-                kept += 1
+        freed, kept = _end_jobs(now, running[:running_count], size, was, since, end, area)
+        free += freed
         running_count = before_starts = kept
         while arrived < jobs and submit[arrived] <= now:
             waiting[waiting_count] = arrived
@@ -276,25 +268,79 @@ def easy_malleable(
                 strategy, free, running[:running_count], size, minimum, preferred, maximum, believed_average,
                 believed_variance,
             )  # fmt: skip
-        for place in range(running_count):
-            job = running[place]
-            if place >= before_starts:
-                start[job] = since[job] = now
-                end[job] = now + rescaled(duration[job], preferred[job], size[job], average[job], variance[job])
-                asked = rescaled(requested[job], preferred[job], size[job], average[job], variance[job])
-                expected[job] = max(end[job], now + asked)
-            elif size[job] != was[job]:
-                changes += 1
-                area[job] += float(was[job]) * (now - since[job])
-                since[job] = now
-                end[job] = now + rescaled(end[job] - now, was[job], size[job], average[job], variance[job])
-                asked = rescaled(expected[job] - now, was[job], size[job], average[job], variance[job])
-                expected[job] = max(end[job], now + asked)
-            else:
-                continue
-            if record:
-                told.append((job, now, size[job]))
+        changes += _follow_sizes(
+            now, before_starts, running[:running_count], size, was, start, since, end, expected, area, duration,
+            requested, preferred, average, variance,
+        )  # fmt: skip
+        if record:
+            for place in range(running_count):
+                job = running[place]
+                if place >= before_starts or size[job] != was[job]:
+                    told.append((job, now, size[job]))
     return start, end, area, changes, told[1:]
+
+
+@compiled
+def _end_jobs(
+    now: int,
+    running: Int64Array,
+    size: Int64Array,
+    was: Int64Array,
+    since: Int64Array,
+    end: Int64Array,
+    area: Float64Array,
+) -> tuple[int, int]:
+    """Let jobs go whose time is over: processors that are idle by that, jobs that still run.
+
+    Those stand first in `running` afterwards, in their order, and `was` has their sizes.
+    """
+    freed = kept = 0
+    for job in running:
+        if end[job] <= now:
+            freed += size[job]
+            area[job] += float(size[job]) * (now - since[job])
+        else:
+            running[kept] = job
+            was[job] = size[job]
+            kept += 1
+    return freed, kept
+
+
+@compiled
+def _follow_sizes(
+    now: int,
+    before_starts: int,
+    running: Int64Array,
+    size: Int64Array,
+    was: Int64Array,
+    start: Int64Array,
+    since: Int64Array,
+    end: Int64Array,
+    expected: Int64Array,
+    area: Float64Array,
+    duration: Int64Array,
+    requested: Int64Array,
+    preferred: Int64Array,
+    average: Float64Array,
+    variance: Float64Array,
+) -> int:
+    """Note when jobs end that have just started, or changed their size; how many have changed it."""
+    changes = 0
+    for place in range(running.size):
+        job = running[place]
+        if place >= before_starts:
+            start[job] = since[job] = now
+            end[job] = now + rescaled(duration[job], preferred[job], size[job], average[job], variance[job])
+            asked = rescaled(requested[job], preferred[job], size[job], average[job], variance[job])
+            expected[job] = max(end[job], now + asked)
+        elif size[job] != was[job]:
+            changes += 1
+            area[job] += float(was[job]) * (now - since[job])
+            since[job] = now
+            end[job] = now + rescaled(end[job] - now, was[job], size[job], average[job], variance[job])
+            asked = rescaled(expected[job] - now, was[job], size[job], average[job], variance[job])
+            expected[job] = max(end[job], now + asked)
+    return changes
 
 
 @compiled

@@ -26,7 +26,7 @@ from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.pricing import paper_price
 from ramp.protocol.records import Record
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller

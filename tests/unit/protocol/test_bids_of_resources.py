@@ -16,7 +16,7 @@ from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource import seller as selling
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
 from simulation.market.counted_ids import CountedIds

@@ -22,7 +22,7 @@ from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import growth_prices
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices
-from ramp.protocol.resource.slots.size_change import STEPS
+from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.timing import Timing
 
 VALIDITY = Timing().offer_validity

@@ -17,8 +17,8 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobCancelAsked, JobEnded, SlotFailed
-from ramp.protocol.resource.job_desk import READS_MAX, WAITING_MAX
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))

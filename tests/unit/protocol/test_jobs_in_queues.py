@@ -16,7 +16,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.effects import Send
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers

@@ -18,7 +18,7 @@ from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))

@@ -15,7 +15,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
 from ramp.protocol.effects import Send, TendSlots
 from ramp.protocol.events import MachineOpened
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.tending import REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing

@@ -24,7 +24,7 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.recent import Recent
-from ramp.protocol.resource.slots.size_change import STEPS
+from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.timing import Timing
 
 PENDING_MAX = 1_000

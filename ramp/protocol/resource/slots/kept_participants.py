@@ -13,7 +13,7 @@ from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.faults import guarded
 from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.alarms import Alarms
-from ramp.protocol.resource.job_desk import JobDesk
+from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.desk import ReclaimDesk

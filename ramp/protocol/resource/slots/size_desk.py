@@ -37,7 +37,8 @@ from ramp.protocol.resource.reclaiming.taking import Taking
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
-from ramp.protocol.resource.slots.size_change import STEPS, SizeChange
+from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
 
@@ -302,7 +303,7 @@ class SizeDesk:
             if change.deadline is not None and now >= change.deadline:
                 slot = self._slots[offer_id]
                 sold = slot.participant.state is ParticipantState.SOLD
-                old_bank = old_bank_problem(change.body.bank, self._bank_minor())
+                old_bank = self._old_bank(change)
                 acts = partial(self._ticked, slot, change, now, sold=sold, old_bank=old_bank)
                 effects += guarded(offer_id, acts)
         return effects
@@ -365,6 +366,10 @@ class SizeDesk:
         kind = SlotGrowth if signed.body.grows else SizeChange
         first = slot.first_step(signed.body.number)
         return kind(signed, slot.participant.agreed, slot.state, self._pace, first)
+
+    def _old_bank(self, change: SizeChange | Taking) -> str:
+        """That a change is at a bank that does not know it; no reclamation is begun at such a one."""
+        return old_bank_problem(change.body.bank, self._bank_minor()) if isinstance(change, SizeChange) else ""
 
     def _ticked(
         self, slot: KeptSlot, change: SizeChange | Taking, now: Instant, *, sold: bool, old_bank: str

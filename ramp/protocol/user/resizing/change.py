@@ -17,22 +17,22 @@ from ramp.model.contents import (
     AmendmentRefused,
     AmendmentWithdrawal,
 )
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import BANK_TOO_OLD, AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
-from ramp.protocol.machine import StateMachine
+from ramp.protocol.machine import PatientMachine
 from ramp.protocol.progress import AmendmentAdvanced
 from ramp.protocol.tables import AMENDMENT, AmendmentState
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace
 from ramp.protocol.user.resizing.growth import check_proof
 
 S = AmendmentState
 AmendmentWord = AmendmentAgreed | AmendmentRefused | AmendmentPosted | Amended | AmendmentPriced
 
 
-class Change(StateMachine[AmendmentState]):
+class Change(PatientMachine[AmendmentState]):
     """One proposed amendment.
 
     Args:
@@ -45,13 +45,10 @@ class Change(StateMachine[AmendmentState]):
     """
 
     def __init__(self, amendment: Amendment, agreement: Agreement, pace: Pace) -> None:
-        super().__init__(agreement.request_id, AMENDMENT, S.NEW)
+        super().__init__(agreement.request_id, AMENDMENT, S.NEW, pace)
         self.amendment = amendment
         self.agreement = agreement
         self.outcome: tuple[AmendmentOutcome, Seal | None] | None = None
-        self._pace = pace
-        self._retry = Retry(pace)
-        self._limit: Instant | None = None
         self._why: tuple[str, str] = ("", "")
 
     @property
@@ -68,10 +65,7 @@ class Change(StateMachine[AmendmentState]):
     def start(self, now: Instant) -> list[Effect]:
         """Propose it, for the first time or after a restart."""
         self._enter(S.ASKING, "start")
-        self._limit = now + self._pace.patience(self._pace.timing.cancellation_limit)
-        self._retry.begin(now)
-        self._arm()
-        return [self._ask()]
+        return self._ask(self._pace.timing.cancellation_limit, now)
 
     def handle(self, message: Message, content: AmendmentWord, now: Instant) -> list[Effect]:
         """Take the resource's or the bank's word; after the end everything is ignored.
@@ -123,20 +117,10 @@ class Change(StateMachine[AmendmentState]):
             self._arm()
             self.outcome = self._came_to(0, done=False, code=BANK_TOO_OLD, detail=old_bank), None
             return []
-        if self._limit is not None and now >= self._limit:
+        if self._is_out_of_patience(now):
             self._why = "no_answer", f"{self.amendment.resource} has not had it posted in time"
             return self._withdraw("deadline", now)
-        if not self._retry.is_due(now):
-            return []
-        self._retry.again(now)
-        self._arm()
-        return [self._ask()]
-
-    def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
-        self._retry.clock_set(by)
-        self._limit = moved(self._limit, by)
-        self._arm()
+        return self._ask_again(now)
 
     def _agreed(self, now: Instant) -> list[Effect]:
         self._enter(S.AGREED, "AmendmentAgreed")
@@ -148,18 +132,13 @@ class Change(StateMachine[AmendmentState]):
 
     def _withdraw(self, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.WITHDRAWING, stimulus)
-        self._limit = None
-        self._retry.begin(now)
-        self._arm()
-        return [self._ask()]
+        return self._ask(None, now)
 
     def _end(
         self, content: AmendmentPosted | AmendmentRefused, seal: Seal, stimulus: str, now: Instant
     ) -> list[Effect]:
         self._enter(S.ENDED, stimulus)
-        self._retry.answered(now)
-        self._limit = None
-        self._arm()
+        self._is_answered(now)
         done = isinstance(content, AmendmentPosted)
         code, detail = ("", "") if done else self._why
         if isinstance(content, AmendmentRefused) and not code:
@@ -175,8 +154,8 @@ class Change(StateMachine[AmendmentState]):
             body.agreement_id, body.number, done, body.cores, body.until, body.effective_at, refund, code, detail
         )
 
-    def _ask(self) -> Send:
-        return self._withdrawal() if self.state is S.WITHDRAWING else self._propose()
+    def _say(self) -> list[Effect]:
+        return [self._withdrawal() if self.state is S.WITHDRAWING else self._propose()]
 
     def _propose(self) -> Send:
         body = self.amendment
@@ -198,6 +177,3 @@ class Change(StateMachine[AmendmentState]):
         return Send(
             Message(Performative.REQUEST, body.user, body.bank, self.conversation_id, wish, reply_with=reference)
         )
-
-    def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due)

@@ -29,16 +29,16 @@ from ramp.model.contents import (
     OrderWithdrawal,
     PaymentOrder,
 )
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
 from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
-from ramp.protocol.machine import StateMachine
+from ramp.protocol.machine import PatientMachine
 from ramp.protocol.progress import AmendmentAdvanced
 from ramp.protocol.tables import ADDITION, AdditionState
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace
 
 S = AdditionState
 OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided
@@ -77,7 +77,7 @@ def check_proof(body: Amendment, proof: Amended) -> None:
         raise RemoteProtocolError("the proof lacks the bank's word that this was posted")
 
 
-class Growth(StateMachine[AdditionState]):
+class Growth(PatientMachine[AdditionState]):
     """One order that adds to slots.
 
     Args:
@@ -90,16 +90,13 @@ class Growth(StateMachine[AdditionState]):
 
     def __init__(self, lines: Sequence[tuple[Amendment, Agreement]], pace: Pace) -> None:
         first = lines[0][0]
-        super().__init__(first.order_id, ADDITION, S.NEW)
+        super().__init__(first.order_id, ADDITION, S.NEW, pace)
         self.order_id = first.order_id
         self.valid_until = first.valid_until
         self.outcomes: tuple[tuple[AmendmentOutcome, Seal], ...] = ()
         self._bank = first.bank
         self._user = first.user
         self._lines = {body.agreement_id: _Line(body, agreement) for body, agreement in lines}
-        self._pace = pace
-        self._retry = Retry(pace)
-        self._limit: Instant | None = None
         self._why: tuple[str, str] = ("", "")
 
     @property
@@ -126,34 +123,22 @@ class Growth(StateMachine[AdditionState]):
     def start(self, now: Instant) -> list[Effect]:
         """Propose it, for the first time or after a restart."""
         self._enter(S.ASKING, "start")
-        self._wait(self._pace.timing.cancellation_limit, now)
-        return self._say()
+        return self._ask(self._pace.timing.cancellation_limit, now)
 
     def conclude(self, now: Instant) -> list[Effect]:
         """After a restart in the middle of its end: have the bank say once more how it ended."""
         self._enter(S.WITHDRAWING, "recover")
-        self._wait(None, now)
-        return self._say()
+        return self._ask(None, now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Say it again; give up what takes too long."""
-        if self._limit is not None and now >= self._limit:
+        if self._is_out_of_patience(now):
             silent = [each.body.resource for each in self._lines.values() if not each.agreed]
             who = ", ".join(sorted(set(silent))) if self.state is S.ASKING else self._bank
             if self.state is S.FUNDED:
                 who = ", ".join(sorted({each.body.resource for each in self._lines.values() if not each.proved}))
             return self._withdraw("no_answer", f"{who} has not done its part in time", "deadline", now)
-        if not self._retry.is_due(now):
-            return []
-        self._retry.again(now)
-        self._arm()
-        return self._say()
-
-    def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
-        self._retry.clock_set(by)
-        self._limit = moved(self._limit, by)
-        self._arm()
+        return self._ask_again(now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -181,8 +166,7 @@ class Growth(StateMachine[AdditionState]):
         if all(each.agreed for each in self._lines.values()):
             self._retry.answered(now)
             self._enter(S.RESERVING, "AmendmentAgreed")
-            self._wait(self._pace.timing.cancellation_limit, now)
-            effects += self._say()
+            effects += self._ask(self._pace.timing.cancellation_limit, now)
         return effects
 
     def on_bank(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
@@ -227,8 +211,8 @@ class Growth(StateMachine[AdditionState]):
         self._retry.answered(now)
         self._enter(S.FUNDED, "FundsReserved")
         # so long as it can be posted, and then as long as an answer may take
-        self._wait(max(self.valid_until - now, 0) + self._pace.patience(self._pace.timing.cancellation_limit), now)
-        return self._say()
+        answers = self._pace.patience(self._pace.timing.cancellation_limit)
+        return self._ask(max(self.valid_until - now, 0) + answers, now)
 
     def _proved(self, line: _Line, proof: Amended, now: Instant) -> list[Effect]:
         body = line.body
@@ -245,21 +229,13 @@ class Growth(StateMachine[AdditionState]):
     def _withdraw(self, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.WITHDRAWING, stimulus)
         self._why = code, detail
-        self._wait(None, now)
-        return self._say()
+        return self._ask(None, now)
 
     def _end(self, stimulus: str, seal: Seal, now: Instant, *, done: bool) -> None:
         self._enter(S.ENDED, stimulus)
-        self._retry.answered(now)
-        self._limit = None
-        self._arm()
+        self._is_answered(now)
         code, detail = ("", "") if done else self._why
         self.outcomes = tuple((_came_to(body, done=done, code=code, detail=detail), seal) for body in self.amendments)
-
-    def _wait(self, limit: Duration | None, now: Instant) -> None:
-        self._limit = None if limit is None else now + self._pace.patience(limit)
-        self._retry.begin(now)
-        self._arm()
 
     def _say(self) -> list[Effect]:
         """What is said in this state, to whom it may still be news."""
@@ -291,9 +267,6 @@ class Growth(StateMachine[AdditionState]):
     def _to_bank(self, content: PaymentOrder | OrderWithdrawal) -> Send:
         reference = next(iter(self._lines.values())).body.key
         return Send(Message(Performative.REQUEST, self._user, self._bank, self.order_id, content, reply_with=reference))
-
-    def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due)
 
 
 def _came_to(body: Amendment, *, done: bool, code: str, detail: str) -> AmendmentOutcome:

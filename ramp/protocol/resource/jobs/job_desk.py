@@ -27,8 +27,8 @@ from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, ReadJobFile, Send, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
-from ramp.protocol.resource.job import Job
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.job import Job
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing, earliest

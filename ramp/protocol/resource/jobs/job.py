@@ -20,7 +20,7 @@ from ramp.protocol.effects import CancelJob, Effect, JobToRun, LookUpJob, Persis
 from ramp.protocol.events import JobSight, MachineInDoubt
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import JobCancelAsked, JobEnded, JobTaken
-from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.tables import JOB
 from ramp.protocol.timing import moved
 
