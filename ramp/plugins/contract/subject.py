@@ -189,7 +189,8 @@ class AskedPlugin:
             NotChecked: if the plug-in cannot tell.
         """
         plugin = self._queueing()
-        return self._ask("missing", lambda: plugin.missing(unit, now), answers.missing_problem)
+        found: int = self._ask("missing", lambda: plugin.missing(unit, now), answers.missing_problem)
+        return found
 
     def _queueing(self) -> QueueingPlugin:
         if not isinstance(self.plugin, QueueingPlugin):
