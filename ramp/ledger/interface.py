@@ -106,8 +106,9 @@ class Ledger(ABC):
         What cannot be reserved is entered as refused for good, with the code, and returned: `insufficient_funds`,
         `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `agreement_refused`, `no_lines`,
         `expired`, `malformed_value` (an agreement's id that has the mark of changes in it), and where a line adds to a
-        slot `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`. A refused order does not use its agreement ids up. An order whose void came before it is entered as
-        voided. The same again gives the order as it stands now.
+        slot `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`.
+        A refused order does not use its agreement ids up. An order whose void came before it is entered as voided. The
+        same again gives the order as it stands now.
 
         Args:
             order_id: the user's name for the order, the idempotency key.
@@ -281,8 +282,8 @@ class Ledger(ABC):
             evidence: the resource's sealed word.
 
         Raises:
-            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `too_early`, `account_closed`,
-                `malformed_value`; nothing is decided then.
+            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `too_early`,
+                `account_closed`, `malformed_value`; nothing is decided then.
         """
         return self._write(
             lambda records: reclamation_rules.post_reclamation(records, agreement_id, number, resource, at, evidence)

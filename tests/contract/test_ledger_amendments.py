@@ -197,7 +197,18 @@ def test_what_was_added_is_no_slot_to_be_changed(paid: Ledger) -> None:
 def given_back_by_itself(ledger: Ledger, amount: int = 700) -> None:
     """As a bank of before could do it: the addition is refunded under its own key."""
     refund = Transfer(
-        "refund:a-1#1", "hector", "alice", amount, "a-1#1", TransferKind.REFUND, 32, 32, None, "payment:a-1#1", "", "o-2"
+        "refund:a-1#1",
+        "hector",
+        "alice",
+        amount,
+        "a-1#1",
+        TransferKind.REFUND,
+        32,
+        32,
+        None,
+        "payment:a-1#1",
+        "",
+        "o-2",
     )
     ledger._write(lambda records: records.append(TransferEntered(refund)))
 

@@ -220,7 +220,9 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[
                 return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} stands {count} times in the order"
     for line in lines:
         if line.amended is None and CHANGE_MARK in line.agreement_id:
-            reason = f"the agreement id {line.agreement_id} has a {CHANGE_MARK}, by which changes of agreements are named"
+            reason = (
+                f"the agreement id {line.agreement_id} has a {CHANGE_MARK}, by which changes of agreements are named"
+            )
             return RefusalCode.MALFORMED_VALUE, reason
     for agreement_id in (line.agreement_id for line in lines):
         if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:

@@ -149,7 +149,15 @@ def contents(effects: list[fx.Effect]) -> list[Any]:
 
 
 GROWN = replace(
-    BODY, previous="", cores=24, effective_at=HOUR, refund=0, charge=48_000, cpu_hour_cost=60, order_id="o2", valid_until=3 * MINUTE
+    BODY,
+    previous="",
+    cores=24,
+    effective_at=HOUR,
+    refund=0,
+    charge=48_000,
+    cpu_hour_cost=60,
+    order_id="o2",
+    valid_until=3 * MINUTE,
 )
 
 
