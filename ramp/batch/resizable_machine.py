@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import BatchMachine, Refused
+from ramp.batch.machine import BatchMachine, JobsInTheWay, Refused
 from ramp.batch.smaller_slots import SmallerSlot, smaller_slot
 from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import ChangingSystem, Parts, RunningJob, SystemSnapshot
@@ -60,7 +60,10 @@ class ResizableBatchMachine(BatchMachine):
         assert entry.slot is not None
         self._picture = None
         picture = self._told(lambda: self.picture(now))
-        planned = self._told(lambda: self._planned(entry, cores, until, picture, now))
+        try:
+            planned = self._told(lambda: self._planned(entry, cores, until, picture, now))
+        except JobsInTheWay as jobs:
+            return _refused(entry, jobs.reason, RefusalCode.JOB_IN_THE_WAY)
         if isinstance(planned, str):
             return _refused(entry, planned)
         slot = replace(
@@ -78,7 +81,8 @@ class ResizableBatchMachine(BatchMachine):
             self._put_back(entry, now)
             if refused.transient:
                 raise PluginError(self.system.name, refused.reason, transient=True) from refused
-            return _refused(entry, refused.reason)
+            in_the_way = isinstance(refused, JobsInTheWay)
+            return _refused(entry, refused.reason, RefusalCode.JOB_IN_THE_WAY if in_the_way else RefusalCode.SLOT_TAKEN)
         finally:
             self._picture = None
         return self.book.answer(entry.key, now)
@@ -87,6 +91,7 @@ class ResizableBatchMachine(BatchMachine):
         """Bring the system to agree with the book, and see that nobody is left on what was given up.
 
         Raises:
+            JobsInTheWay: it surely does not, for a job needs what is given up.
             Refused: it surely does not.
             PluginError: nobody knows.
         """
@@ -94,11 +99,14 @@ class ResizableBatchMachine(BatchMachine):
             self._told(lambda: self.reconciler.remove(after))
             return
         for job, nodes in planned.jobs:
-            self._told(lambda job=job, nodes=nodes: self.system.narrow_job(job, nodes))  # type: ignore[misc]
+            try:
+                self._told(lambda job=job, nodes=nodes: self.system.narrow_job(job, nodes))  # type: ignore[misc]
+            except Refused as refused:
+                raise JobsInTheWay(self.system.name, refused.reason, transient=refused.transient) from refused
         self._told(lambda: self.reconciler.change(after, now, anew=anew))
         left = _outside(after, self._told(lambda: self.system.snapshot(now)))
         if left:
-            raise Refused(self.system.name, f"{_jobs(left)} still runs on what would be given up", transient=False)
+            raise JobsInTheWay(self.system.name, f"{_jobs(left)} still runs on what would be given up", transient=False)
 
     def _put_back(self, entry: Entry, now: Instant) -> None:
         """The slot keeps the size that it had: in the book, and on the system where that has changed."""
@@ -114,7 +122,11 @@ class ResizableBatchMachine(BatchMachine):
     def _planned(
         self, entry: Entry, cores: int, until: Instant, picture: SystemSnapshot, now: Instant
     ) -> SmallerSlot | str:
-        """What the slot is to have, or why it cannot."""
+        """What the slot is to have, or why it cannot.
+
+        Raises:
+            JobsInTheWay: for a job on it needs more.
+        """
         assert entry.slot is not None
         slot = entry.slot
         several = len(entry.parts) > 1 or cores > slot.cores
@@ -125,7 +137,8 @@ class ResizableBatchMachine(BatchMachine):
         if cores < slot.cores:
             planned = self._smaller(entry, cores, inside, picture)
         if planned is None:
-            return f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
+            more_than = f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
+            raise JobsInTheWay(self.system.name, more_than, transient=False)
         if until > slot.end:
             longer = self._longer(slot, planned.parts, until, inside, now)
             if longer:
@@ -166,8 +179,8 @@ class ResizableBatchMachine(BatchMachine):
         return entry.slot.start > now or not any(not job.held and not job.reservation for job in picture.waiting)
 
 
-def _refused(entry: Entry, detail: str) -> Refusal:
-    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=detail)
+def _refused(entry: Entry, detail: str, code: RefusalCode = RefusalCode.SLOT_TAKEN) -> Refusal:
+    return Refusal(entry.unit, code, detail=detail)
 
 
 def _outside(entry: Entry, picture: SystemSnapshot) -> list[RunningJob]:

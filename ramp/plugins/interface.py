@@ -219,8 +219,10 @@ class ResizablePlugin(Protocol):
         same step again answers the same. More than before, cores or time, is set aside from now on, so that nobody else
         gets it, or refused with `SLOT_TAKEN` where it is not free or the machine cannot do it. It is not paid yet: the
         Resource Agent starts no job on it before it is, and asks for the old size again, in a later step, where it is
-        not. A refusal changes nothing. What comes after a change with a higher step is refused with `SLOT_TAKEN` and
-        changes nothing, for calls overtake each other.
+        not. Less is refused with `JOB_IN_THE_WAY` where only jobs on the slot need what would go: where cores are taken
+        back by right the Resource Agent ends them then, and asks again in the same step, and with no other refusal. A
+        refusal changes nothing. What comes after a change with a higher step is refused with `SLOT_TAKEN` and changes
+        nothing, for calls overtake each other.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or

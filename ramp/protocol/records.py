@@ -26,6 +26,7 @@ from ramp.protocol.amending.memory import (
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 from ramp.protocol.reclaiming.memory import (
+    BuyerHeard,
     CoresTaken,
     NoticeHeard,
     ReclamationConcluded,
@@ -396,6 +397,7 @@ Record = (
     | AmendmentDropped
     | ReclamationDrawn
     | ReclamationOnRecord
+    | BuyerHeard
     | CoresTaken
     | ReclamationSettled
     | ReclamationDropped
@@ -423,7 +425,9 @@ def reference_of(record: Record) -> str:
             return record.amendment.agreement_id
         case AmendmentReceived() | CapacityTaken() | AmendmentSettled() | AmendmentDropped():
             return record.offer_id
-        case ReclamationDrawn() | ReclamationOnRecord() | CoresTaken() | ReclamationSettled() | ReclamationDropped():
+        case ReclamationDrawn() | ReclamationOnRecord() | BuyerHeard() | CoresTaken():
+            return record.offer_id
+        case ReclamationSettled() | ReclamationDropped():
             return record.offer_id
         case NoticeHeard():
             return record.reclamation.body.agreement_id

@@ -31,10 +31,10 @@ The commands of a script:
     says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
     forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
                                          and with one that the bank has put on something else
-    fault RESOURCE CALL [done|refused|nonsense] [transient|lasting] [count=1]    the next calls of hold, confirm,
+    fault RESOURCE CALL [done|refused|busy|nonsense] [transient|lasting] [count=1]    the next calls of hold, confirm,
                                          reservation, release or quote raise, and say perhaps that it will pass or not;
-                                         `done`: after having done it; `refused`: they refuse; `nonsense`: they answer
-                                         nothing that makes sense
+                                         `done`: after having done it; `refused`: they refuse; `busy`: for a job;
+                                         `nonsense`: they answer nothing that makes sense
     late RESOURCE CALL by=SECONDS [done=SECONDS] [limit=SECONDS] [lost|undone] [count=1]
                                          the machine's next calls of hold, confirm, reservation, release, quote or price
                                          are answered after so long and done when (default: then); after the limit
@@ -487,7 +487,8 @@ class ScriptedMarket:
         )
 
     def do_fault(self, options: _Options) -> None:
-        how = next((word for word in ("done", "refused", "nonsense", "nothing") if options.flag(word)), "raises")
+        ways = ("done", "refused", "busy", "nonsense", "nothing")
+        how = next((word for word in ways if options.flag(word)), "raises")
         says = next((word for word in ("transient", "lasting") if options.flag(word)), "")
         name, call = options.words
         machine: Any = self.world.machines[name]
@@ -501,6 +502,8 @@ class ScriptedMarket:
             left -= 1
             if how == "refused":
                 return Refusal(0, RefusalCode.SLOT_TAKEN, detail="the batch system has given it away")
+            if how == "busy":
+                return Refusal(0, RefusalCode.JOB_IN_THE_WAY, detail="a job needs them")
             if how == "nonsense":
                 return "yes"
             if how == "nothing":

@@ -118,6 +118,7 @@ CAUGHT_BY = {
     "handed_over_unpaid": (4, "amended_once"),
     "addition_kept": (218, "amended_once"),
     "additions_not_noted": (12, "amended_once"),
+    "steps_begun_anew": (10, "amended_once"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant.
 
@@ -141,6 +142,7 @@ OF_AMENDMENTS = {
     "handed_over_unpaid",
     "addition_kept",
     "additions_not_noted",
+    "steps_begun_anew",
 }
 """Bugs that show where slots are changed only; the others were found in markets that change none."""
 

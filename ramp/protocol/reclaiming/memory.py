@@ -38,6 +38,15 @@ class ReclamationOnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class BuyerHeard:
+    """Resource: the buyer says that it knows; what it proposes from now on ends the reclamation no more."""
+
+    offer_id: str
+    number: int
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class CoresTaken:
     """Resource: the machine has the cores back; the bank is asked to post it."""
 
@@ -96,7 +105,9 @@ class ReclamationConcluded:
     at: Instant
 
 
-ReclaimingRecord = ReclamationDrawn | ReclamationOnRecord | CoresTaken | ReclamationSettled | ReclamationDropped
+ReclaimingRecord = (
+    ReclamationDrawn | ReclamationOnRecord | BuyerHeard | CoresTaken | ReclamationSettled | ReclamationDropped
+)
 """What a resource keeps of what it takes back."""
 
 TakenBackRecord = NoticeHeard | ReclamationConcluded

@@ -121,7 +121,7 @@ class ResourceParty(KeptParticipants):
                 lambda: self._clock.bank_minor,
                 seller=seller,
                 unpaid=unpaid,
-                end_jobs=jobs.end_larger,
+                make_room=jobs.make_room,
             ),
             waiting=Waiting(precedence),
             tending=Tending(name, launching, pace),
@@ -405,7 +405,7 @@ class ResourceParty(KeptParticipants):
         """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
         if isinstance(content, ReclamationHeard):
             if buyer := self._by_agreement.get(content.agreement_id):
-                self.sizes.on_heard(message, content, buyer, now)
+                return self.sizes.on_heard(message, content, buyer, now)
             return []
         if not isinstance(content, Signed):
             sold = self._by_agreement.get(content.agreement_id)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
@@ -22,12 +22,11 @@ from ramp.model.sizes.amended import SlotState
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentReceived, SizeRecord
 from ramp.protocol.bank import reclaiming
-from ramp.protocol.effects import Effect
 from ramp.protocol.reclaiming.memory import ReclaimingRecord, ReclamationDrawn
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
 from ramp.protocol.resource.reclaiming.taking import Taking
-from ramp.protocol.resource.slots.size_desk import KeptSlot
+from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.user.resizing.taken_back import TakenBack
 
 Context = contextlib.AbstractContextManager[object]
@@ -119,27 +118,16 @@ def paid_for_untaken() -> Context:
     return patch.object(Taking, "_ask_machine", ask_machine)
 
 
-def steps_miscounted() -> Context:
-    """A seller counts steps of reclamations that are not on record, and so starts below them after a restart."""
-
-    def kept(desk: ReclaimDesk, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
-        change = slot.change
-        found = original(desk, slot, effects)
-        if isinstance(change, Taking):
-            slot.steps = change.first_step
-        return found
+def steps_begun_anew() -> Context:
+    """A seller that restarts goes on with an open change by the steps of the slot's first one."""
 
     def replay(desk: ReclaimDesk, record: SizeRecord | ReclaimingRecord, participant: Participant) -> None:
-        replayed(desk, replace(record, step=0) if isinstance(record, steps) else record, participant)
+        if isinstance(record, AmendmentReceived | ReclamationDrawn):
+            record = replace(record, step=STEPS)
+        original(desk, record, participant)
 
-    @contextlib.contextmanager
-    def both() -> Iterator[None]:
-        with patch.object(ReclaimDesk, "_kept", kept), patch.object(ReclaimDesk, "replay", replay):
-            yield
-
-    steps = (AmendmentReceived, ReclamationDrawn)
-    original, replayed = ReclaimDesk._kept, ReclaimDesk.replay
-    return both()
+    original = ReclaimDesk.replay
+    return patch.object(ReclaimDesk, "replay", replay)
 
 
 def reclamations_forgotten() -> Context:
@@ -183,8 +171,8 @@ OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {
         "cores are paid back that the machine does not take",
         "amended_once",
     ),
-    "steps_miscounted": (
-        steps_miscounted,
+    "steps_begun_anew": (
+        steps_begun_anew,
         "a seller that restarts asks its machine for steps that come before those it has asked for",
         "amended_once",
     ),

@@ -51,9 +51,9 @@ def _runs(system: FakeSystem, parts: Parts, job_id: str = "7", end: Instant | No
     system.jobs_in[NAME] = (*system.jobs_in.get(NAME, ()), job_id)
 
 
-def _reason(answer: Reservation | Refusal) -> str:
+def _reason(answer: Reservation | Refusal, code: RefusalCode = RefusalCode.SLOT_TAKEN) -> str:
     assert isinstance(answer, Refusal)
-    assert answer.code is RefusalCode.SLOT_TAKEN
+    assert answer.code is code
     return answer.detail
 
 
@@ -106,12 +106,13 @@ def test_a_job_that_keeps_all_its_nodes_is_named_and_nothing_has_changed() -> No
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8)))
     before, entry = dict(system.there), machine.book.entry("offer-1")
     system.faults = [("narrow_job", "refuse")]
-    assert "job 7 cannot be narrowed to 2 nodes" in _reason(machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE))
+    answer = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    assert "job 7 cannot be narrowed to 2 nodes" in _reason(answer, RefusalCode.JOB_IN_THE_WAY)
     assert (system.there, machine.book.entry("offer-1")) == (before, entry)
     _runs(system, (("n1", 4), ("n4", 8)), "8")
     _runs(system, (("n2", 4),), "9")
     _runs(system, (("n3", 4),), "10")
-    reason = _reason(machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE))
+    reason = _reason(machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE), RefusalCode.JOB_IN_THE_WAY)
     assert reason == "job 7, 8, 9, 10 has more than 8 cores of it, and cannot be narrowed to them"
     assert (system.there, machine.book.entry("offer-1")) == (before, entry)
 
@@ -127,7 +128,8 @@ def test_who_is_still_on_what_would_be_given_up_keeps_it() -> None:
     machine = _machine(system)
     _sold(machine)
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8), ("n4", 8)))
-    assert "job 7 still runs" in _reason(machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE))
+    answer = machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE)
+    assert "job 7 still runs" in _reason(answer, RefusalCode.JOB_IN_THE_WAY)
     assert len(system.there[NAME].parts) == 4
     assert machine.reservation("offer-1", BEGIN + MINUTE) is not None
 

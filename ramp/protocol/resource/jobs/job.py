@@ -75,6 +75,11 @@ class Job(StateMachine[JobState]):
         return self.sight.started_at is not None
 
     @property
+    def is_ending(self) -> bool:
+        """Whether somebody wants it ended."""
+        return self._cancelling
+
+    @property
     def is_undelivered(self) -> bool:
         """Whether it has shown that the slot was not delivered."""
         return self.delivery is Delivery.UNDELIVERED

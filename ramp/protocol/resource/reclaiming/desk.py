@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -82,7 +83,8 @@ class ReclaimDesk(SizeDesk):
         bank_minor: as in `SizeDesk`.
         seller: as in `SizeDesk`.
         unpaid: as in `SizeDesk`.
-        end_jobs: ends the jobs on a slot (an offer's id) that need more than so many cores.
+        make_room: ends the jobs on a slot (an offer's id) that do not fit into so many cores; None where none is in
+            the way.
     """
 
     def __init__(
@@ -94,11 +96,11 @@ class ReclaimDesk(SizeDesk):
         *,
         seller: Seller,
         unpaid: Unpaid,
-        end_jobs: Callable[[str, int, Instant], list[Effect]],
+        make_room: Callable[[str, int, Instant], list[Effect] | None],
     ) -> None:
         super().__init__(pace, in_the_way, bank_minor, seller=seller, unpaid=unpaid)
         self._words = Words(resource, pace)
-        self._end_jobs = end_jobs
+        self._make_room = make_room
         self._left_alone: dict[str, Instant] = {}
 
     @property
@@ -278,7 +280,9 @@ class ReclaimDesk(SizeDesk):
         slot.change = change
         return fits
 
-    def on_heard(self, message: Message, word: ReclamationHeard, participant: Participant, now: Instant) -> None:
+    def on_heard(
+        self, message: Message, word: ReclamationHeard, participant: Participant, now: Instant
+    ) -> list[Effect]:
         """A buyer knows that cores go, or have gone.
 
         Raises:
@@ -291,7 +295,8 @@ class ReclaimDesk(SizeDesk):
         self._words.heard(offer_id, word, now)
         change = self._open.get(offer_id)
         if isinstance(change, Taking) and change.body.number == word.number:
-            change.heard = True
+            return change.on_heard(now)
+        return []
 
     def answered(self, message: Message) -> None:
         """An answer to what somebody was told: who has not understood it is told no more."""
@@ -324,22 +329,19 @@ class ReclaimDesk(SizeDesk):
         return effects
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let every change act whose deadline has come; end the jobs that need more than will be left."""
-        effects: list[Effect] = []
-        for offer_id, change in self._open.items():
-            if isinstance(change, Taking) and change.begins(now):
-                effects += self._end_jobs(offer_id, change.body.cores, now)
-        return effects + super().tick(now) + self._words.tick(now)
+        """Let every change act whose deadline has come, and tell again what was not heard."""
+        return super().tick(now) + self._words.tick(now)
 
     # -- common --------------------------------------------------------------------------------------------------
 
     def _taking(self, slot: KeptSlot, body: Reclamation, first_step: int) -> Taking:
         agreement = slot.participant.agreement
         assert agreement is not None, "it is sold"
-        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace)
+        room = partial(self._make_room, body.offer_id, body.cores)
+        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace, room)
 
     def _announced(self, slot: KeptSlot, change: Taking, now: Instant) -> list[Effect]:
-        if change.announcement is None:
+        if change.announcement is None or change.heard:
             return []
         offer_id = slot.participant.offer.offer_id
         return self._words.tell(offer_id, _conversation(slot), change.announcement, change.body.valid_until, now)

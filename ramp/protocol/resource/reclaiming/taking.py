@@ -7,6 +7,7 @@ What it goes through with the machine is in `ramp.protocol.resource.slots.slot_c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from ramp.errors import RemoteProtocolError
@@ -23,11 +24,14 @@ from ramp.model.contents import (
     ReclamationTaken,
 )
 from ramp.model.instant import Instant
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
+from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.reclaiming.asking import GAVE_WAY, TOO_EARLY
 from ramp.protocol.reclaiming.memory import (
+    BuyerHeard,
     CoresTaken,
     ReclaimingRecord,
     ReclamationDrawn,
@@ -53,6 +57,7 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         state: of the slot, which is to be changed.
         first_step: number of the first of its steps at the machine.
         pace: of the selling agent.
+        make_room: ends the jobs on the slot that do not fit into what is left; None where none is in the way.
 
     Attributes:
         announcement: what the buyer is told once the bank has it on record.
@@ -69,21 +74,20 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         state: SlotState,
         first_step: int,
         pace: Pace,
+        make_room: Callable[[Instant], list[Effect] | None],
     ) -> None:
         assert isinstance(agreement.body, Agreement)
         super().__init__(agreement.body.request_id, RECLAMATION, body, state, first_step, pace)
         self.announcement: ReclamationAnnounced | None = None
         self.heard = False
+        self._make_room = make_room
+        self._room_made = False
         self._brought = ReclamationNotice(Signed(body), agreement, changes)
 
     @property
     def is_binding(self) -> bool:
         """Whether no more of the slot may be used than its new size: from its time on, and no sooner."""
         return self.state in (S.TAKING, S.POSTING)
-
-    def begins(self, now: Instant) -> bool:
-        """Whether its time has come and nothing has been taken yet."""
-        return self.state is S.AGREED and now >= self.body.effective_at
 
     @property
     def document(self) -> Signed:
@@ -101,6 +105,8 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         """Take a later record of the journal, before `recover`."""
         if isinstance(record, ReclamationOnRecord):
             self.announcement = ReclamationAnnounced(record.noticed, record.seal)
+        elif isinstance(record, BuyerHeard):
+            self.heard = True
         elif isinstance(record, CoresTaken):
             self._taken = True
 
@@ -122,6 +128,31 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         assert self.state in BEFORE_TIME, "nothing has been taken yet"
         detail = "the buyer's own proposal has crossed it, and goes first"
         return self._end(GAVE_WAY, detail, "Amendment", now)
+
+    def on_heard(self, now: Instant) -> list[Effect]:
+        """The buyer knows of it: from now on it gives way to nothing, also after a restart."""
+        if self.heard:
+            return []
+        self.heard = True
+        return [Persist(BuyerHeard(self.body.offer_id, self.body.number, now))] if self.on_record else []
+
+    # -- the machine ---------------------------------------------------------------------------------------------
+
+    def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
+        """The machine has taken the cores, or not: only then jobs end, or where they alone are in its way."""
+        if self.state is not S.TAKING:
+            return []
+        refusal = resized.answer if isinstance(resized.answer, Refusal) else None
+        if refusal is not None and refusal.code is not RefusalCode.JOB_IN_THE_WAY:
+            return super()._on_new_size(resized, now)
+        ended = self._make_room(now)
+        if refusal is None:
+            return [*(ended or ()), *super()._on_new_size(resized, now)]
+        self._room_made = self._room_made or ended is not None
+        if not self._room_made:  # what is in the way is none of the jobs that were ordered here
+            return super()._on_new_size(resized, now)
+        self._ask_again_later(now)  # they take a while to end
+        return ended or []
 
     # -- the bank ------------------------------------------------------------------------------------------------
 
