@@ -49,8 +49,9 @@ def taking_back(spec: ResourceSpec, random: Random | None) -> ResourceSpec:
     """The resource with what its administrator has set about rights."""
     if random is None:
         return spec
-    policy = ReclaimPolicy(random.choice(tuple(Precedence)), random.choice((0, 0, 10, 50)))
-    return replace(spec, reclaiming=policy)
+    precedence, discount = random.choice(tuple(Precedence)), random.choice((0, 0, 10, 50))
+    most = random.choice((None, 0, 30, 200, 200))
+    return replace(spec, reclaiming=ReclaimPolicy(precedence, discount, most))
 
 
 def take_some(world: World, random: Random | None) -> None:
