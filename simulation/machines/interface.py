@@ -18,6 +18,7 @@ from ramp.errors import MachineError
 
 if TYPE_CHECKING:
     from simulation.machines.bluegene.machine import BlueGene
+    from simulation.machines.grid import Grid
 
 
 class Connection(enum.StrEnum):
@@ -282,6 +283,11 @@ class GridMachine(Machine, Protocol):
     @property
     def prefix(self) -> str:
         """What a unit's name begins with; one base-36 digit a dimension follows."""
+        ...
+
+    @property
+    def grid(self) -> Grid:
+        """Its units by their coordinates."""
         ...
 
     @property

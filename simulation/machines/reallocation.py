@@ -15,14 +15,21 @@ from typing import Protocol, Self
 
 from ramp.errors import MachineError
 from simulation.machines.grid import Grid
-from simulation.machines.interface import JobRequest, NodeState, Placement, Reallocation, Traits
+from simulation.machines.interface import Connection, JobRequest, NodeState, Placement, Reallocation, Traits
 
 
 class ResizableGrid(Protocol):
     """What is needed of the machine; decisions are tried on copies."""
 
-    traits: Traits
-    grid: Grid
+    @property
+    def traits(self) -> Traits:
+        """What it is."""
+        ...
+
+    @property
+    def grid(self) -> Grid:
+        """Its units by their coordinates."""
+        ...
 
     @property
     def name(self) -> str:
@@ -84,17 +91,55 @@ def reallocate(machine: ResizableGrid, request: JobRequest) -> Reallocation | No
 def _new_place(machine: ResizableGrid, before: Placement, request: JobRequest) -> Placement | None:
     without = machine.copy()
     without.release(before.job_id)
+    return next(places_in_place(without, before, request), None) or without.place(request)
+
+
+def places_in_place(machine: ResizableGrid, before: Placement, request: JobRequest) -> Iterator[Placement]:
+    """Where a job would run with another size that keeps all units which both sizes have, the best first.
+
+    Args:
+        machine: without the job; what is not free there is not taken.
+        before: what the job holds.
+        request: what it wants.
+    """
     if request.size <= before.size:
-        within = _only(without, before.nodes).place(request)
+        within = _only(machine, before.nodes).place(request)
         if within is not None:
-            return within
-    else:
-        for units in _longer_boxes(machine, before, request.size):
-            around = _only(without, units).place(request)
-            # an allocator may give fewer planes and more of another; the whole box and nothing else is wanted here
-            if around is not None and around.nodes == units:
-                return around
-    return without.place(request)
+            yield within
+        return
+    for units in _longer_boxes(machine, before, request.size):
+        around = _only(machine, units).place(request)
+        # an allocator may give fewer planes and more of another; the whole box and nothing else is wanted here
+        if around is not None and around.nodes == units:
+            yield around
+
+
+def places_of_a_box(machine: ResizableGrid, box: Placement, size: int, connection: Connection) -> Iterator[Placement]:
+    """The same for a box that is set aside, as if nothing else were on the machine: who has what is not looked at.
+
+    Args:
+        machine: left as it is.
+        box: what has been set aside.
+        size: units that it shall have, exactly.
+        connection: how it has to be joined.
+    """
+    empty = machine.copy()
+    for job_id in list(empty.running):
+        empty.release(job_id)
+    request = JobRequest(box.job_id, size, connection=connection)
+    yield from (place for place in places_in_place(empty, box, request) if place.size == size)
+
+
+def sizes_of_planes(shape: Sequence[int], extents: Sequence[int]) -> list[int]:
+    """Units that a box has with whole planes fewer or more in one dimension, its own size left out.
+
+    Args:
+        shape: of the box as it lies on the machine.
+        extents: of the machine.
+    """
+    volume = prod(shape)
+    sizes = {volume // side * count for side, full in zip(shape, extents, strict=True) for count in range(1, full + 1)}
+    return sorted(sizes - {volume})
 
 
 def _only(machine: ResizableGrid, units: int) -> ResizableGrid:

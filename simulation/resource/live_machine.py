@@ -176,14 +176,21 @@ class LiveMachine:
             self._next = next(self._submissions, None)
         self._queue.advance(until)
 
-    def why_taken(self, placement: Placement, begin: int, end: int) -> str:
-        """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does."""
+    def why_taken(self, placement: Placement, begin: int, end: int, but: int | None = None) -> str:
+        """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does.
+
+        Args:
+            placement: what is wanted.
+            begin: machine time.
+            end: machine time.
+            but: number of a reservation that stands in nobody's way.
+        """
         for number, running in self._running().items():
             if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
                 return f"job {number} runs there"
         for reservation in self._queue.reservations:
             overlaps = reservation.begin_time < end and begin < reservation.end_time
-            if overlaps and placements_conflict(reservation.placement, placement):
+            if overlaps and reservation.number != but and placements_conflict(reservation.placement, placement):
                 return "another reservation has it"
         return ""
 
@@ -195,10 +202,27 @@ class LiveMachine:
     def reserve(self, placement: Placement, begin: int, end: int) -> int:
         """Set a placement aside for [begin, end), which nothing stands in the way of; returns the number."""
         begin = max(begin, self.now)
+        self._make_room(placement, begin)
+        return self._set_aside(placement, begin, end)
+
+    def exchange(self, number: int, placement: Placement, begin: int, end: int) -> int:
+        """Give a reservation another place and time, which nothing else stands in the way of; returns its new number.
+
+        What it keeps is never free in between, neither for jobs that wait nor for those that give something back.
+        """
+        begin = max(begin, self.now)
+        self._make_room(placement, begin)
+        self._queue.cancel_reservation(number)
+        return self._set_aside(placement, begin, end)
+
+    def _make_room(self, placement: Placement, begin: int) -> None:
+        """Let jobs give back what they have grown by, where it is wanted from a time on."""
         for number in given_back(self.machine, self._queue.running, self._queue.reservations, self.now):
             running = self._queue.running[number]
             if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
                 self._queue.resize(running.job.request)
+
+    def _set_aside(self, placement: Placement, begin: int, end: int) -> int:
         number = self._queue.reserve_place(placement, begin, max(end, begin + 1)).number
         self._queue.advance(self.now)  # what begins now begins at once
         return number

@@ -4,7 +4,8 @@ The machine is Blue Gene/L, a 3D torus or an Angara torus; its own users' jobs c
 through a scheduler and an allocator, around what the market has reserved (`simulation.resource.live_machine` says who
 gives way to whom). A quote is the earliest window of the request's in which a box of midplanes or nodes, and the cables
 that join it, stay free of running jobs (until their requested times), of waiting jobs (as planned) and of reservations;
-the slot names that very place, and hold, confirm and release are about it.
+the slot names that very place, and hold, confirm and release are about it. What is sold may change its size where it
+is: to a box within its own, or to one with whole planes more, with the cables that join it; nothing moves.
 
 Options (the plug-in's table in the machine's configuration):
 
@@ -27,6 +28,7 @@ a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -37,27 +39,28 @@ from ramp.errors import ConfigurationError, PluginError, WorkloadError
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Slot
+from ramp.model.slot import Reservation, Slot
 from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
 from ramp.runtime.atomic_writes import version_of
 from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import JobRequest, Placement, has_cables
+from simulation.machines.interface import Connection, JobRequest, Placement, has_cables
+from simulation.machines.reallocation import places_of_a_box, sizes_of_planes
 from simulation.planning.placers import ALWAYS, units_of
 from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
-from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
 from simulation.resource.kept_life import KeptLife, Life
 from simulation.resource.live_machine import LiveMachine, Outlook
 from simulation.resource.live_map import map_of
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.modelled_options import NAME, LoadOf, ModelledOptions
-from simulation.resource.placement_text import describe_placement, read_token, write_token
+from simulation.resource.placement_text import asked_connection, describe_placement, read_token, write_token
 from simulation.resource.reservation_book import Change, book_path
-from simulation.resource.torus_request import TorusRequests, unit_kind
+from simulation.resource.resizable import ResizableMachine
+from simulation.resource.torus_request import TorusRequests, connection_of, unit_kind
 from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
 
@@ -67,7 +70,7 @@ KEEP_AFTER: Final = 10 * DAY
 """Machine time after which it is kept again; with its own users' jobs alone that is lived through in a tenth second."""
 
 
-class ModelledMachine(BookedMachine):
+class ModelledMachine(ResizableMachine):
     """A live torus machine; see the module.
 
     Args:
@@ -222,7 +225,7 @@ class ModelledMachine(BookedMachine):
             placement.size * self._kind.cores,
             self._load_for(placement, start, start + duration, now),
             describe_placement(self.machine, placement),
-            write_token(placement),
+            write_token(placement, connection_of(unit)),
             self._boxes.fragmentation(units_of(units), placement.nodes),
             self._links_taken(placement, cables),
         )
@@ -266,6 +269,38 @@ class ModelledMachine(BookedMachine):
         why = self.live.why_taken(placement, max(begin, self.live.now), end)
         return f"{describe_placement(self.machine, placement)} is no longer free: {why}" if why else ""
 
+    def _resized(
+        self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
+    ) -> Slot | str:
+        self.advance(now)
+        slot, kind = reservation.slot, self._kind
+        units, rest = divmod(cores, kind.cores)
+        place, asked = self._place_of(slot), asked_connection(slot.token)
+        begin, end = self._window(replace(slot, start=max(slot.start, now), end=until))
+        why = ""
+        for each in () if rest else self._places(place, earlier, units, asked):
+            why = self.live.why_taken(each, max(begin, self.live.now), end, self._numbers.get(reservation.key))
+            if not why and each == place:
+                return replace(slot, end=until)
+            if not why:
+                where = describe_placement(self.machine, each)
+                return replace(slot, cores=cores, end=until, placement=where, token=write_token(each, asked))
+        where = describe_placement(self.machine, place)
+        if why:
+            return f"{where} cannot become {cores} cores until {iso(until)}: {why}"
+        sizes = (str(size * kind.cores) for size in sizes_of_planes(place.shape, self.machine.extents))
+        return f"{where} cannot become {cores} cores: right would be whole planes of {kind.name}, {', '.join(sizes)}"
+
+    def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:
+        """Where a box could be with that many units without moving: as it once was, else as the allocator likes it."""
+        if units == place.size:
+            yield place
+            return
+        for before in map(self._place_of, reversed(earlier)):
+            if before.size == units and before.nodes & place.nodes in (before.nodes, place.nodes):
+                yield before
+        yield from places_of_a_box(self.machine, place, units, asked)
+
     def _window(self, slot: Slot) -> tuple[int, int]:
         """Machine time that a slot takes."""
         begin = self.clock.log_time(slot.start)
@@ -299,8 +334,23 @@ class ModelledMachine(BookedMachine):
                 self.live.cancel(self._numbers.pop(change.key))
         elif reservation.firm:
             self._expiries.pop(change.key, None)
+            self._exchange(change.key, reservation.slot)
         else:
             self._reserve(change.key, reservation.slot, reservation.held_until)
+
+    def _exchange(self, key: str, slot: Slot) -> None:
+        """Let a firm reservation be where its slot is now, and as long as that."""
+        number = self._numbers.get(key)
+        standing = None if number is None else self.live.reservations().get(number)
+        if number is None or standing is None:
+            return
+        place, (begin, end) = replace(self._place_of(slot), job_id=0), self._window(slot)
+        if (standing.placement, standing.end_time) == (place, end):
+            return
+        if end <= self.live.now:
+            self.live.cancel(self._numbers.pop(key))
+        else:
+            self._numbers[key] = self.live.exchange(number, place, max(begin, self.live.now), end)
 
     def _reserve(self, key: str, slot: Slot, held_until: Instant | None) -> None:
         placement = self._place_of(slot)

@@ -9,8 +9,11 @@ from simulation.machines.grid import Grid
 from simulation.machines.interface import Connection, GridMachine, Placement
 
 
-def write_token(placement: Placement) -> str:
-    """All of a placement but the job, for `read_token`."""
+def write_token(placement: Placement, asked: Connection = Connection.MESH) -> str:
+    """All of a placement but the job, for `read_token`, and how it was asked to be joined, for `asked_connection`.
+
+    A box that fills a dimension may be joined to a torus there though nobody has asked for one.
+    """
     fields = {
         "nodes": f"{placement.nodes:x}",
         "shape": placement.shape,
@@ -18,6 +21,7 @@ def write_token(placement: Placement) -> str:
         "connection": [str(connection) for connection in placement.connection],
         "members": placement.members,
         "links": placement.links,
+        "asked": str(asked),
     }
     return json.dumps(fields, separators=(",", ":"))
 
@@ -45,6 +49,12 @@ def read_token(token: str, machine: GridMachine) -> Placement:
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"{token!r} names no place: {error!r}") from error
+
+
+def asked_connection(token: str) -> Connection:
+    """How the place that a token names was asked to be joined; as it is joined where an earlier token does not say."""
+    fields: dict[str, Any] = json.loads(token)
+    return Connection(fields.get("asked", Connection.TORUS if Connection.TORUS in fields["connection"] else "mesh"))
 
 
 def describe_placement(machine: GridMachine, placement: Placement) -> str:

@@ -66,12 +66,14 @@ class Entry:
         unit: number of the request's unit it was made for; 0 where there is none.
         released: whether it was given back.
         step: of its last change of size, 0 where there was none.
+        earlier: the slot before each change that has given it another place, the first one first.
     """
 
     reservation: Reservation | None
     unit: int
     released: bool = False
     step: int = 0
+    earlier: tuple[Slot, ...] = ()
 
     def standing(self, now: Instant) -> Standing:
         """What it is at an instant."""
@@ -369,9 +371,13 @@ class ReservationBook:
             self._entries[key] = replace(entry, reservation=firm)
             self._unfinished.add(key)
         elif record["op"] == "resize" and entry is not None and entry.reservation is not None:
-            slot = replace(entry.reservation.slot, cores=record["cores"], end=record["end"])
-            changed = replace(entry.reservation, slot=slot)
-            self._entries[key] = replace(entry, reservation=changed, step=record["step"])
+            before = entry.reservation.slot
+            place = {name: record[name] for name in ("placement", "token") if name in record}
+            changed = replace(
+                entry.reservation, slot=replace(before, cores=record["cores"], end=record["end"], **place)
+            )
+            earlier = (*entry.earlier, before) if place else entry.earlier
+            self._entries[key] = replace(entry, reservation=changed, step=record["step"], earlier=earlier)
             self._unfinished.add(key)
         elif record["op"] == "release":
             self._entries[key] = Entry(None, 0, released=True) if entry is None else replace(entry, released=True)
@@ -408,9 +414,11 @@ class BookWriter:
         """Record that a hold is firm, confirmed at an instant."""
         self._book.write({"op": "confirm", "at": at, "key": key}, self._descriptor)
 
-    def resize(self, key: str, step: int, cores: int, end: Instant, at: Instant | None = None) -> None:
-        """Record that a firm slot has another size from an instant on."""
-        record = {"op": "resize", "at": at, "key": key, "step": step, "cores": cores, "end": end}
+    def resize(self, key: str, step: int, before: Slot, after: Slot, at: Instant | None = None) -> None:
+        """Record that a firm slot has another size from an instant on, and perhaps another place."""
+        record = {"op": "resize", "at": at, "key": key, "step": step, "cores": after.cores, "end": after.end}
+        if after.token != before.token:
+            record |= {"placement": after.placement, "token": after.token}
         self._book.resize(record, self._descriptor)
 
     def release(self, key: str, at: Instant | None = None) -> None:

@@ -1,17 +1,15 @@
-"""Simulated machines whose reservations may change their size while they stand (`plugins.interface.ResizablePlugin`).
-
-Their cores have no places, so a reservation is a number of cores from a time on, and any of them may go.
-"""
+"""Simulated machines whose reservations change their size while they stand (`plugins.interface.ResizablePlugin`)."""
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation
+from ramp.model.slot import Reservation, Slot
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.reservation_book import Standing
 
@@ -31,13 +29,43 @@ class ResizableMachine(BookedMachine, ABC):
                     entry.unit, RefusalCode.SLOT_TAKEN, detail=f"{key} was changed by step {entry.step} since"
                 )
             if step > entry.step:
-                taken = self._more_taken(entry.reservation, cores, until, now)
-                if taken:
-                    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=taken)
-                writer.resize(key, step, cores, until, now)
+                changed = self._resized(entry.reservation, entry.earlier, cores, until, now)
+                if isinstance(changed, str):
+                    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=changed)
+                writer.resize(key, step, slot, changed, now)
             elif (slot.cores, slot.end) != (cores, until):
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"step {step} of {key} was another change")
             return self._answer(key, now)
+
+    def _not_firm(self, key: str, now: Instant) -> Refusal:
+        answer = self._answer(key, now)
+        if isinstance(answer, Refusal):
+            return answer
+        return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
+
+    @abstractmethod
+    def _resized(
+        self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
+    ) -> Slot | str:
+        """A firm slot with another size, or why it cannot have that.
+
+        Args:
+            reservation: as it stands.
+            earlier: the slot before each change of its place.
+            cores: that it shall have from now on.
+            until: its end from now on.
+            now: the present.
+        """
+
+
+class CountedMachine(ResizableMachine, ABC):
+    """A machine whose cores have no places: a reservation is a number of cores, and any of them may go."""
+
+    def _resized(
+        self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
+    ) -> Slot | str:
+        taken = self._more_taken(reservation, cores, until, now)
+        return taken or replace(reservation.slot, cores=cores, end=until)
 
     def missing(self, unit: RequestUnit | None, now: Instant) -> int:
         """Cores that are lacking for a unit, or for the machine's own queue; see `QueueingPlugin.missing`."""
@@ -59,12 +87,6 @@ class ResizableMachine(BookedMachine, ABC):
     def _lacking_for_queue(self, now: Instant) -> int:
         """Cores that are not free for the first job that waits; none where a machine has no queue of its own."""
         return 0
-
-    def _not_firm(self, key: str, now: Instant) -> Refusal:
-        answer = self._answer(key, now)
-        if isinstance(answer, Refusal):
-            return answer
-        return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
 
     def _more_taken(self, reservation: Reservation, cores: int, until: Instant, now: Instant) -> str:
         """Why what a reservation gets beyond what it has is not free; empty where it is, or where it gets less."""

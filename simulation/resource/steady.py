@@ -17,7 +17,7 @@ from ramp.model.slot import Reservation
 from ramp.options import Bounds, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.machine_clock import FAR, MachineClock
-from simulation.resource.resizable import ResizableMachine
+from simulation.resource.resizable import CountedMachine
 from simulation.workload.profile import CoreProfile
 
 NAME: Final = "steady"
@@ -34,7 +34,7 @@ class SteadyOptions:
     load: Annotated[float, Bounds(0, 1)] = 0.3
 
 
-class SteadyMachine(ResizableMachine):
+class SteadyMachine(CountedMachine):
     """One machine with a constant load of its own."""
 
     def __init__(self, resource: str, cores: int, load: float, state_dir: Path | None = None) -> None:

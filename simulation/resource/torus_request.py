@@ -101,7 +101,7 @@ class TorusRequests:
                 detail = f"the geometry holds {prod(shape) * usable} cores, {unit.cores.total} are wanted"
                 return _refusal(unit, f"{prod(shape) * usable} cores", detail)
             size = prod(shape)
-        connection = Connection.TORUS if terms.connection == "torus" else Connection.MESH
+        connection = connection_of(unit)
         extents = self._machine.extents
         if shape is not None and len(shape) > len(extents):
             return self._too_large(unit, f"the machine has {len(extents)} dimensions")
@@ -127,6 +127,11 @@ class TorusRequests:
     def _too_large(self, unit: RequestUnit, why: str) -> Refusal:
         extents = "x".join(str(extent * max(self._kind.edge, 1)) for extent in self._machine.extents)
         return _refusal(unit, f"within {extents} nodes", f"{self._machine.name} is {extents} nodes; {why}")
+
+
+def connection_of(unit: RequestUnit) -> Connection:
+    """How the places of a unit have to be joined."""
+    return Connection.TORUS if unit.torus is not None and unit.torus.connection == "torus" else Connection.MESH
 
 
 def _refusal(unit: RequestUnit, nearest: str, detail: str) -> Refusal:

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
+from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
+from ramp.ledger.orders.order import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
@@ -134,3 +136,14 @@ def ledger(reopen: Callable[[], Ledger]) -> Iterator[Ledger]:
     assert empty.audit() == []
     if isinstance(empty, LedgerStore):
         assert empty.contradictions() == []
+
+
+@pytest.fixture
+def paid(ledger: Ledger) -> Ledger:
+    """Alice, who had 100.00 credits, has paid 25.00 to hector; he has spent nothing of it."""
+    ledger.open_account("alice", AccountKind.USER, at=1)
+    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
+    ledger.deposit("d-1", "alice", 10_000, at=2)
+    ledger.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+    ledger.countersign("a-1", at=20, starts_at=5_000)
+    return ledger

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from ledger_answers import balances, refusal_code
 
-from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
 from ramp.ledger.evidence import Evidence, EvidenceKind
@@ -19,28 +18,6 @@ from ramp.ledger.transfer import Transfer, TransferKind
 
 FIRST = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
 SECOND = AmendmentTerms("a-1", 2, "state-1", "state-2", "alice", "hector", 400, 500)
-
-
-@pytest.fixture
-def paid(ledger: Ledger) -> Ledger:
-    """Alice, who had 100.00 credits, has paid 25.00 to hector; he has spent nothing of it."""
-    ledger.open_account("alice", AccountKind.USER, at=1)
-    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
-    ledger.deposit("d-1", "alice", 10_000, at=2)
-    ledger.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
-    ledger.countersign("a-1", at=20, starts_at=5_000)
-    return ledger
-
-
-def balances(ledger: Ledger) -> tuple[int, int]:
-    assert ledger.audit() == []
-    return ledger.balance("alice").posted, ledger.balance("hector").posted
-
-
-def refusal_code(call: Callable[[], object]) -> str:
-    with pytest.raises(LedgerRefusal) as caught:
-        call()
-    return caught.value.code
 
 
 def test_a_part_of_the_payment_goes_back(paid: Ledger) -> None:

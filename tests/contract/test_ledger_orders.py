@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from ledger_answers import refusal_code
 
-from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.entry import AgreementRefused, Refusal, TransferEntered
@@ -46,12 +46,6 @@ def posted(reserved: Ledger) -> Ledger:
     for line in LINES:
         reserved.countersign(line.agreement_id, at=20, starts_at=START)
     return reserved
-
-
-def refusal_code(call: Callable[[], object]) -> str:
-    with pytest.raises(LedgerRefusal) as caught:
-        call()
-    return caught.value.code
 
 
 def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:

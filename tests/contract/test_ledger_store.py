@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ledger_answers import refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX, ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
@@ -30,12 +31,6 @@ def funded(ledger: Ledger) -> Ledger:
     ledger.open_account("kelvin", AccountKind.RESOURCE, at=1)
     ledger.deposit("d-1", "alice", 10_000, at=2, memo="start")
     return ledger
-
-
-def refusal_code(call: Callable[[], object]) -> str:
-    with pytest.raises(LedgerRefusal) as caught:
-        call()
-    return caught.value.code
 
 
 def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
 from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
-from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
+from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, queueing, resizing
 from ramp.plugins.interface import PluginSettings, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
 from simulation.resource.gridengine.formats import queue_document
@@ -258,6 +258,24 @@ FAULTS: dict[str, tuple[Open, str]] = {
         "an-earlier-step-changes-nothing",
     ),
     "resize raises": (_faulty(resize=_raising(KeyError("k"))), "only-what-is-firm-changes"),
+    "missing is nothing": (_faulty(missing=lambda *_: 0), "so-many-cores-are-missing-and-no-more"),
+    "missing is all": (
+        _faulty(missing=lambda self, unit, now: unit.cores.total if unit else 0),
+        "nothing-is-missing-for-what-fits",
+    ),
+    "missing is one too many": (
+        _faulty(missing=lambda self, *args: SteadyMachine.missing(self, *args) + 1),
+        "so-many-cores-are-missing-and-no-more",
+    ),
+    "missing is beyond the machine": (
+        _faulty(missing=lambda self, unit, now: max(unit.cores.total - self.capacity, 0) if unit else 0),
+        "what-cannot-be-had-is-not-missing",
+    ),
+    "missing is below zero": (_faulty(missing=lambda *_: -1), "nothing-is-missing-for-what-fits"),
+    "missing counts how often it is asked": (
+        _faulty(missing=lambda *_: _later()),
+        "to-ask-what-is-missing-changes-nothing",
+    ),
     "by key": (
         _faulty(reservations=lambda self, now: tuple(sorted(SteadyMachine.reservations(self, now), key=str))),
         "reservations-are-listed-by-start",
@@ -269,7 +287,7 @@ FAULTS: dict[str, tuple[Open, str]] = {
 }  # fmt: skip
 
 
-QUICK = ("forgets ids", "by key", "resize frees nothing", "release raises", "no sweep")
+QUICK = ("forgets ids", "by key", "resize frees nothing", "missing is one too many", "release raises", "no sweep")
 """Tried every time; `make slow` tries all."""
 
 
@@ -311,6 +329,16 @@ def test_one_that_cannot_change_sizes_is_not_judged_by_it(tmp_path: Path) -> Non
     why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
     assert set(why) == {trial.__name__.replace("_", "-") for trial in resizing.TRIALS}
     assert all("has no `resize`" in reason for reason in why.values())
+
+
+def test_one_that_cannot_say_what_is_missing_is_not_judged_by_it(tmp_path: Path) -> None:
+    class Silent(_Faulty):
+        missing = None
+
+    room = [each for each in RULES if each.trial in queueing.TRIALS]
+    results = check_plugin(_subject(lambda settings: Silent(settings), tmp_path, {}), 60, rules=room)
+    assert {each.verdict for each in results} == {Verdict.NOT_CHECKED}
+    assert all("has no `missing`" in each.reason for each in results)
 
 
 def test_a_full_machine_is_not_judged(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Duration, Instant, from_iso
-from ramp.model.offer import Refusal
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
@@ -36,6 +36,7 @@ OPTIONS = st.fixed_dictionaries(
     {
         "machine": st.sampled_from(sorted(CORES)),
         "load": st.sampled_from((0.3, 0.8)),
+        "malleable_share": st.sampled_from((0.0, 0.5)),
         "fat": st.just(0.5),
         "torus": st.just(0.5),
         "overrun": st.sampled_from(("cut", "keep")),
@@ -58,6 +59,7 @@ class Market:
     granted: dict[str, tuple[Slot, Instant | None]] = field(default_factory=dict)
     """Slot of every key that still stands, and when its hold runs out (None: confirmed)."""
     keys: int = 0
+    steps: int = 0
 
     def __post_init__(self) -> None:
         self.machine = self.opened()
@@ -84,6 +86,21 @@ class Market:
         held = self.machine.hold(f"key{self.keys}", unit, slot, until, self.now)
         assert isinstance(held, Reservation), f"what has just been quoted is refused: {held}"
         self.granted[f"key{self.keys}"] = (slot, until)
+
+    def resize(self, key: str, units: int, longer: Duration) -> None:
+        """Give a firm slot another size: it keeps its place as far as it can, or nothing changes."""
+        slot, _ = self.granted[key]
+        self.steps += 1
+        cores = units * CORES[self.options["machine"]] // 32
+        answer = self.machine.resize(key, self.steps, cores, slot.end + longer, self.now)
+        if isinstance(answer, Refusal):
+            assert answer.code is RefusalCode.SLOT_TAKEN
+            return
+        given = answer.slot
+        assert (given.cores, given.start, given.end) == (cores, slot.start, slot.end + longer)
+        before, after = (read_token(each.token, self.machine.machine) for each in (slot, given))
+        assert before.nodes & after.nodes in (before.nodes, after.nodes), "one box is within the other"
+        self.granted[key] = (given, None)
 
     def restart(self) -> None:
         before = self.state()
@@ -132,7 +149,8 @@ def test_what_is_held_or_sold_stands_for_its_time_and_no_longer(data: st.DataObj
         market = Market(options, Path(folder))
         for _ in range(data.draw(st.integers(1, 20))):
             market.wait(data.draw(PAUSES))
-            step = data.draw(st.sampled_from(("buy", "buy", "buy", "confirm", "release", "restart")))
+            steps = ("buy", "buy", "buy", "confirm", "confirm", "resize", "resize", "release", "restart")
+            step = data.draw(st.sampled_from(steps))
             if step == "buy":
                 market.buy(wanted(data.draw, market), data.draw(st.sampled_from((1, MINUTE, 5 * HOUR))))
             elif step == "restart":
@@ -144,6 +162,10 @@ def test_what_is_held_or_sold_stands_for_its_time_and_no_longer(data: st.DataObj
                     assert isinstance(answer, Reservation)
                     assert answer.firm
                     market.granted[key] = (market.granted[key][0], None)
+                elif step == "resize":
+                    if market.granted[key][1] is None:
+                        longer = data.draw(st.sampled_from((0, 0, -1, 20 * MINUTE)))
+                        market.resize(key, data.draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 16, 24, 32))), longer)
                 else:
                     market.machine.release(key, market.now)
                     del market.granted[key]

@@ -86,7 +86,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Start", moment_text(offer.start)),
             ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),
             ("Cores", f"{entry.cores} (asked for: {_asked(agreement.request)})"),
-            ("Placement", offer.placement),
+            ("Placement" if entry.cores == offer.cores else f"Placement of {offer.cores} cores", offer.placement),
             ("Moved to", _moved(entry)),
             ("Probable start", probable_start_text(offer)),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),

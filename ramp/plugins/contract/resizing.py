@@ -6,6 +6,7 @@ from typing import Final
 
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Slot
 from ramp.plugins.contract.demands import demand, held, refused, reserved, same
 from ramp.plugins.contract.subject import AskedPlugin, NotChecked, Subject
 
@@ -20,7 +21,7 @@ def a_smaller_reservation_stays_smaller(subject: Subject) -> None:
         held(machine, key, unit, now + HOUR, now)
         firm = reserved("confirm", machine.confirm(key, now))
         until = firm.slot.end - 10 * MINUTE
-        fewer = max(firm.slot.cores // 2, 1)
+        fewer = firm.slot.cores // 2
         smaller = reserved("resize", machine.resize(key, 1, fewer, until, now))
         same("resize with the same step", machine.resize(key, 1, fewer, until, now), smaller)
         demand(smaller.reservation_id == firm.reservation_id, "resize: the reservation has another name than before")
@@ -41,7 +42,7 @@ def what_a_change_frees_is_free(subject: Subject) -> None:
         held(machine, key, whole, now + HOUR, now)
         slot = reserved("confirm", machine.confirm(key, now)).slot
         _fill(subject, machine)
-        fewer = max(slot.cores // 2, 1)
+        fewer = slot.cores // 2
         reserved("resize", machine.resize(key, 1, fewer, slot.end, now))
         held(machine, other, subject.unit(1), now + HOUR, now)
         refused("resize to the old size", machine.resize(key, 2, slot.cores, slot.end, now), RefusalCode.SLOT_TAKEN)
@@ -57,7 +58,7 @@ def what_is_added_is_set_aside(subject: Subject) -> None:
         machine.demand_resizable()
         held(machine, key, subject.unit(cores), now + HOUR, now)
         slot = reserved("confirm", machine.confirm(key, now)).slot
-        fewer = max(slot.cores // 2, 1)
+        fewer = slot.cores // 2
         reserved("resize", machine.resize(key, 1, fewer, slot.end, now))
         more = machine.resize(key, 2, slot.cores, slot.end, now)
         if isinstance(more, Refusal):
@@ -98,7 +99,7 @@ def an_earlier_step_changes_nothing(subject: Subject) -> None:
         held(machine, key, subject.unit(cores), now + HOUR, now)
         slot = reserved("confirm", machine.confirm(key, now)).slot
         same_size = reserved("resize", machine.resize(key, 5, slot.cores, slot.end, now))
-        fewer = max(slot.cores // 2, 1)
+        fewer = slot.cores // 2
         refused("resize with an earlier step", machine.resize(key, 4, fewer, slot.end, now), RefusalCode.SLOT_TAKEN)
         same("reservation after a refused change", machine.reservation(key, now), same_size)
 
@@ -134,10 +135,13 @@ def _fill(subject: Subject, machine: AskedPlugin) -> None:
 
 
 def _two(subject: Subject) -> int:
-    """Cores of a reservation that can be halved."""
-    cores = max(subject.portion, 2)
+    """Cores of a reservation that can be halved: of two of what the machine gives at least."""
+    with subject.machine() as machine:
+        least = machine.quote(subject.unit(1), subject.now)
+    piece = least.cores if isinstance(least, Slot) else 1
+    cores = max(subject.portion // (2 * piece), 1) * 2 * piece
     if cores > subject.cores:
-        raise NotChecked("it has one core")
+        raise NotChecked(f"it has {subject.cores} cores, and gives {piece} at least")
     return cores
 
 

@@ -17,7 +17,13 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins import answers
-from ramp.plugins.interface import ForgettingPlugin, PluginSettings, ResizablePlugin, ResourcePlugin
+from ramp.plugins.interface import (
+    ForgettingPlugin,
+    PluginSettings,
+    QueueingPlugin,
+    ResizablePlugin,
+    ResourcePlugin,
+)
 
 OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
@@ -167,6 +173,29 @@ class AskedPlugin:
             )
         )
         return found
+
+    def demand_queueing(self) -> None:
+        """See that the plug-in can tell what those lack who wait.
+
+        Raises:
+            NotChecked: if it cannot.
+        """
+        self._queueing()
+
+    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
+        """See `QueueingPlugin.missing`.
+
+        Raises:
+            NotChecked: if the plug-in cannot tell.
+        """
+        plugin = self._queueing()
+        found: int = self._ask("missing", lambda: plugin.missing(unit, now), answers.missing_problem)
+        return found
+
+    def _queueing(self) -> QueueingPlugin:
+        if not isinstance(self.plugin, QueueingPlugin):
+            raise NotChecked("it has no `missing`; a resource on it takes no cores back by itself")
+        return self.plugin
 
     def _resizable(self) -> ResizablePlugin:
         if not isinstance(self.plugin, ResizablePlugin):

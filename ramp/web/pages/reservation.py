@@ -89,6 +89,8 @@ class ReservationPage:
         each = self._bought
         now = to_datetime(SystemClock().now())
         agreement = each.standing.agreement
+        bought = agreement.offer.cores
+        when = "" if each.cores == bought else f" the {bought} cores were"
         facts = (
             ("State", standing(each, now) + (f": {each.standing.doubt}" if each.standing.doubt else "")),
             ("Start", self._visit.moment(each.start)),
@@ -98,7 +100,7 @@ class ReservationPage:
             ("Cost", f"{credits_text(each.cost)} credits"),
             ("Given back when it shrank", _sum(amendment.refund for amendment in each.standing.amendments)),
             ("Paid when it grew", _sum(amendment.charge for amendment in each.standing.amendments)),
-            ("Where on the machine", agreement.offer.placement),
+            (f"Where on the machine{when}", agreement.offer.placement),
             ("Moved to", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),

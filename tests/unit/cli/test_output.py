@@ -131,6 +131,10 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
     print_agreement(entry, str, OFFER.start)
     said = capsys.readouterr().out
     assert "960.00 credits (2 880.00 credits paid, 1 920.00 credits given back)" in said
+    boxed = replace(NODES, offer=replace(OFFER, placement="bgl[000x011] 1x2x2"))
+    for amendments, told in (((), "Placement "), ((half,), f"Placement of {OFFER.cores} cores")):
+        print_agreement(AgreementStanding(boxed, "active", amendments=amendments), str, OFFER.start)
+        assert told in capsys.readouterr().out
     assert snippet("sbatch", entry.amended, str).endswith(
         "sbatch --reservation=thunder1-7 --ntasks=32 --time=01:00:00 job.sh"
     )

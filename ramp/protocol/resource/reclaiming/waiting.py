@@ -61,11 +61,6 @@ class Waiting:
         """A sale is forgotten."""
         self._granted.pop(key, None)
 
-    def set_precedence(self, precedence: Precedence) -> None:
-        """The administrator's choice from now on."""
-        self.precedence = precedence
-        self._hurry()
-
     def granted(self, now: Instant) -> list[Participant]:
         """The sold slots, not yet over, of which cores may be taken back by their agreements."""
         self._granted = {key: each for key, each in self._granted.items() if now < each.size[1]}
@@ -76,7 +71,7 @@ class Waiting:
         if self._look_at is None or now < self._look_at:
             return []
         starts = [each.offer.start for each in self.granted(now)]
-        if self.precedence is not Precedence.WAITING or not starts:
+        if not starts:
             self._look_at = None
             return []
         runs = min(starts) <= now

@@ -1,0 +1,23 @@
+"""What the ledger's contract suites ask of any ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ramp.errors import LedgerRefusal
+from ramp.ledger.interface import Ledger
+
+
+def refusal_code(call: Callable[[], object]) -> str:
+    """The code with which a call is refused."""
+    with pytest.raises(LedgerRefusal) as caught:
+        call()
+    return caught.value.code
+
+
+def balances(ledger: Ledger) -> tuple[int, int]:
+    """What alice and hector have, in a ledger that adds up."""
+    assert ledger.audit() == []
+    return ledger.balance("alice").posted, ledger.balance("hector").posted
