@@ -26,7 +26,7 @@ from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import refund_owed
-from ramp.model.sizes.reclaimed import CHANGES_MAX, compensation_owed, reclaimed, reclamation_problem
+from ramp.model.sizes.reclaimed import CHANGES_MAX, TOO_MANY_CHANGES, compensation_owed, reclaimed, reclamation_problem
 from ramp.protocol.amending.asking import BANK_TOO_OLD
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import sealed_by
@@ -235,7 +235,10 @@ class ReclaimDesk(SizeDesk):
             kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"
             return [], f"another_open: {kind} {slot.change.body.number} of it is open"
         if len(slot.changes) > CHANGES_MAX:
-            return [], f"too_many_changes: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}"
+            return (
+                [],
+                f"{TOO_MANY_CHANGES}: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}",
+            )
         body = self._drawn_up(slot, cores, now)
         if body is None:
             return [], "no_right: the agreement gives its seller no right to take cores back"

@@ -13,7 +13,7 @@ from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import Amendment, Reclamation, Signed
 from ramp.model.contents import (
     Amended,
     AmendmentCall,
@@ -27,6 +27,7 @@ from ramp.model.contents import (
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
+from ramp.model.sizes.reclaimed import number_problem
 from ramp.protocol.amending.asking import ADDITIONS_SINCE, AMENDMENTS_SINCE, BANK_TOO_OLD, SlotResized, old_bank_problem
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.belief import sealed_lately
@@ -44,8 +45,10 @@ from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
 
 EFFECT_SLACK: Final[Duration] = MINUTE
-"""So much later than its notice asks an addition may take effect, by the seller's clock: until then it is set aside, and
-costs nothing. A buyer draws it up to begin when the notice is over; the rest is for the way, and for clocks."""
+"""So much later than its notice asks an addition may take effect, by the seller's clock.
+
+Until then it is set aside and costs nothing. Buyers let it begin when the notice is over; the rest is for clocks.
+"""
 
 GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
 """What a buyer says of adding to a slot, beside the amendment itself."""
@@ -74,6 +77,11 @@ class KeptSlot:
     steps: int = 0
     taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
     gave_way: bool = False
+
+    @property
+    def posted(self) -> list[Amendment | Reclamation]:
+        """All that was posted, without signatures."""
+        return [each.body for each in self.changes if isinstance(each.body, Amendment | Reclamation)]
 
     def amended(self, signed: Signed, body: Amendment) -> None:
         """An amendment has been posted."""
@@ -357,7 +365,7 @@ class SizeDesk:
         if slot.change is not None:
             kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
             return "another_open", f"{kind} {slot.change.body.number} of it is open"
-        return None
+        return number_problem(slot.participant.agreed, slot.posted)
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         """Why nothing is added to a slot for its buyer, whatever the machine has."""
