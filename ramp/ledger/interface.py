@@ -105,8 +105,10 @@ class Ledger(ABC):
 
         What cannot be reserved is entered as refused for good, with the code, and returned: `insufficient_funds`,
         `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `agreement_refused`, `no_lines`,
-        `expired`. A refused order does not use its agreement ids up. An order whose void came before it is entered as
-        voided. The same again gives the order as it stands now.
+        `expired`, `malformed_value` (an agreement's id that has the mark of changes in it), and where a line adds to a
+        slot `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`.
+        A refused order does not use its agreement ids up. An order whose void came before it is entered as voided. The
+        same again gives the order as it stands now.
 
         Args:
             order_id: the user's name for the order, the idempotency key.
@@ -185,7 +187,7 @@ class Ledger(ABC):
 
         Raises:
             LedgerRefusal: `unknown_transfer` if no order has the agreement or its line names another resource,
-                `account_closed`.
+                `no_agreement` of what an amendment has added, `refunded` if nothing is left, `account_closed`.
         """
         return self._write(
             lambda records: order_rules.fail_agreement(records, agreement_id, resource, at, reason, evidence)
@@ -203,7 +205,8 @@ class Ledger(ABC):
             before_start: the buyer alone asks, which counts only before the slot begins.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`.
+            LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`, `refunded` if nothing is left,
+                `no_agreement` of what an amendment has added: it goes back with its agreement.
         """
         return self._write(lambda records: rules.refund(records, agreement_id, at, evidence, before_start))
 
@@ -219,7 +222,8 @@ class Ledger(ABC):
             evidence: the amendment with both signatures.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `duplicate_differs`, `malformed_value`,
+            LedgerRefusal: `no_agreement` of what an amendment has added to one, `unknown_transfer`, `not_posted`,
+                `account_closed`, `duplicate_differs`, `malformed_value`,
                 `amount_not_positive`, `amount_too_large`; nothing is decided then.
         """
         return self._write(lambda records: amendment_rules.post_amendment(records, terms, at, evidence))
@@ -237,7 +241,7 @@ class Ledger(ABC):
             evidence: the user's sealed wish.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `malformed_value`.
+            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `malformed_value`.
         """
         return self._write(
             lambda records: amendment_rules.void_amendment(records, agreement_id, number, user, at, evidence)
@@ -256,7 +260,7 @@ class Ledger(ABC):
             evidence: the seller's sealed notice, with the documents by which it is by right.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `refunded`, `other_state`, `out_of_order`,
+            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `refunded`, `other_state`, `out_of_order`,
                 `more_than_paid`, `short_notice`, `duplicate_differs`, `malformed_value`, `amount_not_positive`,
                 `amount_too_large`; nothing is on record then.
         """
@@ -278,8 +282,8 @@ class Ledger(ABC):
             evidence: the resource's sealed word.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `not_noticed`, `too_early`, `account_closed`,
-                `malformed_value`; nothing is decided then.
+            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `too_early`,
+                `account_closed`, `malformed_value`; nothing is decided then.
         """
         return self._write(
             lambda records: reclamation_rules.post_reclamation(records, agreement_id, number, resource, at, evidence)
@@ -295,7 +299,7 @@ class Ledger(ABC):
             at: now.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `not_noticed`, `malformed_value`.
+            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `malformed_value`.
         """
         return self._write(
             lambda records: reclamation_rules.look_up_reclamation(records, agreement_id, number, user, at)

@@ -1,7 +1,8 @@
-"""What amendments and reclamations have in common: a part of what was paid for a slot goes back, and each changes it.
+"""What gives a payment back in part: amendments and reclamations, each of which changes what was paid for.
 
 Both are about a payment that is posted, both change the state that the change posted last has made, and what goes back
-by both together is less than was paid.
+by both together is less than was paid. What an amendment has added is a part of what was paid for its agreement: of a
+payment of its own nothing is given back, and nothing about it is changed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from ramp.ledger.reclamations.reclamation import standing_digest, taken_back
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode, check_identifier, check_instant, refuse
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.model.agreement import CHANGE_MARK, amendment_key
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 
@@ -38,6 +40,7 @@ def payment_of(
     check_instant("time", at)
     if type(number) is not int or not 1 <= number <= number_max:
         refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {number_max}")
+    check_no_addition(records, agreement_id)
     payment = records.transfer(agreement_id, TransferKind.PAYMENT)
     if payment is None:
         refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
@@ -46,6 +49,48 @@ def payment_of(
     # all that is decided of one agreement is decided one after the other
     records.balances((payment.debit_account, payment.credit_account))
     return payment
+
+
+def addition_of(records: Records, agreement_id: str) -> str:
+    """The agreement to whose slot something was added by an order's line of this id; empty where none was.
+
+    Args:
+        records: the ledger.
+        agreement_id: what somebody names as an agreement.
+    """
+    if CHANGE_MARK not in agreement_id:
+        return ""
+    order = records.order_of(agreement_id)
+    line = None if order is None else order.line(agreement_id)
+    named = None if line is None else line.amended
+    return "" if named is None else named[0]
+
+
+def addition_named(records: Records, agreement_id: str) -> Problem | None:
+    """That what somebody names as an agreement is what an amendment has added to one, if it is."""
+    of = addition_of(records, agreement_id)
+    if not of:
+        return None
+    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is a part of agreement {of}, and stands and goes back with it"
+
+
+def check_no_addition(records: Records, agreement_id: str) -> None:
+    """Refuse what is no agreement, but what an amendment has added to one."""
+    problem = addition_named(records, agreement_id)
+    if problem is not None:
+        refuse(*problem)
+
+
+def left_of(records: Records, payment: Transfer) -> int:
+    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back.
+
+    Additions that have been refunded by themselves count as gone back: banks of before have done that.
+    """
+    name = payment.agreement_id
+    decided = records.amendments(name)
+    keys = [amendment_key(name, each.number) for each in decided if each.charge]
+    alone = [refund.amount for key in keys if (refund := records.transfer(key, TransferKind.REFUND)) is not None]
+    return payment.amount - given_back(decided) - taken_back(records.reclamations(name)) - sum(alone)
 
 
 def check_parties(payment: Transfer, user: str, resource: str) -> None:
@@ -84,7 +129,7 @@ def part_problem(
     standing = standing_digest(decided, known)
     if (standing != previous) if standing else not of_agreement:
         return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
-    left = payment.amount - given_back(decided) - taken_back(known)
+    left = left_of(records, payment)
     if amount >= left:
         return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
     return None

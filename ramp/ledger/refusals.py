@@ -38,6 +38,7 @@ class RefusalCode(StrEnum):
     STARTED = "started"
     NO_LINES = "no_lines"
     EXPIRED = "expired"
+    NO_AGREEMENT = "no_agreement"
     AGREEMENT_IN_USE = "agreement_in_use"
     AGREEMENT_REFUSED = "agreement_refused"
     REFUNDED = "refunded"

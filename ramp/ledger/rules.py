@@ -14,11 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, Balance
-from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
-from ramp.ledger.reclamations.reclamation import taken_back
+from ramp.ledger.partial_refunds import check_no_addition, left_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -120,6 +119,7 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     check_evidence(evidence)
+    check_no_addition(records, agreement_id)
     charge = records.transfer(agreement_id, TransferKind.PAYMENT)
     if charge is None:
         refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
@@ -143,18 +143,20 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
 def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
     """Enter the refund of a posted payment that has none yet, whether or not the resource still has the money.
 
-    What amendments and reclamations have given back of it already does not go back again.
+    What has gone back of it already does not go back again.
 
     Raises:
-        LedgerRefusal: `account_closed`.
+        LedgerRefusal: `account_closed`, `refunded` where nothing is left of it.
     """
     name = charge.agreement_id
-    gone = given_back(records.amendments(name)) + taken_back(records.reclamations(name))
+    left = left_of(records, charge)
+    if left <= 0:
+        refuse(RefusalCode.REFUNDED, f"all of the payment of {name} has gone back already")
     refunded = Transfer(
         transfer_id=transfer_id_of(name, TransferKind.REFUND),
         debit_account=charge.credit_account,
         credit_account=charge.debit_account,
-        amount=charge.amount - gone,
+        amount=left,
         agreement_id=name,
         kind=TransferKind.REFUND,
         entered_at=at,

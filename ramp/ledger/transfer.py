@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant
 
 
@@ -91,11 +92,11 @@ def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
 
 def reclamation_key(agreement_id: str, number: int) -> str:
     """The idempotency key of what a reclamation gives back, and of the compensation."""
-    return f"{agreement_id}#r{number}"
+    return f"{agreement_id}{CHANGE_MARK}r{number}"
 
 
 def agreement_of(transfer: Transfer) -> str:
     """The agreement that a payment, or what comes back of it, belongs to; of a deposit its reference."""
     if transfer.kind in {TransferKind.REBATE, TransferKind.COMPENSATION}:
-        return transfer.agreement_id.rpartition("#")[0]
+        return transfer.agreement_id.rpartition(CHANGE_MARK)[0]
     return transfer.agreement_id

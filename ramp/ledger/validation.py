@@ -180,7 +180,8 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
 
     Args:
         transfers: all, as they stand.
-        added: see `additions`; what they paid counts as charged with the payment of their agreement.
+        added: see `additions`; what they paid counts as charged with the payment of their agreement, and what was
+            given back of them as given back of it.
     """
     findings = []
     charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
@@ -211,9 +212,10 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
             findings.append(f"{transfer.transfer_id} is not of the order of {charge.transfer_id}")
         if transfer.kind is TransferKind.COMPENSATION:
             continue  # the resource pays it of its own
-        refunded[charge.transfer_id] += transfer.amount
-        if refunded[charge.transfer_id] > charged[charge.transfer_id]:
-            findings.append(f"{transfer.transfer_id} brings refunds of {charge.transfer_id} above the charge")
+        for paid in dict.fromkeys((charge.transfer_id, added.get(charge.transfer_id, charge.transfer_id))):
+            refunded[paid] += transfer.amount
+            if refunded[paid] > charged.get(paid, 0):
+                findings.append(f"{transfer.transfer_id} brings refunds of {paid} above the charge")
     return findings
 
 

@@ -15,6 +15,9 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 
+CHANGE_MARK: Final = "#"
+"""Stands between an agreement's id and what names a change of its slot; so no agreement's id has one."""
+
 ORDER_VALIDITY_MAX: Final[Duration] = 15 * MINUTE
 """The bank refuses orders that would keep money aside for longer than this from now on; a purchase takes seconds.
 
@@ -156,7 +159,7 @@ class Amendment:
 
 def amendment_key(agreement_id: str, number: int) -> str:
     """The name of an amendment's payment or rebate; the agreement's id is all of it before the last mark."""
-    return f"{agreement_id}#{number}"
+    return f"{agreement_id}{CHANGE_MARK}{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,10 @@ class PaidAndReserved(Checker):
     def _check_once(self, view: MarketView) -> None:
         paid: Counter[str] = Counter()
         for transfer in posted_transfers(view):
-            if transfer.kind is TransferKind.PAYMENT:
-                added = addition_of(view, transfer)
-                paid[transfer.agreement_id if added else transfer.agreement_id.split("#")[0]] += 1
-        doubled = sorted(agreement_id for agreement_id, count in paid.items() if count > 1)
+            if transfer.kind is TransferKind.PAYMENT and not addition_of(view, transfer):
+                order = view.ledger.order_of(transfer.agreement_id)
+                line = None if order is None else order.line(transfer.agreement_id)
+                paid[transfer.agreement_id if line is None else line.offer_id] += 1
+        doubled = sorted(offer_id for offer_id, count in paid.items() if count > 1)
         if doubled:
             raise self._violated(f"paid more than once: {doubled}")

@@ -10,6 +10,7 @@ from ledger_answers import balances, refusal_code
 
 from ramp.ledger.account import AccountKind
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
+from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
@@ -109,12 +110,11 @@ def test_the_overview_counts_what_amendments_have_given_back(paid: Ledger) -> No
     assert [each.agreement_id for each in paid.overview(None, None).trades[-2:]] == ["a-1", "a-1"]
 
 
-def test_a_rebate_belongs_to_its_agreement_whatever_that_is_called(paid: Ledger) -> None:
-    paid.reserve_order("o-2", "alice", [OrderLine("a#7", "hector", 2_000)], 100, at=31)
-    paid.countersign("a#7", at=32, starts_at=5_000)
-    paid.post_amendment(replace(FIRST, agreement_id="a#7"), at=33)
-    assert paid.overview(None, None).trades[-1].agreement_id == "a#7"
-    assert paid.audit() == []
+def test_no_agreement_is_called_like_a_change_of_one(paid: Ledger) -> None:
+    for number, name in enumerate(("a-1#1", "a-1#r1", "a#7", "#")):
+        order = paid.reserve_order(f"o-2-{number}", "alice", [OrderLine(name, "hector", 2_000)], 100, at=31)
+        assert (order.state, order.code) == (OrderState.REFUSED, "malformed_value")
+    assert added(paid).state is OrderState.RESERVED  # nobody has taken the name of the first addition
 
 
 def test_an_agreement_has_so_many_amendments(paid: Ledger) -> None:
@@ -161,6 +161,87 @@ def test_a_refund_gives_back_what_was_added_as_well(paid: Ledger) -> None:
     assert balances(paid) == (10_000, 0)
 
 
+def grown(ledger: Ledger) -> Ledger:
+    """What alice has paid 25.00 for has grown for 7.00."""
+    added(ledger)
+    ledger.countersign("a-1#1", at=31, starts_at=40, evidence="<amendment/>")
+    return ledger
+
+
+def test_what_was_added_does_not_go_back_by_itself(paid: Ledger) -> None:
+    grown(paid)
+    assert refusal_code(lambda: paid.refund("a-1#1", at=32, before_start=True)) == "no_agreement"
+    assert refusal_code(lambda: paid.refund("a-1#1", at=32)) == "no_agreement"
+    assert refusal_code(lambda: paid.fail_agreement("a-1#1", "hector", at=32, reason="broken")) == "no_agreement"
+    assert balances(paid) == (6_800, 3_200)
+    assert paid.refund("a-1", at=33).amount == 3_200
+    assert balances(paid) == (10_000, 0)
+
+
+def test_an_addition_that_is_not_paid_yet_does_not_fail_by_itself(paid: Ledger) -> None:
+    added(paid)
+    assert refusal_code(lambda: paid.fail_agreement("a-1#1", "hector", at=31, reason="broken")) == "no_agreement"
+    assert paid.countersign("a-1#1", at=32, starts_at=40).state is OrderState.POSTED
+
+
+def test_what_was_added_is_no_slot_to_be_changed(paid: Ledger) -> None:
+    """Else the same cores would go back as a part of the addition, and again with the slot."""
+    grown(paid)
+    of_it = replace(FIRST, agreement_id="a-1#1", amount=600)
+    assert refusal_code(lambda: paid.post_amendment(of_it, at=32)) == "no_agreement"
+    assert refusal_code(lambda: paid.void_amendment("a-1#1", 1, "alice", at=32)) == "no_agreement"
+    order = added(paid, replace(ADDED, agreement_id="a-1#1#1"), order_id="o-3")
+    assert (order.state, order.code) == (OrderState.REFUSED, "no_agreement")
+    assert balances(paid) == (6_800, 3_200)
+
+
+def given_back_by_itself(ledger: Ledger, amount: int = 700) -> None:
+    """As a bank of before could do it: the addition is refunded under its own key."""
+    refund = Transfer(
+        "refund:a-1#1",
+        "hector",
+        "alice",
+        amount,
+        "a-1#1",
+        TransferKind.REFUND,
+        32,
+        32,
+        None,
+        "payment:a-1#1",
+        "",
+        "o-2",
+    )
+    ledger._write(lambda records: records.append(TransferEntered(refund)))
+
+
+@pytest.mark.parametrize("way", ["refund", "fail"])
+def test_what_has_gone_back_of_an_addition_by_itself_does_not_go_back_again(paid: Ledger, way: str) -> None:
+    grown(paid)
+    given_back_by_itself(paid)
+    if way == "refund":
+        assert paid.refund("a-1", at=33).amount == 2_500
+    else:
+        paid.fail_agreement("a-1", "hector", at=33, reason="broken")
+    assert balances(paid) == (10_000, 0)
+
+
+def test_nor_does_a_part_of_it(paid: Ledger) -> None:
+    grown(paid)
+    given_back_by_itself(paid)
+    assert paid.post_amendment(replace(SECOND, amount=2_500), at=33).code == "more_than_paid"
+    assert paid.post_amendment(replace(SECOND, number=3, amount=2_499), at=34).is_posted
+    assert balances(paid) == (9_999, 1)
+
+
+def test_where_nothing_is_left_nothing_goes_back(paid: Ledger) -> None:
+    grown(paid)
+    paid.post_amendment(replace(SECOND, amount=2_500), at=32)
+    given_back_by_itself(paid)
+    assert refusal_code(lambda: paid.refund("a-1", at=33)) == "refunded"
+    assert refusal_code(lambda: paid.fail_agreement("a-1", "hector", at=33, reason="broken")) == "refunded"
+    assert balances(paid) == (10_000, 0)
+
+
 def test_no_more_goes_back_than_was_paid_in_all(paid: Ledger) -> None:
     added(paid)
     paid.countersign("a-1#1", at=31, starts_at=40)
@@ -176,6 +257,7 @@ def test_no_more_goes_back_than_was_paid_in_all(paid: Ledger) -> None:
         ({"agreement_id": "a-1#01"}, "malformed_value"),
         ({"agreement_id": "a-1#1001"}, "malformed_value"),
         ({"agreement_id": "a-1#one"}, "malformed_value"),
+        ({"agreement_id": "a-1#r1"}, "malformed_value"),
         ({"agreement_id": "a-1"}, "agreement_in_use"),
         ({"cost": 7_501}, "insufficient_funds"),
     ],

@@ -209,6 +209,57 @@ def test_a_broken_ledger_is_found_and_what_is_broken_is_named(filled_url: str, k
         assert walk_finds(store)
 
 
+@pytest.fixture
+def grown_url(ledger_url: str) -> str:
+    """Alice has bought a slot of hector for 25.00, which has grown for 7.00."""
+    with LedgerStore.open(ledger_url) as store:
+        store.open_account("alice", AccountKind.USER, at=1)
+        store.open_account("hector", AccountKind.RESOURCE, at=1)
+        store.deposit("d-1", "alice", 10_000, at=2)
+        store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+        store.countersign("a-1", at=20, starts_at=5_000)
+        added = OrderLine("a-1#1", "hector", 700, "", "state-0", "state-1")
+        store.reserve_order("o-2", "alice", [added], 500, at=30)
+        store.countersign("a-1#1", at=31, starts_at=40)
+    return ledger_url
+
+
+def move(amount: int) -> tuple[str, str]:
+    """Statements that take an amount from hector's balance to alice's."""
+    return (
+        f"UPDATE accounts SET posted = posted - {amount} WHERE account_id = 'hector'",
+        f"UPDATE accounts SET posted = posted + {amount} WHERE account_id = 'alice'",
+    )
+
+
+def paid_back(agreement_id: str, order_id: str, amount: int) -> tuple[str, ...]:
+    """Statements that refund a payment past all rules."""
+    columns = "transfer_id, debit_account, credit_account, amount, agreement_id, kind, entered_at, posted_at, reverses"
+    values = f"'refund:{agreement_id}', 'hector', 'alice', {amount}, '{agreement_id}', 'refund', 50, 50"
+    reverses = f"'payment:{agreement_id}', '', '{order_id}'"
+    return (
+        f"INSERT INTO transfers ({columns}, memo, order_id) VALUES ({values}, {reverses})",
+        f"INSERT INTO entries (action, transfer_id) VALUES ('entered', 'refund:{agreement_id}')",
+        *move(amount),
+    )
+
+
+def test_what_has_gone_back_of_an_addition_by_itself_is_counted(grown_url: str) -> None:
+    run(grown_url, *paid_back("a-1#1", "o-2", 700), *paid_back("a-1", "o-1", 2_500))
+    with LedgerStore.open(grown_url) as store:
+        assert (store.audit(), store.contradictions()) == ([], [])
+
+
+def test_an_addition_that_has_gone_back_twice_is_found(grown_url: str) -> None:
+    """By itself, and with the slot: alice has 7.00 credits more than she had."""
+    run(grown_url, *paid_back("a-1#1", "o-2", 700), *paid_back("a-1", "o-1", 3_200))
+    with LedgerStore.open(grown_url) as store:
+        assert store.audit() == ["refund:a-1 brings refunds of payment:a-1 above the charge"]
+        assert store.contradictions() == [
+            "a-1: 3900 minor units were given back of the 3200 paid, or not what its amendments say"
+        ]
+
+
 def cells(connection: sqlite3.Connection, draw: random.Random) -> list[tuple[str, str, int, Any]]:
     """One value a column and fate of a row, with what to put there instead: table, column, row, value."""
     found = []

@@ -15,6 +15,7 @@ from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.partial_refunds import (
     Problem,
+    addition_named,
     check_parties,
     check_payer,
     part_problem,
@@ -98,6 +99,8 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | 
     agreement_id, number = named
     if not agreement_id or not 1 <= number <= AMENDMENT_NUMBER_MAX or line.agreement_id != amendment_key(*named):
         return RefusalCode.MALFORMED_VALUE, f"{line.agreement_id} is no agreement with the number of an amendment"
+    if problem := addition_named(records, agreement_id):
+        return problem
     charge = records.transfer(agreement_id, TransferKind.PAYMENT)
     if charge is None or (charge.debit_account, charge.credit_account) != (user, line.resource):
         return RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing to {line.resource} for {agreement_id}"

@@ -25,6 +25,7 @@ from ramp.ledger.entry import (
 )
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.partial_refunds import check_no_addition
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -37,6 +38,7 @@ from ramp.ledger.refusals import (
 )
 from ramp.ledger.rules import give_back, store_evidence
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 
@@ -137,6 +139,7 @@ def fail_agreement(
     """Void the order of an agreement whose resource failed; if it is posted, give back what that resource got."""
     check_identifier("resource", resource)
     check_evidence(evidence)
+    check_no_addition(records, agreement_id)
     there = _order_of(records, agreement_id)
     line = there.line(agreement_id)
     if line is None or line.resource != resource:
@@ -215,6 +218,12 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[
         for agreement_id, count in named.items():
             if count > 1:
                 return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} stands {count} times in the order"
+    for line in lines:
+        if line.amended is None and CHANGE_MARK in line.agreement_id:
+            reason = (
+                f"the agreement id {line.agreement_id} has a {CHANGE_MARK}, by which changes of agreements are named"
+            )
+            return RefusalCode.MALFORMED_VALUE, reason
     for agreement_id in (line.agreement_id for line in lines):
         if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:
             return RefusalCode.AGREEMENT_IN_USE, f"there is a payment for agreement {agreement_id} already"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.contents.payments import PaymentMade
 from ramp.model.instant import Duration, Instant
@@ -36,7 +37,7 @@ class OrderLine:
         """Agreement and number of the amendment that it pays for; None where it pays for an agreement."""
         if not self.becomes:
             return None
-        agreement_id, _, number = self.agreement_id.rpartition("#")
+        agreement_id, _, number = self.agreement_id.rpartition(CHANGE_MARK)
         return agreement_id, int(number) if number.isdecimal() and number.isascii() else 0
 
 

@@ -145,9 +145,14 @@ _AMENDED: Final = Question(
         UNION ALL
         SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation, 0 FROM reclamations
         WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
+        UNION ALL
+        SELECT additions.agreement_id, transfers.agreement_id, transfers.kind, transfers.amount, 0
+        FROM amendments AS additions
+        JOIN transfers ON transfers.transfer_id = 'refund:' || additions.agreement_id || '#' || additions.number
+        WHERE additions.charge > 0
     ), given AS (
         SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM changes
-        WHERE kind = 'rebate' GROUP BY agreement_id
+        WHERE kind <> 'compensation' GROUP BY agreement_id
     )
     SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back,
         charges.amount + given.charge AS paid FROM given

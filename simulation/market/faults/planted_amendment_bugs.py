@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 from unittest.mock import patch
 
-from ramp.ledger import rules as ledger_rules
+from ramp.ledger import partial_refunds
 from ramp.ledger.book import _Index
 from ramp.ledger.orders import rules as order_rules
 from ramp.model.agreement import Amendment
@@ -41,7 +41,7 @@ def decisions_forgotten() -> Context:
 
 def rebates_refunded_again() -> Context:
     """A refund gives back what amendments have given back already."""
-    return patch.object(ledger_rules, "given_back", lambda _: 0)
+    return patch.object(partial_refunds, "given_back", lambda _: 0)
 
 
 def amendments_forgotten() -> Context:

@@ -126,7 +126,7 @@ def _double_debit() -> Context:
         def countersign(ledger: Ledger, agreement_id: str, **terms: Any) -> Order:
             order: Order = original(ledger, agreement_id, **terms)
             count = len(ledger.statement(order.user).lines)
-            again = tuple(replace(line, agreement_id=f"{line.agreement_id}#{count}") for line in order.lines)
+            again = tuple(replace(line, agreement_id=f"{line.agreement_id}-again-{count}") for line in order.lines)
             if agreement_id == order.lines[-1].agreement_id:
                 at: Instant = terms["at"]
                 ledger.reserve_order(f"{order.order_id}#{count}", order.user, again, order.valid_until, at=at)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from ramp.ledger import rules as ledger_rules
+from ramp.ledger import partial_refunds
 from ramp.ledger.reclamations import rules
 from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
 from ramp.ledger.records import Records
@@ -120,7 +120,7 @@ def reclamations_forgotten() -> Context:
 
 def taken_refunded_again() -> Context:
     """A refund gives back what reclamations have given back already."""
-    return patch.object(ledger_rules, "taken_back", lambda _: 0)
+    return patch.object(partial_refunds, "taken_back", lambda _: 0)
 
 
 OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {

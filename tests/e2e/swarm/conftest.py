@@ -95,8 +95,10 @@ OF_CHANGES = (
 )
 """Kills that `make e2e` tries of reclamations and of growth by one order, which take long, on the embedded server."""
 
+LONG = ("test_of_a_slot_that_runs_only_what_is_left_is_paid_for",)
 MOSTLY_LONG = (
     "test_cores_are_taken_back_and_paid_for_once",
+    *LONG,
     "test_slots_of_several_sellers_grow_by_one_order_all_or_none",
 )
 
@@ -120,5 +122,5 @@ def pytest_collection_modifyitems(items):
     for item in mostly_long:
         params = item.callspec.params
         point = tuple(params[name] for name in ("role", "act", "nth", "when"))
-        if params["kind"] == "prosody" or point not in OF_CHANGES:
+        if params["kind"] == "prosody" or point not in OF_CHANGES or item.function.__name__ in LONG:
             item.add_marker(pytest.mark.long)

@@ -11,6 +11,8 @@ import contextlib
 import io
 from contextlib import redirect_stdout
 from dataclasses import replace
+from fractions import Fraction
+from math import floor
 
 import pytest
 from kill_points import killed, points, requested
@@ -21,8 +23,9 @@ import ramp
 from ramp.cli.main import main
 from ramp.ledger.transfer import TransferKind
 from ramp.ledger.validation import final_transfers
-from ramp.model.instant import SECOND
+from ramp.model.instant import HOUR, SECOND
 from ramp.model.request import ReclaimTerms
+from ramp.runtime.clock import SystemClock
 from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = pytest.mark.e2e
@@ -44,6 +47,10 @@ RECLAIMED = [
     ("bank", "inform ReclamationPosted", 1),
     ("resource", "inform Reclaimed", 1),
     ("user", "inform ReclamationHeard", 3),  # that it is posted
+]
+IN_MID_SLOT = [
+    ("resource", "request ReclamationTaken", 1),
+    ("bank", "agree ReclamationPosted", 1),
 ]
 UNNOTICED = ("request ReclamationNotice", "agree ReclamationNoticed")
 """Killed there, seller or bank are perhaps up again too late for the notice, and the seller gives it up."""
@@ -81,10 +88,14 @@ def verified(market, party, agreement_id):
     return said.getvalue()
 
 
-@points(RECLAIMED)
-def test_cores_are_taken_back_and_paid_for_once(market, begin, role, act, nth, when):
-    request_id = own_id("reclaimed", role, act, nth, when)
-    outcome = market.buy("alice", request_id, [replace(unit(1, 8, begin), reclaim=RIGHT)])
+def taken_back(market, request_id, wanted, point):
+    """Let four of eight cores be taken back, with a kill on the way, and see that all is right afterwards.
+
+    Returns:
+        The instant from which on they are gone, and the slot's start.
+    """
+    role, act, nth, when = point
+    outcome = market.buy("alice", request_id, [replace(wanted, reclaim=RIGHT)])
     assert outcome["status"] == "committed", outcome
     agreement_id = outcome["units"][0]["agreement_id"]
     market.arm(role, act, when, nth)
@@ -104,9 +115,29 @@ def test_cores_are_taken_back_and_paid_for_once(market, begin, role, act, nth, w
     assert (stands["to_come"], len(stands["reclamations"])) == (None, 1)
     if act not in UNNOTICED:
         assert reclamation["number"] == 1
-    back, extra = 4 * PRICE * 100, 4 * RIGHT.compensation * 100  # an hour of four cores, in minor units
+    offer, gone_at = stands["agreement"]["offer"], reclamation["effective_at"]
+    left = Fraction(offer["end"] - max(gone_at, offer["start"]), HOUR)
+    back = floor(4 * PRICE * 100 * left)  # minor units, rounded down
+    extra = floor(4 * RIGHT.compensation * 100 * left + Fraction(1, 2))  # rounded as prices are
     assert (reclamation["cores"], reclamation["refund"], reclamation["compensation"]) == (4, back, extra)
     assert transferred(market, agreement_id) == [(TransferKind.REBATE, back), (TransferKind.COMPENSATION, extra)]
-    assert books.sizes()[stands["agreement"]["offer"]["offer_id"]] == 4
+    assert books.sizes()[offer["offer_id"]] == 4
     for party in ("alice", "small1"):
         assert "and its 1 reclamation are one chain: 4 cores" in verified(market, party, agreement_id)
+    return gone_at, offer["start"]
+
+
+@points(RECLAIMED)
+def test_cores_are_taken_back_and_paid_for_once(market, begin, role, act, nth, when):
+    request_id = own_id("reclaimed", role, act, nth, when)
+    gone_at, start = taken_back(market, request_id, unit(1, 8, begin), (role, act, nth, when))
+    assert gone_at < start
+
+
+@points(IN_MID_SLOT)
+def test_of_a_slot_that_runs_only_what_is_left_is_paid_for(market, begin, role, act, nth, when):
+    request_id = own_id("running", role, act, nth, when)
+    soon = unit(1, 8, SystemClock().now() // SECOND * SECOND)
+    soon = replace(soon, deadline=soon.deadline + HOUR)  # for a busy computer
+    gone_at, start = taken_back(market, request_id, soon, (role, act, nth, when))
+    assert start < gone_at

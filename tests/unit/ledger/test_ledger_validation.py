@@ -123,6 +123,32 @@ def test_every_refund_is_looked_at_and_all_of_a_payment_together() -> None:
     ]
 
 
+def test_what_was_given_back_of_an_addition_counts_with_its_agreement() -> None:
+    """A slot of 30 that has grown by 20: the 20 went back by themselves, and 50 with the slot."""
+    line = OrderLine("a-1#1", "hector", 20, "", "state-0", "state-1")
+    order = replace(RESERVED, order_id="o-2", lines=(line,), entered_at=25, valid_until=200)
+    pay = Transfer("payment:a-1#1", "alice", "hector", 20, "a-1#1", TransferKind.PAYMENT, 25, order_id="o-2")
+    alone = replace(REFUND_1, transfer_id="refund:a-1#1", agreement_id="a-1#1", amount=20, order_id="o-2")
+    grown: list[Entry] = [
+        *START,
+        *ENTER,
+        *SIGN,
+        OrderSettled(POSTED),
+        POST_1,
+        POST_2,
+        OrderEntered(order),
+        TransferEntered(pay),
+        AgreementCountersigned("a-1#1", 26, 500),
+        OrderSettled(replace(order, state=OrderState.POSTED, settled_at=26, countersigned=("a-1#1",))),
+        TransferSettled(replace(pay, posted_at=26)),
+        TransferEntered(replace(alone, reverses="payment:a-1#1")),
+    ]
+    assert Book([*grown, TransferEntered(REFUND_1)]).validate() == []
+    assert Book([*grown, TransferEntered(replace(REFUND_1, amount=50))]).validate() == [
+        "refund:a-1 brings refunds of payment:a-1 above the charge"
+    ]
+
+
 def test_every_account_is_looked_at() -> None:
     findings = validate([*START, *ENTER], {})
     assert [line.split(" is kept as ")[0] for line in findings] == ["account alice", "account hector", "account market"]

@@ -11,6 +11,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import RefusalCode
 from ramp.model.sizes.amended import first_state, order_line, state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol.bank import amending
@@ -143,8 +144,59 @@ def test_what_is_about_an_amendment(content: Any, about: bool) -> None:
     assert amending.is_about(Message(Performative.REQUEST, "res1", "bank", "r1", content)) is about
 
 
-GROWN = replace(BODY, cores=24, refund=0, valid_until=3 * MINUTE, charge=48_000, cpu_hour_cost=60, order_id="o2")
-"""Eight cores more from the first minute on, paid by the order o2."""
+def contents(effects: list[fx.Effect]) -> list[Any]:
+    return [each.message.content for each in effects if isinstance(each, fx.Send)]
+
+
+GROWN = replace(
+    BODY,
+    previous="",
+    cores=24,
+    effective_at=HOUR,
+    refund=0,
+    charge=48_000,
+    cpu_hour_cost=60,
+    order_id="o2",
+    valid_until=3 * MINUTE,
+)
+
+
+@pytest.fixture
+def grown(paid: Any) -> Any:
+    """Alice has paid 480.00 more for eight more cores of the slot, which begins after an hour."""
+    line = order_line(GROWN)
+    vote = paid.order(line, order_id="o2", until=GROWN.valid_until, now=NOW)
+    assert isinstance(vote, c.FundsReserved)
+    assert brought(paid, GROWN).content == c.AmendmentPosted("a1", 1, "payment:a1#1", 0, 48_000)
+    assert (paid.posted("alice"), paid.posted("res1")) == (56_000, 144_000)
+    return paid
+
+
+@pytest.mark.parametrize("signers", [("alice",), SIGNERS])
+def test_an_addition_is_not_cancelled_by_itself(grown: Any, signers: tuple[str, ...]) -> None:
+    """Else it would go back before the slot begins, and again with the slot, and its cores would stay."""
+    effects = grown.cancellation(grown.line(), signers, signers[-1], MINUTE, agreement_id="a1#1")
+    (refused,) = contents(effects)
+    assert (type(refused), refused.code) == (c.RefundRefused, "no_agreement")
+    assert grown.posted("alice") == 56_000
+    (made, told) = contents(grown.cancellation(grown.line(), ("alice",), "alice", MINUTE))
+    assert made == told == c.RefundMade("a1", "refund:a1", 144_000)
+    assert (grown.posted("alice"), grown.posted("res1"), grown.ledger.audit()) == (200_000, 0, [])
+
+
+def test_an_addition_does_not_fail_by_itself(grown: Any, seal_for: Any) -> None:
+    failed = c.Failed("a1#1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
+    assert contents(grown.hear("res1", failed, MINUTE)) == []
+    (refused,) = contents(grown.hear("alice", c.RefundClaim(failed, seal_for(failed, "res1", "alice")), MINUTE))
+    assert (type(refused), refused.code) == (c.RefundRefused, "no_agreement")
+    assert (grown.posted("alice"), grown.posted("res1")) == (56_000, 144_000)
+
+
+def test_an_agreement_called_like_an_amendment_is_not_paid(paid: Any) -> None:
+    """Who knows an agreement's id would keep its slot from growing."""
+    answer = paid.order(replace(paid.line(), agreement_id="a1#1"), order_id="o2", sender="mallory", now=NOW)
+    assert (type(answer), answer.code) == (c.OrderRefused, "malformed_value")
+    assert isinstance(paid.order(order_line(GROWN), order_id="o3", until=GROWN.valid_until, now=NOW), c.FundsReserved)
 
 
 def ordered(paid: Any, *, until: int = 3 * MINUTE, **changes: Any) -> Any:
