@@ -18,8 +18,8 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import ReclaimTerms
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import first_state, state_digest
 from ramp.model.sizes.reclaimed import CHANGES_MAX
@@ -37,7 +37,7 @@ from ramp.protocol.reclaiming.memory import (
 )
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.reclaiming.desk import PAUSE, Reclaimable, ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import least_needed, worth_it
+from ramp.protocol.resource.reclaiming.waiting import in_time, least_needed, pays
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
@@ -70,7 +70,7 @@ class Desk:
         self.participant.agreement = replace(signed, body=replace(signed.body, request=request))
 
     def restart(self) -> None:
-        terms, prices = StaticTerms(64), PriceRange(60, 20)
+        terms, prices = StaticTerms(64), PriceRange(60, 30)
         seller = Seller("res", terms=terms, prices=prices, source="live", ids=CountedIds("res"), timing=Timing())
 
         def end_jobs(offer_id: str, cores: int, now: int) -> list[fx.Effect]:
@@ -98,13 +98,13 @@ class Desk:
 
     def orders(self, cores: int | None = None, now: int = NOW) -> Any:
         """What its administrator brings about: the question to the machine."""
-        (asked,), problem = self.desk.take_back(self.participant, cores, now)
+        (asked,), problem = self.desk.take_back(self.participant, cores, None, now)
         assert problem == ""
         assert isinstance(asked, ResizeSlot)
         return asked
 
     def problem(self, cores: int | None = None, now: int = NOW) -> str:
-        effects, problem = self.desk.take_back(self.participant, cores, now)
+        effects, problem = self.desk.take_back(self.participant, cores, None, now)
         assert effects == []
         return problem
 
@@ -522,6 +522,7 @@ def test_too_early_by_the_banks_clock_is_asked_again(seller: Desk) -> None:
         (RIGHT, 2 * HOUR - 185 * SECOND, None),
         (replace(RIGHT, least=15), NOW, 1),
         (replace(RIGHT, least=16), NOW, None),
+        (replace(RIGHT, compensation=31), NOW, None),  # more than its least price, which is what it pays by itself
         (None, NOW, None),
     ],
 )
@@ -530,7 +531,7 @@ def test_of_which_slots_cores_can_be_taken(
 ) -> None:
     seller.grant(right)
     found = seller.desk.reclaimable([seller.participant], now)
-    expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare, now + 65 * SECOND, 30)]
+    expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare, now + 65 * SECOND, "alice")]
     assert found == expected
 
 
@@ -565,7 +566,7 @@ def test_a_bank_that_knows_them_is_asked(seller: Desk) -> None:
 def test_no_more_than_a_bank_can_be_brought(seller: Desk, changes: int, fits: bool) -> None:
     kept = seller.desk._slot(seller.participant)
     kept.changes = [Signed(seller.body())] * changes
-    effects, problem = seller.desk.take_back(seller.participant, None, NOW)
+    effects, problem = seller.desk.take_back(seller.participant, None, None, NOW)
     assert (bool(effects), problem.startswith("too_many_changes")) == (fits, not fits)
 
 
@@ -636,8 +637,8 @@ def test_an_amendment_that_was_going_on_goes_on_beside_what_is_told(seller: Desk
 # How much, and of whom
 
 
-def reclaimable(name: str, spare: int, free_at: int = 0, compensation: int = 0) -> Reclaimable:
-    return Reclaimable(name, 0, spare, free_at, compensation)
+def reclaimable(name: str, spare: int, free_at: int = 0, user: str = "alice") -> Reclaimable:
+    return Reclaimable(name, 0, spare, free_at, user)
 
 
 @pytest.mark.parametrize(
@@ -657,11 +658,12 @@ def test_no_more_is_taken_than_is_lacking_and_nothing_where_all_is_not_enough(
     assert least_needed([reclaimable("a", 4), reclaimable("b", 3)], missing) == taken
 
 
-def test_for_a_call_only_what_is_free_in_time_and_costs_less_than_it_pays() -> None:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(4), 0, HOUR)
+def test_for_who_has_accepted_only_what_others_have_and_is_free_in_time() -> None:
+    offer = Offer("o-2", "r2", 1, "res", 60, 2 * HOUR, 3 * HOUR, 16, 0.5, HOUR)
     slots = [
-        reclaimable("in time", 4, 2 * HOUR, 69),
-        reclaimable("too late", 4, 2 * HOUR + 1, 69),
-        reclaimable("too dear", 4, 2 * HOUR, 70),
+        reclaimable("in time", 4, 2 * HOUR),
+        reclaimable("too late", 4, 2 * HOUR + 1),
+        reclaimable("its own", 4, 2 * HOUR, "bob"),
     ]
-    assert [each.offer_id for each in worth_it(slots, unit, 0)] == ["in time"]
+    assert [each.offer_id for each in in_time(slots, offer, "bob")] == ["in time"]
+    assert pays(offer, 4) == 4 * 60_00
