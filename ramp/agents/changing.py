@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol, assert_never, get_args
 
 from ramp.agents.control_channel import ControlSocket
-from ramp.agents.group_calls import Act
+from ramp.agents.group_calls import Act, GroupCall
 from ramp.control.events import CALLERS_OWN, Event, MarketRefusalCode
 from ramp.control.market_changes import (
     AddResource,
@@ -59,7 +59,7 @@ class Agents(Protocol):
 
     agents: dict[str, AgentStatus]
 
-    async def call(self, name: str, act: Act, account: str = "", cores: int = 0) -> tuple[list[str], list[str]]:
+    async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
         """Ask the process of an agent."""
         ...
 
@@ -243,7 +243,7 @@ class Changing:
         bank = [(self._active_bank, self._config.address(name))] if self._config.own_agents else []
         for asked, account in [(name, ""), *bank]:
             try:
-                more, also = await self._agents.call(asked, Act.STANDING, account)
+                more, also = await self._agents.call(GroupCall(Act.STANDING, asked, account))
             except TransportError as error:
                 found.append(f"not known: {error}")
             else:
@@ -294,7 +294,8 @@ class Changing:
 
     async def _reclaim(self, asked: ReclaimCores, who: str) -> MarketChanged:
         self._check_there(asked.name, Role.RESOURCE)
-        problems, told = await self._agents.call(asked.name, Act.RECLAIM, asked.slot, asked.cores or 0)
+        call = GroupCall(Act.RECLAIM, asked.name, asked.slot, asked.cores or 0, asked.max_cost)
+        problems, told = await self._agents.call(call)
         if problems:
             reason = f"{asked.name} takes nothing of {asked.slot} back: {'; '.join(problems)}"
             raise _refused(MarketRefusalCode.NOT_RECLAIMED, reason)
@@ -317,7 +318,7 @@ class Changing:
         self._check_there(name)
         what = f"{name} is restarted"
         try:
-            await self._agents.call(name, Act.RESTART)
+            await self._agents.call(GroupCall(Act.RESTART, name))
         except TransportError as error:
             self._agents.kill(name)
             what += f", with all agents of its process ({error})"
@@ -403,7 +404,7 @@ class Changing:
     async def _update(self, name: str) -> str:
         """Let an agent take up what is changed; returns what is to be said where it takes it up later."""
         try:
-            await self._agents.call(name, Act.UPDATE)
+            await self._agents.call(GroupCall(Act.UPDATE, name))
         except TransportError as error:
             return f"; it takes that up when it is up again ({error})"
         return ""
@@ -411,7 +412,7 @@ class Changing:
     async def _rebuild(self, name: str) -> str:
         """Restart an agent from the configuration as it is now; see `_update`."""
         try:
-            await self._agents.call(name, Act.RESTART)
+            await self._agents.call(GroupCall(Act.RESTART, name))
         except TransportError as error:
             return f"; it takes that up when it is up again ({error})"
         status = await self._agents.settled(name)

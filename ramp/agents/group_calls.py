@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -48,18 +48,20 @@ class GroupCall:
     """One question.
 
     Attributes:
-        call: its number.
         act: what.
         agent: local name of the agent.
         account: name of an account, for the bank; for a resource the slot of which cores are taken back.
         cores: how many of them; 0 for all that may be.
+        max_cost: what that may cost at most, minor units; None for what the resource pays by itself.
+        call: its number, once it is asked.
     """
 
-    call: int
     act: Act
     agent: str
     account: str = ""
     cores: int = 0
+    max_cost: int | None = None
+    call: int = 0
 
     def line(self) -> bytes:
         """As it travels."""
@@ -75,7 +77,9 @@ def read_call(line: bytes) -> GroupCall:
     try:
         plain = json.loads(line)
         named = str(plain["agent"]), str(plain.get("account", ""))
-        return GroupCall(int(plain["call"]), Act(plain["act"]), *named, int(plain.get("cores", 0)))
+        most = plain.get("max_cost")
+        paid = None if most is None else int(most)
+        return GroupCall(Act(plain["act"]), *named, int(plain.get("cores", 0)), paid, int(plain["call"]))
     except (KeyError, TypeError) as error:
         raise ValueError(f"no call: {error}") from error
 
@@ -87,18 +91,13 @@ class OpenCalls:
         self._open: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         self._asked = 0
 
-    async def ask(
-        self, process: str, lines: asyncio.StreamWriter, act: Act, agent: str, account: str, cores: int
-    ) -> dict[str, Any]:
+    async def ask(self, process: str, lines: asyncio.StreamWriter, asked: GroupCall) -> dict[str, Any]:
         """Ask something, and wait for the answer.
 
         Args:
             process: its name.
             lines: its standard input.
-            act: as in `GroupCall`.
-            agent: likewise.
-            account: likewise.
-            cores: likewise.
+            asked: what; its number is given here.
 
         Raises:
             TransportError: if the process ends meanwhile.
@@ -108,7 +107,7 @@ class OpenCalls:
         number, answer = self._asked, asyncio.get_running_loop().create_future()
         self._open[number] = process, answer
         try:
-            lines.write(GroupCall(number, act, agent, account, cores).line())
+            lines.write(replace(asked, call=number).line())
             await lines.drain()
             event: dict[str, Any] = await asyncio.wait_for(answer, CALL_LIMIT_S)
             return event

@@ -34,6 +34,7 @@ from ramp.protocol.progress import (
     RequestEnded,
     UnitMoved,
 )
+from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
@@ -343,12 +344,11 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         self.host.perform(party.set_selling(prices, draining=draining, now=now), now)
         await self._settle()
 
-    async def reclaim(self, slot: str, cores: int | None) -> tuple[list[str], list[str]]:
+    async def reclaim(self, order: ReclaimOrdered) -> tuple[list[str], list[str]]:
         """Take cores of a sold slot back; waits until the bank has notice of it, or it comes to nothing.
 
         Args:
-            slot: reservation, agreement or offer.
-            cores: how many; None for all that the agreement allows.
+            order: of which slot how many, and at what cost.
 
         Returns:
             Why nothing is taken, and else what is, as sentences; one of the two is empty.
@@ -356,7 +356,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()
-        effects, problem = party.order_reclamation(slot, cores, now)
+        effects, problem = party.order_reclamation(order, now)
         if problem:
             return [problem], []
         heard: asyncio.Future[ReclamationAdvanced] = asyncio.get_running_loop().create_future()

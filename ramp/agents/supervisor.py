@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ramp.agents.changing import Changing, SupervisorControl
-from ramp.agents.group_calls import ANSWERED, Act, OpenCalls
+from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
@@ -350,18 +350,19 @@ class Supervisor:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    async def call(self, name: str, act: Act, account: str = "", cores: int = 0) -> tuple[list[str], list[str]]:
+    async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
         """Ask the process of an agent; returns what is open, and what else is told.
 
         Raises:
             TransportError: if it does not run, ends, does not answer, or cannot do it.
         """
+        name = asked.agent
         group = next(group for group in self._groups if name in group.agents)
         process = group.process
         if process is None or process.returncode is not None or process.stdin is None:
             raise TransportError(f"the process of {name} does not run at present")
         try:
-            event = await self._calls.ask(group.name, process.stdin, act, name, account, cores)
+            event = await self._calls.ask(group.name, process.stdin, asked)
         except (TimeoutError, OSError) as error:
             raise TransportError(f"the process of {name} ({process.pid}) does not answer") from error
         if event["detail"]:
@@ -422,7 +423,7 @@ class Supervisor:
     async def end(self, name: str) -> None:
         """End an agent for good, in good order where its process answers."""
         with contextlib.suppress(TransportError):
-            await self.call(name, Act.STOP)
+            await self.call(GroupCall(Act.STOP, name))
         group = next(group for group in self._groups if name in group.agents)
         group.agents.remove(name)
         del self.agents[name]

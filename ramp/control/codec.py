@@ -19,7 +19,7 @@ from ramp.control.requests import VERBS, Request
 from ramp.errors import ControlLineError
 from ramp.runtime.model_json import model_converter
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Version of the table; it grows by one with every change of a request or an event."""
 
 LINE_BYTES_MAX: Final = 16_000_000

@@ -71,11 +71,14 @@ class ReclaimCores:
         name: of the resource.
         slot: reservation, agreement or offer.
         cores: how many; None for all that the agreement allows.
+        max_cost: what refund and compensation may be together at most, minor units; None for whatever they are, at a
+            compensation that the resource pays by itself.
     """
 
     name: str
     slot: str
     cores: int | None = None
+    max_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ class QueueingPlugin(Protocol):
         """How many cores more would have to be free; 0 where nobody waits, or where no number of cores would do.
 
         Args:
-            unit: a unit that cannot be quoted, for its whole window; None for the first job that waits in the machine's
+            unit: a unit that has no place, for its whole window; None for the first job that waits in the machine's
                 own queue, from now on.
             now: the present.
         """

@@ -19,6 +19,7 @@ from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
+from ramp.model.sizes.reclaimed import COMPENSATION_MAX
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.found_terms import with_found_terms
@@ -298,6 +299,7 @@ _RESOURCE_KEYS: Final = {
     "isolation",
     "reclaim",
     "reclaim_discount",
+    "reclaim_compensation_max",
     "executor",
     "accounts",
 }
@@ -356,7 +358,12 @@ def _read_reclaiming(reader: Reader, where: str, table: Mapping[str, Any]) -> Re
     if discount > DISCOUNT_MAX:
         reader.wrong(f"{where}reclaim_discount", discount, f"0 to {DISCOUNT_MAX} percent")
         discount = 0
-    return ReclaimPolicy(Precedence(word), discount)
+    most = None
+    if "reclaim_compensation_max" in table:
+        most = reader.whole(where, table, "reclaim_compensation_max", None, least=0)
+        if most > COMPENSATION_MAX:
+            reader.wrong(f"{where}reclaim_compensation_max", most, f"0 to {COMPENSATION_MAX} credits/core-hour")
+    return ReclaimPolicy(Precedence(word), discount, most)
 
 
 def _read_isolation(reader: Reader, where: str, table: Mapping[str, Any]) -> Isolation:

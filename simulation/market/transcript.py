@@ -323,7 +323,7 @@ def _change(effect: fx.Effect) -> str:
         case rq.LookUpReclamation():
             return f"asks its ledger about reclamation {effect.number} of {effect.agreement_id}"
         case rq.LookAtQueue(unit) if unit is not None:
-            return f"asks its machine what unit {unit.number} lacks"
+            return f"asks its machine what {effect.offer_id} lacks"
     return ""
 
 

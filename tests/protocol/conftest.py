@@ -8,7 +8,8 @@ The commands of a script:
 
     timing hold_time=120 ...             limits of the protocol in seconds; before `market`
     resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX [forgetful]
-                                         [reclaim=pwa] [discount=PERCENT]: what it makes of the right to take cores back
+                                         [reclaim=pwa] [discount=PERCENT] [compensates=100]: what it makes of the right
+                                         to take cores back
                                          `forgetful`: its machine takes holds of keys that were released before
     user NAME credits=10000
     market [registrations]               open the market; with the directory's heartbeats in the transcript
@@ -16,8 +17,9 @@ The commands of a script:
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
     resize USER AGREEMENT... [cores=N] [until=S] [price=P] [most=CREDITS] [quote]   several together
-    reclaim RESOURCE SLOT [cores=N]      its administrator takes cores of something sold back: so many, or all that the
-                                         agreement allows; a unit allows it with least=CORES notice=S compensation=C
+    reclaim RESOURCE SLOT [cores=N] [most=CREDITS]  its administrator takes cores of something sold back: so many, or
+                                         all that the agreement allows, for so much in all; a unit allows it with
+                                         least=CORES notice=S compensation=C
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
@@ -272,7 +274,11 @@ class ScriptedMarket:
                 credit_limit=options.whole("credit", 1_000_000) * 100,
                 launching=self._launching(options.text("launches", "")),
                 launcher=VirtualLauncher(lambda job: self.job_fates.setdefault(job.job_id, JobFate())),
-                reclaiming=ReclaimPolicy(Precedence(options.text("reclaim", "pra")), options.whole("discount")),
+                reclaiming=ReclaimPolicy(
+                    Precedence(options.text("reclaim", "pra")),
+                    options.whole("discount"),
+                    options.whole("compensates", 100),
+                ),
             )
         )
 
@@ -406,7 +412,8 @@ class ScriptedMarket:
 
     def do_reclaim(self, options: _Options) -> None:
         name, slot = options.words
-        self.world.command(name, ReclaimOrdered(slot, options.whole("cores") or None))
+        cores, most = options.whole("cores") or None, options.whole("most") * 100 or None
+        self.world.command(name, ReclaimOrdered(slot, cores, most))
 
     def do_leave(self, options: _Options) -> None:
         (name,) = options.words
@@ -418,7 +425,8 @@ class ScriptedMarket:
         slot = Slot(start, start + options.duration("wall", 3600), options.whole("cores", 16), 0.0)
         machine, now = self.world.machines[name], self.world.now
         unit = RequestUnit(1, 1, slot.end, TotalCores(slot.cores), not_before=start)
-        key = "own-job" if machine.reservation("own-job", now) is None else "own-job-2"
+        keys = ("own-job", *(f"own-job-{number}" for number in range(2, 10)))
+        key = next(each for each in keys if machine.reservation(each, now) is None)
         machine.hold(key, unit, slot, now + DAY, now)
         machine.confirm(key, now)
 

@@ -9,7 +9,7 @@ buyer, and whoever verifies the documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +18,9 @@ from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.instant import DAY, SECOND, Duration, Instant, iso, seconds
 from ramp.model.request import ReclaimTerms, RequestUnit
 from ramp.model.sizes.amended import SlotState, after, first_state, refund_owed, state_digest, within
+
+TOO_MANY_CHANGES: Final = "too_many_changes"
+"""Code of a change of a slot that was changed as often as one may be."""
 
 NOTICE_MAX: Final[Duration] = 30 * DAY
 """Longest notice; longer than any slot."""
@@ -31,6 +34,12 @@ RECLAMATION_NUMBER_MAX: Final = 1_000
 
 CHANGES_MAX: Final = 16
 """Changes of a slot that a seller can bring to the bank in one message, which must not be too long."""
+
+AMENDMENTS_BESIDE_A_RIGHT: Final = CHANGES_MAX // 2
+"""Amendments of a slot that its seller may take cores back of: the other half is left for what it takes."""
+
+SLOT_CHANGES_MAX: Final = 48
+"""Changes of any slot: whoever judges one looks at all that was bought before, in exact fractions that grow with it."""
 
 
 def reclaim_problems(unit: RequestUnit) -> tuple[str, ...]:
@@ -85,6 +94,24 @@ def reclaimed(state: SlotState, reclamation: Reclamation) -> SlotState:
 def changed(state: SlotState, change: Amendment | Reclamation) -> SlotState:
     """The state of a slot once either has been posted."""
     return after(state, change) if isinstance(change, Amendment) else reclaimed(state, change)
+
+
+def number_problem(agreement: Agreement, changes: Collection[Amendment | Reclamation]) -> tuple[str, str] | None:
+    """Why a slot is not amended once more, as code and sentence; None where it may be.
+
+    Asked by its buyer and its seller before either signs; what was changed more often by earlier programs stands.
+
+    Args:
+        agreement: what was bought.
+        changes: all that was posted of it.
+    """
+    amended = sum(isinstance(each, Amendment) for each in changes)
+    if agreement.request.reclaim is not None and amended >= AMENDMENTS_BESIDE_A_RIGHT:
+        right_is = f"{AMENDMENTS_BESIDE_A_RIGHT} at most where its seller may take cores back"
+        return TOO_MANY_CHANGES, f"the slot was amended {amended} times; right would be {right_is}"
+    if len(changes) >= SLOT_CHANGES_MAX:
+        return TOO_MANY_CHANGES, f"the slot was changed {len(changes)} times; right would be {SLOT_CHANGES_MAX} at most"
+    return None
 
 
 def in_order(agreement: Agreement, changes: Iterable[Amendment | Reclamation]) -> list[Amendment | Reclamation]:

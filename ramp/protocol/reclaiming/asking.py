@@ -28,8 +28,8 @@ class Precedence(StrEnum):
 
     Attributes:
         RUNNING: precedence to running applications: never.
-        WAITING: precedence to waiting applications: when the next job of its own queue, or a call of the market, cannot
-            be served otherwise.
+        WAITING: precedence to waiting applications: when the next job of its own queue, or a buyer who has accepted its
+            offer, cannot be served otherwise.
     """
 
     RUNNING = "pra"
@@ -112,10 +112,13 @@ class ReclaimOrdered:
     Attributes:
         reservation: the machine's name for the slot, its agreement or its offer.
         cores: how many of them; None for as many as the agreement allows.
+        max_cost: the most that refund and compensation may be together, minor units; None for whatever they are, at a
+            compensation that the resource pays by itself.
     """
 
     reservation: str
     cores: int | None = None
+    max_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,13 @@ class LookAtQueue:
     """Ask the plug-in how many cores somebody lacks who waits; answered by `QueueSeen`.
 
     Attributes:
-        unit: a unit of a call that the machine could not serve; None for the first job of its own queue.
+        unit: a unit whose offer was accepted and whose cores the machine had no more; None for the first job of its own
+            queue.
+        offer_id: of that offer; empty likewise.
     """
 
     unit: RequestUnit | None = None
+    offer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +142,12 @@ class QueueSeen:
     Attributes:
         unit: as asked.
         missing: cores that are not free for it; 0 where nobody waits, or the machine cannot say.
+        offer_id: as asked.
     """
 
     unit: RequestUnit | None = None
     missing: int = 0
+    offer_id: str = ""
 
 
 AskAboutReclamation = NoteReclamation | PostReclamation | LookUpReclamation

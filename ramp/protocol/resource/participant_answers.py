@@ -45,6 +45,8 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         reservation_id: the machine's name for the slot; empty before the hold.
         agreement: signed by the buyer; None before the second phase.
         size: cores and end of so much of the slot as may be used; less than was sold where an amendment says so.
+        not_before: before each of these instants no more than so many cores of it may be used: what is added by an
+            amendment is paid from its instant on.
         failed: that it cannot be had though it was paid for, if so.
         released: how it ended, if it has.
     """
@@ -58,6 +60,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.reservation_id = ""
         self.agreement: Signed | None = None
         self.size = intended.offer.cores, intended.offer.end
+        self.not_before: tuple[tuple[Instant, int], ...] = ()
         self.failed: SlotFailed | None = None
         self.released: SlotReleased | None = None
         self._resource = resource

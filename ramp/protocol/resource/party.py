@@ -77,6 +77,7 @@ from ramp.protocol.resource.slots.kept_participants import KeptParticipants, tol
 from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
+from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
 
 
@@ -205,7 +206,10 @@ class ResourceParty(KeptParticipants):
             case SlotsQuoted() | SlotsPriced() | MachineDescribed() | QueueSeen() | ReclaimOrdered():
                 effects = self._on_selling(event, now)
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
+                holding = participant.state is ParticipantState.HOLDING
                 effects = self._act(participant, partial(told_of_slot, participant, event, now))
+                if holding:
+                    effects += self._waiting.not_held(participant, now)
                 if isinstance(event, SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
@@ -232,9 +236,7 @@ class ResourceParty(KeptParticipants):
         """What machine and strategy say before anything is sold, and of those who wait."""
         match event:
             case SlotsQuoted() | SlotsPriced():
-                effects = guarded(event.call_id, partial(self._on_quotes, event, now))
-                unserved, self._seller.unserved = self._seller.unserved, []
-                return effects + self._waiting.unserved(unserved, now)
+                return guarded(event.call_id, partial(self._on_quotes, event, now))
             case MachineDescribed(call_id, snapshot):
                 return self._queries.answered(call_id, self._seller.described(snapshot))
             case _:
@@ -298,9 +300,9 @@ class ResourceParty(KeptParticipants):
         """Deregister, so that no later auction calls this resource."""
         return self._entry.leave(now)
 
-    def order_reclamation(self, slot: str, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+    def order_reclamation(self, order: ReclaimOrdered, now: Instant) -> tuple[list[Effect], str]:
         """The administrator's wish to take cores of a sold slot back; see `reclaim`."""
-        effects, problem = self.reclaim(slot, cores, now)
+        effects, problem = self.reclaim(order, now)
         return self._armed(effects), problem
 
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:

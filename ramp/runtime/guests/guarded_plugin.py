@@ -94,8 +94,8 @@ class GuardedPlugin:
                 return self.tend(slots, now)
             case ResizeSlot():
                 return self.resize(question, now)
-            case LookAtQueue(unit):
-                return QueueSeen(unit, self.missing(unit, now))
+            case LookAtQueue(unit, offer_id):
+                return QueueSeen(unit, self.missing(unit, now), offer_id)
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SHARE: Final = 0.3
 """Of so many seeds buyers grant the right."""
 
+WORTH: Final = ((0, 200), (0, 30), (10, 200), (50, None))
+"""Discounts for rights, and the most that is paid on top of a refund: all that is asked, some, or the minimum price."""
+
 LATER: Final[Duration] = 3 * MINUTE
 """Some orders come so much later at most, so that they meet those before, amendments, cancellations and crashes."""
 
@@ -49,7 +52,7 @@ def taking_back(spec: ResourceSpec, random: Random | None) -> ResourceSpec:
     """The resource with what its administrator has set about rights."""
     if random is None:
         return spec
-    policy = ReclaimPolicy(random.choice(tuple(Precedence)), random.choice((0, 0, 10, 50)))
+    policy = ReclaimPolicy(random.choice(tuple(Precedence)), *random.choice(WORTH))
     return replace(spec, reclaiming=policy)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ramp.agents.changing import Changing
-from ramp.agents.group_calls import Act
+from ramp.agents.group_calls import GroupCall
 from ramp.control.market_changes import AddUser, MarketChanged
 from ramp.control.status import AgentStatus
 from ramp.runtime.changes.overlay import new_overlay
@@ -41,7 +41,7 @@ class Up:
     def __init__(self) -> None:
         self.agents = {"bank": AgentStatus("bank", "bank", 7, "ready", "", 0, "", is_up=True)}
 
-    async def call(self, name: str, act: Act, account: str = "") -> tuple[list[str], list[str]]:
+    async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
         return [], []
 
     def kill(self, name: str) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ramp.agents.group_calls import Act
+from ramp.agents.group_calls import Act, GroupCall
 from ramp.agents.supervisor import Supervisor
 from ramp.errors import TransportError
 
@@ -22,7 +22,7 @@ async def test_whoever_asks_is_told_at_once(small_market):
     while group.process is None:
         await asyncio.sleep(0)
     with pytest.raises(TransportError, match="has ended with status 3"):
-        await supervisor.call("m1", Act.RECLAIM, "slot-1", 4)
+        await supervisor.call(GroupCall(Act.RECLAIM, "m1", "slot-1", 4))
     kept_alive.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await kept_alive

@@ -9,6 +9,7 @@ from ramp.agents.roles import ResourceAgent
 from ramp.model.agreement import Reclamation
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.progress import ReclamationAdvanced
+from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.party import ResourceParty
 
 
@@ -18,8 +19,8 @@ class Slots(ResourceParty):
     def __init__(self):
         pass
 
-    def order_reclamation(self, slot, cores, now):
-        return [ResizeSlot(slot, 0, cores, now)], ""
+    def order_reclamation(self, order, now):
+        return [ResizeSlot(order.reservation, 0, order.cores, now)], ""
 
 
 class Selling(ResourceAgent):
@@ -46,7 +47,7 @@ def advanced(offer_id, stage, *why):
 
 async def test_two_orders_and_a_slot_that_nobody_has_asked_for():
     agent = Selling()
-    first, second = (asyncio.create_task(agent.reclaim(slot, 4)) for slot in ("offer-1", "offer-2"))
+    first, second = (asyncio.create_task(agent.reclaim(ReclaimOrdered(slot, 4))) for slot in ("offer-1", "offer-2"))
     await asyncio.sleep(0)
     agent.watch(advanced("offer-3", "posted"))
     agent.watch(advanced("offer-2", "dropped", "short_notice", "too late"))

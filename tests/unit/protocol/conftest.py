@@ -106,14 +106,15 @@ class One:
 
 @dataclass
 class OneResource(One):
-    """A resource party whose machine has 64 cores and does whatever it is asked."""
+    """A resource party whose machine has 64 cores and does whatever it is asked; `unit` is what it is called for."""
 
     party: Any = field(default_factory=lambda: new_resource(Quotas()))
+    unit: RequestUnit = UNIT
 
     def call(
         self, round_number: int = 1, price: int = 70, request_id: str = "r1", user: str = "alice", cores: int = 16
     ) -> Message:
-        unit = replace(UNIT, cpu_hour_cost=price, cores=TotalCores(cores))
+        unit = replace(self.unit, cpu_hour_cost=price, cores=TotalCores(cores))
         call = c.CallForProposals(request_id, round_number, RequestForQuotation((unit,)))
         (reply,) = [each.message for each in self.hear(user, call, conversation=request_id) if type(each) is fx.Send]
         return reply
@@ -153,7 +154,7 @@ class OneResource(One):
             user="alice",
             resource="res",
             bank="bank",
-            request=UNIT,
+            request=self.unit,
             offer=offer,
             reservation_id=f"R-{offer.offer_id}",
             cost=offer.cost,

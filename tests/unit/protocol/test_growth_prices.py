@@ -20,6 +20,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.seller import Enlarged
 from ramp.protocol.resource.slots import growth_prices
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices
 from ramp.protocol.resource.slots.slot_change import STEPS
@@ -36,13 +37,15 @@ class Desk:
 
     participant: Participant
     asked: list[tuple[int, Slot, str]] = field(default_factory=list)
+    rights: list[tuple[object, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.prices = GrowthPrices(Timing(), self._question)
 
-    def _question(self, asking: int, slot: Slot, user: str) -> PriceQuestion:
-        self.asked.append((asking, slot, user))
-        return PriceQuestion(asking, 20, 60, 4, slot.load)
+    def _question(self, enlarged: Enlarged, slot: Slot) -> PriceQuestion:
+        self.asked.append((enlarged.asking, slot, enlarged.user))
+        self.rights.append((enlarged.right, enlarged.cores, enlarged.lasts))
+        return PriceQuestion(enlarged.asking, 20, 60, 4, slot.load)
 
     @property
     def key(self) -> str:
@@ -165,6 +168,7 @@ def test_the_strategy_is_asked_for_every_piece_at_the_price_asked(desk: Desk) ->
     assert isinstance(question, fx.PriceSlots)
     assert (question.call_id, len(question.questions)) == ("growth-1", 2)
     assert desk.asked == [(70, pieces[0], "alice"), (70, pieces[1], "alice")]
+    assert desk.rights == [(None, 32, 2 * HOUR)] * 2  # the slot as it would be, from its start on
 
 
 # -- what is answered ------------------------------------------------------------------------------------------------

@@ -325,7 +325,8 @@ class JobDesk:
 def due_at(order: JobOrder, participant: Participant, now: Instant) -> Instant:
     """When a job should have started.
 
-    In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later.
+    In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later. One
+    that needs cores that were added begins no sooner than these are paid for.
 
     Args:
         order: what the buyer wants.
@@ -334,5 +335,6 @@ def due_at(order: JobOrder, participant: Participant, now: Instant) -> Instant:
     """
     offer = participant.offer
     if offer.start_probability is None or order.begin_at > offer.start:
-        return max(order.begin_at, offer.start, now)
+        paid_from = (instant for instant, cores in participant.not_before if order.cores > cores)
+        return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Reclamation, Signed
+from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
 from ramp.model.contents import (
     NotUnderstood,
     Reclaimed,
@@ -21,10 +22,11 @@ from ramp.model.contents import (
     ReclamationPosted,
     ReclamationRefused,
 )
-from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.money import credits_text
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import refund_owed
-from ramp.model.sizes.reclaimed import CHANGES_MAX, compensation_owed, reclaimed, reclamation_problem
+from ramp.model.sizes.reclaimed import CHANGES_MAX, TOO_MANY_CHANGES, compensation_owed, reclaimed, reclamation_problem
 from ramp.protocol.amending.asking import BANK_TOO_OLD
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import sealed_by
@@ -39,6 +41,7 @@ from ramp.protocol.reclaiming.memory import (
 )
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.reclaiming.policy import ON_THE_WAY, taking_lasts
 from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, Taking
 from ramp.protocol.resource.reclaiming.words import Words
 from ramp.protocol.resource.seller import Seller
@@ -46,8 +49,8 @@ from ramp.protocol.resource.slots.size_desk import KeptSlot, SizeDesk
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
 
-ON_THE_WAY: Duration = 5 * SECOND
-"""So much longer than the notice it is until the cores go: the bank has to have it in time, by its own clock."""
+TOO_EXPENSIVE: Final = "too_expensive"
+"""Code of what an administrator would have taken back at more than the resource pays, or than it may cost."""
 
 PAUSE: Duration = MINUTE
 """So long after a reclamation has come to nothing its slot is left alone by the machine's own wish."""
@@ -62,14 +65,14 @@ class Reclaimable:
         start: of the slot; of two the one that started later gives first.
         spare: how many cores could go.
         free_at: from when on they would be free.
-        compensation: what each costs, credits per core hour.
+        user: whose they are.
     """
 
     offer_id: str
     start: Instant
     spare: int
     free_at: Instant
-    compensation: int
+    user: str
 
 
 class ReclaimDesk(SizeDesk):
@@ -191,19 +194,31 @@ class ReclaimDesk(SizeDesk):
             spare = slot.state.cores - right.least if right is not None else 0
             if right is None or slot.change is not None or spare < 1 or not participant.offer.start <= now:
                 continue
-            window = right.notice + ON_THE_WAY + self._pace.timing.amendment_window
-            if now + window >= slot.state.until or now < self._left_alone.get(offer_id, 0):
+            if right.compensation > self._seller.compensation_max:
+                continue
+            if now + taking_lasts(right, self._pace.timing) >= slot.state.until:
+                continue
+            if now < self._left_alone.get(offer_id, 0):
                 continue
             free_at = now + right.notice + ON_THE_WAY
-            found.append(Reclaimable(offer_id, participant.offer.start, spare, free_at, right.compensation))
+            found.append(Reclaimable(offer_id, participant.offer.start, spare, free_at, participant.user))
         return sorted(found, key=lambda each: (-each.start, each.offer_id))
 
-    def take_back(self, participant: Participant, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+    def cost_of(self, participant: Participant, cores: int, now: Instant) -> int:
+        """What its seller would pay for so many cores of a slot, refund and compensation, minor units."""
+        body = self._drawn_up(self._slot(participant), cores, now)
+        return 0 if body is None else body.refund + body.compensation
+
+    def take_back(
+        self, participant: Participant, cores: int | None, max_cost: int | None, now: Instant
+    ) -> tuple[list[Effect], str]:
         """Begin to take cores of a slot back.
 
         Args:
             participant: the slot.
             cores: how many; None for all that the agreement allows.
+            max_cost: the most that refund and compensation may be together, minor units; None for whatever they are,
+                at a compensation that the resource pays by itself.
             now: the present.
 
         Returns:
@@ -220,15 +235,37 @@ class ReclaimDesk(SizeDesk):
             kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"
             return [], f"another_open: {kind} {slot.change.body.number} of it is open"
         if len(slot.changes) > CHANGES_MAX:
-            return [], f"too_many_changes: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}"
+            return (
+                [],
+                f"{TOO_MANY_CHANGES}: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}",
+            )
         body = self._drawn_up(slot, cores, now)
         if body is None:
             return [], "no_right: the agreement gives its seller no right to take cores back"
         problem = reclamation_problem(participant.agreed, slot.state, body)
+        problem = problem or self._cost_problem(participant.agreed, body, max_cost)
         if problem is not None:
             return [], f"{problem[0]}: {problem[1]}"
         change = slot.change = self._taking(slot, body)
         return self._kept(slot, change.start()), ""
+
+    def _cost_problem(self, agreement: Agreement, body: Reclamation, max_cost: int | None) -> tuple[str, str] | None:
+        """Why a reclamation costs too much, as code and sentence."""
+        right = agreement.request.reclaim
+        assert right is not None, "it is by right"
+        total, most = body.refund + body.compensation, self._seller.compensation_max
+        told = (
+            f"it would cost {credits_text(total)} credits, {credits_text(body.refund)} back and "
+            f"{credits_text(body.compensation)} on top"
+        )
+        if max_cost is not None:
+            return (
+                (TOO_EXPENSIVE, f"{told}; at most {credits_text(max_cost)} may be paid") if total > max_cost else None
+            )
+        if right.compensation <= most:
+            return None
+        asked = f"{right.compensation} credits/core-hour; right would be at most {most}, or to name that sum"
+        return TOO_EXPENSIVE, f"{told} at {asked} as the most that it may cost"
 
     def _drawn_up(self, slot: KeptSlot, cores: int | None, now: Instant) -> Reclamation | None:
         agreement, state = slot.participant.agreed, slot.state

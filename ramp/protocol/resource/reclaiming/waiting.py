@@ -1,23 +1,31 @@
 """When a resource takes cores back by itself: KOALA's PRA and PWA (CoreGRID TR-0092, section 3), with a price.
 
 With precedence to running applications it never does. With precedence to waiting ones the machine is asked every so
-often what the first job of its own queue lacks, and what a unit of a call lacks that it could not serve. So much is
-taken back and no more, of the slot that started last first (FPSMA); where all that the rights allow is not enough,
-nothing is.
+often what the first job of its own queue lacks, and what an offer lacks that was accepted when its cores had gone; a
+call binds nobody, and is no reason. So much is taken back and no more, of the slot that started last first (FPSMA);
+where all that the rights allow is not enough, nothing is. For an offer it must pay: what the buyer has agreed to give
+for just these cores is more than all that goes back to whoever has them, the refund (which is not earned then) and what
+comes on top.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.model.request import RequestUnit
+from ramp.model.money import cost
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import Effect
 from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.reclaiming.desk import Reclaimable
 from ramp.protocol.tables import ParticipantState
+
+TAKEN: Final = (RefusalCode.SLOT_TAKEN, RefusalCode.CORES_TAKEN)
+"""What a machine says of a slot whose cores have gone."""
 
 LOOK_EVERY: Final[Duration] = 15 * SECOND
 """So often the machine is asked for its queue while something could be taken back for it."""
@@ -70,11 +78,16 @@ class Waiting:
         self._look_at = now + LOOK_EVERY if runs else min(starts)
         return [LookAtQueue()] if runs else []
 
-    def unserved(self, units: Iterable[RequestUnit], now: Instant) -> list[Effect]:
-        """Units of a call that the machine could not serve for want of cores: how many it lacks."""
-        if self.precedence is not Precedence.WAITING or not self.granted(now):
+    def not_held(self, participant: Participant, now: Instant) -> list[Effect]:
+        """An offer was accepted, and the machine has its cores no more: how many it lacks."""
+        gone = participant.released
+        if self.precedence is not Precedence.WAITING or gone is None or gone.code not in TAKEN:
             return []
-        return [LookAtQueue(unit) for unit in units]
+        if not self.granted(now):
+            return []
+        offer = participant.offer
+        unit = replace(as_offered(participant.unit, offer), not_before=offer.start, deadline=offer.end)
+        return [LookAtQueue(replace(unit, wall_time=offer.end - offer.start), offer.offer_id)]
 
     def clock_set(self) -> None:
         """The clock has been set: look again at once, which does no harm; see `Party.clock_set`."""
@@ -103,15 +116,17 @@ def least_needed(slots: Sequence[Reclaimable], missing: int) -> list[tuple[str, 
     return taken
 
 
-def worth_it(slots: Iterable[Reclaimable], unit: RequestUnit, now: Instant) -> list[Reclaimable]:
-    """The slots of which it makes sense to take cores for a unit of a call.
-
-    It can still run once they are free, and pays more for a core hour than the compensation.
+def in_time(slots: Iterable[Reclaimable], offer: Offer, user: str) -> list[Reclaimable]:
+    """The slots of which cores can be taken for somebody who has accepted an offer: of others, and free by then.
 
     Args:
         slots: of which cores could be taken.
-        unit: as it is called for.
-        now: the present.
+        offer: what was accepted.
+        user: who has accepted it.
     """
-    lasts = unit.run_duration(now)
-    return [each for each in slots if each.free_at + lasts <= unit.deadline and each.compensation < unit.cpu_hour_cost]
+    return [each for each in slots if each.free_at <= offer.start and each.user != user]
+
+
+def pays(offer: Offer, cores: int) -> int:
+    """What somebody who has accepted an offer would pay for so many of its cores, minor units."""
+    return cost(offer.cpu_hour_cost, cores, offer.end - offer.start)

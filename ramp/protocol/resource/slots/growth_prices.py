@@ -24,6 +24,7 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.recent import Recent
+from ramp.protocol.resource.seller import Enlarged
 from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.timing import Timing
 
@@ -61,6 +62,7 @@ class _Pending:
     call: AmendmentCall
     offer_id: str
     wanted: tuple[_Addition, ...]
+    enlarged: Enlarged
 
 
 class GrowthPrices:
@@ -68,10 +70,10 @@ class GrowthPrices:
 
     Args:
         timing: the protocol's limits.
-        question: how the strategy is asked for a slot: what is asked at most, the slot, and the buyer.
+        question: how the strategy is asked for what would be added: the slot with it, and what the machine has for it.
     """
 
-    def __init__(self, timing: Timing, question: Callable[[int, Slot, str], PriceQuestion]) -> None:
+    def __init__(self, timing: Timing, question: Callable[[Enlarged, Slot], PriceQuestion]) -> None:
         self._timing = timing
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
@@ -113,7 +115,9 @@ class GrowthPrices:
             return []  # a copy; the machine is still at work on the first
         self._calls += 1
         additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
-        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions)
+        right, lasts = participant.unit.reclaim, call.until - begins
+        enlarged = Enlarged(call.cpu_hour_cost, message.sender, right, call.cores, lasts)
+        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions, enlarged)
         if len(self._pending) > PENDING_MAX:
             self._pending.popitem(last=False)
         return [ResizeSlot(offer_id, STEPS * call.number, state.cores, state.until)]
@@ -145,9 +149,8 @@ class GrowthPrices:
             nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
             told = f"what is to be added is not free; right would be {nearest or 'to leave the slot as it is'}"
             return [self._refuse(call_id, str(missing.code), told)]
-        asking, user = pending.call.cpu_hour_cost, pending.message.sender
         slots = [answer for answer in pieces if isinstance(answer, Slot)]
-        return [PriceSlots(call_id, tuple(self._question(asking, slot, user) for slot in slots))]
+        return [PriceSlots(call_id, tuple(self._question(pending.enlarged, slot) for slot in slots))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call: what is added in cores and in time costs the dearer of the two."""

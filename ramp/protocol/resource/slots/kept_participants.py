@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestUnit
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.faults import guarded
@@ -17,7 +16,7 @@ from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed, worth_it
+from ramp.protocol.resource.reclaiming.waiting import Waiting, in_time, least_needed, pays
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
@@ -141,42 +140,50 @@ class KeptParticipants:
                 self._drop_agreement(self.participants.pop(oldest))
         return effects
 
-    def reclaim(self, slot: str, cores: int | None, now: Instant) -> tuple[list[Effect], str]:
+    def reclaim(self, order: ReclaimOrdered, now: Instant) -> tuple[list[Effect], str]:
         """Take cores of a sold slot back, as the administrator wants.
 
         Args:
-            slot: its reservation, agreement or offer.
-            cores: how many; None for all that the agreement allows.
+            order: of which slot how many, and at what cost.
             now: the present.
 
         Returns:
             What is to be done, or why nothing is, as a sentence.
         """
+        slot = order.reservation
         for participant in self.participants.values():
             agreement = participant.agreement
             named = {participant.offer.offer_id, participant.reservation_id}
             if slot in named or (agreement is not None and slot == participant.agreed.agreement_id):
-                effects, problem = self.sizes.take_back(participant, cores, now)
-                return effects, problem
+                return self.sizes.take_back(participant, order.cores, order.max_cost, now)
         return [], f"unknown_agreement: nothing is sold as {slot}"
 
     def _reclaiming(self, event: QueueSeen | ReclaimOrdered, now: Instant) -> list[Effect]:
         """The machine's answer for somebody who waits, or the administrator's wish."""
         if isinstance(event, QueueSeen):
-            return self._for_who_waits(event.unit, event.missing, now)
-        effects, _ = self.reclaim(event.reservation, event.cores, now)
+            return self._for_who_waits(event, now)
+        effects, _ = self.reclaim(event, now)
         return effects
 
-    def _for_who_waits(self, unit: RequestUnit | None, missing: int, now: Instant) -> list[Effect]:
-        """Take back what the machine lacks for its own queue, or for a unit of a call, if the agreements allow it."""
+    def _for_who_waits(self, seen: QueueSeen, now: Instant) -> list[Effect]:
+        """Take back what the machine lacks for its own queue, or for an accepted offer, if the agreements allow it."""
         if self._waiting.precedence is not Precedence.WAITING:
             return []
-        slots = self.sizes.reclaimable(self._waiting.granted(now), now)
-        if unit is not None:
-            slots = worth_it(slots, unit, now)
+        slots, missing = self.sizes.reclaimable(self._waiting.granted(now), now), seen.missing - self.sizes.being_taken
+        if seen.unit is None:
+            return self._taken(least_needed(slots, missing), now)
+        accepted = self.participants.get(seen.offer_id)
+        if accepted is None:
+            return []
+        chosen = least_needed(in_time(slots, accepted.offer, accepted.user), missing)
+        costs = sum(self.sizes.cost_of(self.participants[offer_id], cores, now) for offer_id, cores in chosen)
+        return self._taken(chosen, now) if pays(accepted.offer, missing) > costs else []
+
+    def _taken(self, chosen: Sequence[tuple[str, int]], now: Instant) -> list[Effect]:
+        """Begin to take so many cores of each of these slots back."""
         effects: list[Effect] = []
-        for offer_id, cores in least_needed(slots, missing - self.sizes.being_taken):
-            begun, _ = self.sizes.take_back(self.participants[offer_id], cores, now)
+        for offer_id, cores in chosen:
+            begun, _ = self.sizes.take_back(self.participants[offer_id], cores, None, now)
             effects += begun
         return effects
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import Amendment, Reclamation, Signed
 from ramp.model.contents import (
     Amended,
     AmendmentCall,
@@ -23,9 +24,10 @@ from ramp.model.contents import (
     Reclaimed,
     ReclamationRefused,
 )
-from ramp.model.instant import Duration, Instant, iso, seconds
+from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
+from ramp.model.sizes.reclaimed import number_problem
 from ramp.protocol.amending.asking import ADDITIONS_SINCE, AMENDMENTS_SINCE, BANK_TOO_OLD, SlotResized, old_bank_problem
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.belief import sealed_lately
@@ -41,6 +43,12 @@ from ramp.protocol.resource.slots.size_change import SizeChange
 from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
+
+EFFECT_SLACK: Final[Duration] = MINUTE
+"""So much later than its notice asks an addition may take effect, by the seller's clock.
+
+Until then it is set aside and costs nothing. Buyers let it begin when the notice is over; the rest is for clocks.
+"""
 
 GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
 """What a buyer says of adding to a slot, beside the amendment itself."""
@@ -69,6 +77,18 @@ class KeptSlot:
     steps: int = 0
     taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
     gave_way: bool = False
+
+    @property
+    def posted(self) -> list[Amendment | Reclamation]:
+        """All that was posted, without signatures."""
+        return [each.body for each in self.changes if isinstance(each.body, Amendment | Reclamation)]
+
+    def amended(self, signed: Signed, body: Amendment) -> None:
+        """An amendment has been posted."""
+        before, self.state = self.state, after(self.state, body)
+        self.changes.append(signed)
+        if self.state.cores > before.cores:
+            self.participant.not_before += ((self.state.since, before.cores),)
 
     def first_step(self, number: int = 0) -> int:
         """Number of the next change's first step at the machine; of an amendment at least what its number gives."""
@@ -140,8 +160,7 @@ class SizeDesk:
         change = slot.change
         assert isinstance(change, SizeChange), "it was received first"
         if isinstance(record, AmendmentSettled):
-            slot.state = after(slot.state, change.body)
-            slot.changes.append(change.signed)
+            slot.amended(change.signed, change.body)
             slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, AmendmentDropped):
@@ -330,6 +349,10 @@ class SizeDesk:
         if short := notice_problem(body, timing.amendment_notice):
             return "short_notice", short
         if body.grows:
+            latest = now + timing.amendment_notice + EFFECT_SLACK
+            if body.effective_at > latest:
+                told = f"it should take effect at {iso(body.effective_at)}"
+                return "long_notice", f"{told}; right would be at {iso(latest)} at the latest"
             return self._selling_problem(slot, body.cores, body.until) or self._price_problem(body, now)
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
@@ -342,7 +365,7 @@ class SizeDesk:
         if slot.change is not None:
             kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
             return "another_open", f"{kind} {slot.change.body.number} of it is open"
-        return None
+        return number_problem(slot.participant.agreed, slot.posted)
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         """Why nothing is added to a slot for its buyer, whatever the machine has."""
@@ -398,8 +421,7 @@ class SizeDesk:
             slot.change = None
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, Amended):
-                slot.state = after(slot.state, change.body)
-                slot.changes.append(change.signed)
+                slot.amended(change.signed, change.body)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
         self._show(slot)

@@ -23,7 +23,7 @@ from ramp.model.sizes.amended import (
     refund_owed,
 )
 from ramp.model.sizes.moldable import price_with
-from ramp.model.sizes.reclaimed import changed
+from ramp.model.sizes.reclaimed import changed, number_problem
 from ramp.protocol.amending.asking import (
     ADDITIONS_SINCE,
     AMENDMENTS_SINCE,
@@ -80,6 +80,7 @@ class Changes:
         self._bank_minor = bank_minor
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment | Reclamation]] = {}
+        self._states: dict[str, tuple[int, SlotState]] = {}  # after so many changes
         self._open: dict[str, Change] = {}
         self._growths = Growths(standing=standing, pace=pace, ids=ids, proposed=self._propose, posted=self._note)
         self.taken = TakenBack(agreements, self.state, self._note, pace)
@@ -115,9 +116,11 @@ class Changes:
 
     def state(self, agreement_id: str) -> SlotState:
         """How something bought stands."""
-        state = first_state(self._agreements[agreement_id])
-        for change in self.chain(agreement_id):
+        chain = self.chain(agreement_id)
+        done, state = self._states.get(agreement_id) or (0, first_state(self._agreements[agreement_id]))
+        for change in chain[done:]:
             state = changed(state, change)
+        self._states[agreement_id] = len(chain), state
         return state
 
     @property
@@ -186,6 +189,7 @@ class Changes:
             self.rest(agreement_id)
             self._proposed.pop(agreement_id, None)
             self._posted.pop(agreement_id, None)
+            self._states.pop(agreement_id, None)
         self.taken.forget(agreement_ids)
 
     def _replayed(self, records: Sequence[Record]) -> dict[str, Amendment]:
@@ -220,6 +224,8 @@ class Changes:
         ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
         for each in ids:
             problem = self._standing_problem(each)
+            if problem is None:
+                problem = number_problem(self._agreements[each], self.chain(each))
             if problem is not None:
                 return self._none_done(ids, *problem)
         wanted = [self._wanted(each, wish) for each in ids]

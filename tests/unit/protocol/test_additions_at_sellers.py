@@ -1,0 +1,157 @@
+"""What a resource lets be added to a slot, when that may be used, and how often a slot is changed.
+
+alice has 16 cores from the first hour to the second, for what a resource of 64 cores asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.agreement import Amendment, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.request import ReclaimTerms
+from ramp.model.sizes.amended import SlotState, after, charge_owed, first_state, refund_owed
+from ramp.model.sizes.reclaimed import AMENDMENTS_BESIDE_A_RIGHT, SLOT_CHANGES_MAX
+from ramp.protocol import effects as fx
+from ramp.protocol.reclaiming.asking import ReclaimOrdered
+from ramp.protocol.resource.jobs.job_desk import due_at
+from ramp.protocol.resource.slots.size_desk import EFFECT_SLACK
+from ramp.protocol.timing import Timing
+
+NOTICE = Timing().amendment_notice
+AT = HOUR + MINUTE
+"""The slot runs."""
+
+
+class Buyer:
+    """alice, who has bought a slot, and says what she likes of it."""
+
+    def __init__(self, resource: Any) -> None:
+        self.resource = resource
+        self.offer = resource.sell()
+        self.participant = resource.party.participants[self.offer.offer_id]
+        self.state: SlotState = first_state(self.participant.agreed)
+        self.number = 0
+
+    def amendment(self, cores: int, now: int, effective_at: int, price: int = 0) -> Amendment:
+        agreed, state = self.participant.agreed, self.state
+        self.number += 1
+        grows = cores > state.cores
+        draft = Amendment(
+            agreement_id="a1",
+            number=self.number,
+            previous=state.digest,
+            offer_id=self.offer.offer_id,
+            user="alice",
+            resource="res",
+            bank="bank",
+            cores=cores,
+            until=state.until,
+            effective_at=effective_at,
+            refund=0 if grows else refund_owed(agreed, state, cores, state.until, effective_at),
+            issued_at=now,
+            valid_until=min(effective_at + MINUTE, now + 15 * MINUTE),
+            cpu_hour_cost=price,
+            order_id="order-2" if grows else "",
+        )
+        return replace(draft, charge=charge_owed(state, draft)) if grows else draft
+
+    def propose(self, body: Amendment, now: int) -> list[Any]:
+        return said(self.resource.hear("alice", Signed(body, ("alice",), "text"), now))
+
+    def price(self, cores: int, now: int) -> Any:
+        call = c.AmendmentCall("a1", self.number + 1, cores, self.state.until, 70)
+        (answer,) = said(self.resource.hear("alice", call, now))
+        return answer
+
+    def grown(self, cores: int, now: int) -> list[Any]:
+        """What is said of an addition that is proposed at the price asked, and in time."""
+        price = self.price(cores, now)
+        if isinstance(price, c.AmendmentRefused):
+            return [price]
+        body = self.amendment(cores, now, now + NOTICE, price.cpu_hour_cost)
+        answers = self.propose(body, now)
+        if any(isinstance(each, c.AmendmentAgreed) for each in answers):
+            self.resource.hear("alice", c.AmendmentFunded("a1", body.number, body.order_id), now)
+            self.resource.hear("bank", c.AmendmentPosted("a1", body.number, f"t{body.number}", 0, body.charge), now)
+            self.state = after(self.state, body)
+        return answers
+
+
+def said(effects: list[fx.Effect]) -> list[Any]:
+    return [each.message.content for each in effects if isinstance(each, fx.Send) and each.message.receiver == "alice"]
+
+
+@pytest.fixture
+def buyer(resource: Any) -> Buyer:
+    return Buyer(resource)
+
+
+def due(buyer: Buyer, cores: int, now: int, begin_at: int = 0) -> int:
+    return due_at(c.JobOrder("j", "a1", cores, 1, begin_at, (c.JobArgument("x"),)), buyer.participant, now)
+
+
+def test_an_addition_takes_effect_soon_after_its_notice_or_is_refused(buyer: Buyer) -> None:
+    price = buyer.price(48, AT).cpu_hour_cost
+    latest = AT + NOTICE + EFFECT_SLACK
+    late = buyer.amendment(48, AT, latest + 1, price)
+    (refused,) = buyer.propose(late, AT)
+    assert (refused.code, "1970-01-01T01:02:10Z at the latest" in refused.detail) == ("long_notice", True)
+    (agreed,) = buyer.propose(buyer.amendment(48, AT, latest, price), AT)
+    assert agreed == c.AmendmentAgreed("a1", 2)
+
+
+def test_cores_that_would_be_given_up_before_they_count_are_never_free(buyer: Buyer) -> None:
+    """899 s ahead, posted in seconds, given up at 880 s: that would be 32 cores for nothing, again and again."""
+    price = buyer.price(48, AT).cpu_hour_cost
+    (refused,) = buyer.propose(buyer.amendment(48, AT, AT + 899 * SECOND, price), AT)
+    assert refused.code == "long_notice"
+    buyer.number = 0
+    assert buyer.grown(48, AT) == [c.AmendmentAgreed("a1", 1)]
+    assert buyer.participant.size[0] == 48
+    assert due(buyer, 17, AT + SECOND) == AT + NOTICE  # it begins when it is paid for
+    assert due(buyer, 48, AT, AT + HOUR // 2) == AT + HOUR // 2
+    assert due(buyer, 16, AT + SECOND) == AT + SECOND  # what there was before is there
+
+
+def test_what_is_added_twice_counts_from_its_own_instant_each(buyer: Buyer) -> None:
+    buyer.grown(32, AT)
+    buyer.grown(48, AT + 2 * SECOND)
+    assert [due(buyer, cores, AT + 3 * SECOND) for cores in (16, 32, 48)] == [
+        AT + 3 * SECOND,
+        AT + NOTICE,
+        AT + 2 * SECOND + NOTICE,
+    ]
+
+
+def refusal(answers: list[Any]) -> str:
+    (answer,) = answers
+    assert isinstance(answer, c.AmendmentRefused)
+    return answer.code
+
+
+def test_a_slot_is_changed_some_dozens_of_times_at_most(buyer: Buyer) -> None:
+    for change in range(SLOT_CHANGES_MAX):
+        (agreed,) = buyer.grown(17 + change, AT + change * SECOND)
+        assert agreed == c.AmendmentAgreed("a1", change + 1)
+    now = AT + MINUTE
+    assert refusal(buyer.grown(17 + SLOT_CHANGES_MAX, now)) == "too_many_changes"
+    smaller = buyer.amendment(8, now, now + NOTICE)
+    assert refusal(buyer.propose(smaller, now)) == "too_many_changes"
+
+
+def test_a_buyer_cannot_use_up_what_its_seller_can_bring_to_the_bank(resource: Any) -> None:
+    """Half of the changes that fit into a message are the seller's, who goes on taking as long as they do."""
+    resource.unit = replace(resource.unit, reclaim=ReclaimTerms(4, 30 * SECOND))
+    buyer = Buyer(resource)
+    for change in range(AMENDMENTS_BESIDE_A_RIGHT):
+        (agreed,) = buyer.grown(17 + change, AT + change * SECOND)
+        assert agreed == c.AmendmentAgreed("a1", change + 1)
+    now = AT + MINUTE
+    assert refusal(buyer.grown(17 + AMENDMENTS_BESIDE_A_RIGHT, now)) == "too_many_changes"
+    effects, problem = resource.party.order_reclamation(ReclaimOrdered(buyer.offer.offer_id, 1), now)
+    assert (problem, len(effects)) == ("", 1)
