@@ -111,7 +111,7 @@ CAUGHT_BY = {
     "right_taken_for_granted": (84, "reclaimed_by_right"),
     "notice_passed_over": (160, "reclaimed_by_right"),
     "compensation_kept": (10, "reclaimed_by_right"),
-    "compensation_from_nowhere": (34, "money_conserved"),
+    "compensation_from_nowhere": (136, "money_conserved"),
     "posted_before_its_time": (34, "reclaimed_by_right"),
     "paid_for_untaken": (10, "amended_once"),
     "reclamations_forgotten": (34, "amended_once"),
