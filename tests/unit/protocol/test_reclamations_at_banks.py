@@ -237,6 +237,22 @@ def test_changes_of_both_kinds_follow_each_other(paid: Any) -> None:
     assert paid.ledger.audit() == []
 
 
+def test_what_was_taken_back_is_signed_by_its_seller_alone_and_taken_from_again(paid: Any, refused: Any) -> None:
+    first = body_of(paid, cores=12, refund=12_000, compensation=6_000)
+    noted(paid, first)
+    taken(paid, HALF)
+    at = HALF + 10 * MINUTE
+    second = body_of(
+        paid, number=2, effective_at=at, issued_at=HALF, valid_until=at + MINUTE, refund=8_000, compensation=4_000
+    )  # 4 cores for 20 minutes
+    second = replace(second, previous=state_digest(first))
+    with refused:
+        noted(paid, second, now=HALF, changes=(Signed(first, ("alice", "res1"), "text"),))
+    assert len(noted(paid, second, now=HALF, changes=(Signed(first, ("res1",), "text"),))) == 2
+    assert len(taken(paid, at, number=2)) == 2
+    assert paid.posted("alice") == 104_000 + 18_000 + 12_000
+
+
 def test_what_was_never_posted_is_no_state_to_take_from(paid: Any) -> None:
     """Both have signed an amendment that its buyer has withdrawn: less would be owed for what is left of it."""
     void = amended(paid)

@@ -50,6 +50,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         body: as above.
         first_step: as above.
         last_word: what the buyer is told once it has ended; None where it was never told of it.
+        ended_at: when it came to nothing; 0 before that, and where it holds.
         stranded: why the machine cannot give the slot its old size again, where it cannot; the slot is lost then.
         GIVEN_BACK: what the machine gives back, as a pronoun.
     """
@@ -69,6 +70,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self.body: Body = body
         self.first_step = first_step
         self.last_word: Word | None = None
+        self.ended_at: Instant = 0
         self.stranded = ""
         self._state = state
         self._retry = Retry(pace)
@@ -242,6 +244,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self._enter(S.ENDED, stimulus)
         self._retry.stop()
         self.deadline = None
+        self.ended_at = now
         return self._is_dropped(code, detail, now, recorded=recorded)
 
     def _settle(self, stimulus: str, word: Word, now: Instant) -> None:
