@@ -56,7 +56,8 @@ def test_what_changes_another_state_is_void_for_good(paid: Ledger) -> None:
 
 def test_an_older_proposal_is_void(paid: Ledger) -> None:
     paid.post_amendment(replace(FIRST, number=5), at=30)
-    assert paid.post_amendment(replace(SECOND, number=4), at=40).code == "out_of_order"
+    void = paid.post_amendment(replace(SECOND, number=4), at=40)
+    assert (void.code, void.reason) == ("out_of_order", "a-1 has had amendment 5 since")
     assert balances(paid) == (8_500, 1_500)
 
 
@@ -266,6 +267,10 @@ def test_what_cannot_be_added_is_refused_for_good(paid: Ledger, change: dict[str
     order = added(paid, replace(ADDED, **change))
     assert (order.state, order.code) == (OrderState.REFUSED, code)
     assert balances(paid) == (7_500, 2_500)
+
+
+def test_the_last_number_of_an_amendment_can_be_added(paid: Ledger) -> None:
+    assert added(paid, replace(ADDED, agreement_id="a-1#1000")).state is OrderState.RESERVED
 
 
 def test_two_changes_of_one_slot_are_not_paid_together(paid: Ledger) -> None:

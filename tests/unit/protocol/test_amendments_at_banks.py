@@ -197,3 +197,58 @@ def test_an_agreement_called_like_an_amendment_is_not_paid(paid: Any) -> None:
     answer = paid.order(replace(paid.line(), agreement_id="a1#1"), order_id="o2", sender="mallory", now=NOW)
     assert (type(answer), answer.code) == (c.OrderRefused, "malformed_value")
     assert isinstance(paid.order(order_line(GROWN), order_id="o3", until=GROWN.valid_until, now=NOW), c.FundsReserved)
+
+
+def ordered(paid: Any, *, until: int = 3 * MINUTE, **changes: Any) -> Any:
+    """Alice sets 480.00 aside for it."""
+    vote = paid.order(replace(order_line(GROWN), **changes), order_id="o2", until=until, now=NOW)
+    assert isinstance(vote, c.FundsReserved)
+    assert paid.reserved() == 48_000
+    return paid
+
+
+def added(bank: Any, body: Amendment = GROWN) -> list[tuple[str, Any]]:
+    """What the bank says to the amendment, and to whom."""
+    effects = bank.hear("res1", Signed(body, SIGNERS, "text"), NOW, performative=Performative.REQUEST)
+    return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
+
+
+def test_what_is_added_is_paid_by_its_order(paid: Any) -> None:
+    posted = c.AmendmentPosted("a1", 1, "payment:a1#1", 0, 48_000)
+    assert ("res1", posted) in added(ordered(paid))
+    assert (paid.reserved(), paid.posted("alice"), paid.posted("res1")) == (0, 56_000, 144_000)
+    assert ("res1", posted) in added(paid)  # once more
+    assert paid.posted("alice") == 56_000
+
+
+def test_an_order_for_another_seller_pays_nothing_and_stays(paid: Any) -> None:
+    bank = ordered(paid)
+    other = replace(GROWN, number=2)
+    refused = c.AmendmentRefused("a1", 2, "unknown_order", "its order does not name it")
+    assert added(bank, other) == [("res1", refused)]
+    assert bank.reserved() == 48_000
+    assert bank.posted("res1") == 96_000
+
+
+@pytest.mark.parametrize(
+    ("terms", "body"),
+    [
+        ({"until": 4 * MINUTE}, GROWN),  # the order would hold longer than what both have signed
+        ({}, replace(GROWN, charge=47_999)),
+        ({}, replace(GROWN, cores=23)),
+        ({}, replace(GROWN, offer_id="offer-a2")),
+        ({"becomes": "another-state"}, GROWN),
+    ],
+)
+def test_an_order_is_void_where_something_else_was_signed_than_ordered(
+    paid: Any, terms: dict[str, Any], body: Amendment
+) -> None:
+    told = added(ordered(paid, **terms), body)
+    assert [content.code for receiver, content in told if receiver == "res1"] == ["bad_terms"]
+    assert (paid.reserved(), paid.posted("alice"), paid.posted("res1")) == (0, 104_000, 96_000)
+
+
+def test_without_an_order_nothing_is_added(paid: Any) -> None:
+    ((receiver, content),) = added(paid)
+    assert (receiver, type(content)) == ("res1", c.AmendmentRefused)
+    assert paid.ledger.amendments("a1") == ()

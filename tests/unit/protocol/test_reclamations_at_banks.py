@@ -237,6 +237,22 @@ def test_changes_of_both_kinds_follow_each_other(paid: Any) -> None:
     assert paid.ledger.audit() == []
 
 
+def test_what_was_taken_back_is_signed_by_its_seller_alone_and_taken_from_again(paid: Any, refused: Any) -> None:
+    first = body_of(paid, cores=12, refund=12_000, compensation=6_000)
+    noted(paid, first)
+    taken(paid, HALF)
+    at = HALF + 10 * MINUTE
+    second = body_of(
+        paid, number=2, effective_at=at, issued_at=HALF, valid_until=at + MINUTE, refund=8_000, compensation=4_000
+    )  # 4 cores for 20 minutes
+    second = replace(second, previous=state_digest(first))
+    with refused:
+        noted(paid, second, now=HALF, changes=(Signed(first, ("alice", "res1"), "text"),))
+    assert len(noted(paid, second, now=HALF, changes=(Signed(first, ("res1",), "text"),))) == 2
+    assert len(taken(paid, at, number=2)) == 2
+    assert paid.posted("alice") == 104_000 + 18_000 + 12_000
+
+
 def test_what_was_never_posted_is_no_state_to_take_from(paid: Any) -> None:
     """Both have signed an amendment that its buyer has withdrawn: less would be owed for what is left of it."""
     void = amended(paid)
@@ -274,13 +290,16 @@ def test_words_of_a_seller_without_its_seal_or_too_old_are_not_heard(paid: Any, 
         paid.hear("res1", c.Unverified("reclamation", "a1", "bad_signature", "changed"), NOW)
 
 
-def test_a_seller_without_the_money_owes_it(bank: Any) -> None:
-    """It has spent nothing here, but compensation may be more than the price."""
+def test_a_seller_without_the_money_takes_nothing(bank: Any) -> None:
+    """A compensation may be more than the price: two could share what nobody has paid."""
     bank.order()
     granted = replace(bank.agreement(bank.line()).request, reclaim=replace(RIGHT, compensation=1_000))
     bank.countersign(bank.line(), request=granted)
     bank.bought = replace(bank.agreement(bank.line()), request=granted)
-    noted(bank, body_of(bank, compensation=400_000))
-    taken(bank, HALF)
-    assert bank.posted("res1") == 96_000 - 24_000 - 400_000
-    assert bank.ledger.audit() == []
+    assert refusal(noted(bank, body_of(bank, compensation=400_000))) == "insufficient_funds"
+    assert refusal(taken(bank, HALF)) == "not_noticed"
+    assert (bank.posted("alice"), bank.posted("res1")) == (104_000, 96_000)
+    bank.ledger.deposit("d-res1", "res1", 400_000, at=NOW)
+    assert len(noted(bank, body_of(bank, compensation=400_000))) == 2
+    assert len(taken(bank, HALF)) == 2
+    assert (bank.posted("alice"), bank.posted("res1")) == (528_000, 96_000 - 24_000)

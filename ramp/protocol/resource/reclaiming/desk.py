@@ -31,7 +31,7 @@ from ramp.model.sizes.reclaimed import CHANGES_MAX, TOO_MANY_CHANGES, compensati
 from ramp.protocol.amending.asking import BANK_TOO_OLD
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import sealed_by
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import ReclamationAdvanced
 from ramp.protocol.reclaiming.asking import GAVE_WAY, RECLAMATIONS_SINCE
 from ramp.protocol.reclaiming.memory import (
@@ -178,6 +178,7 @@ class ReclaimDesk(SizeDesk):
         """The clock has been set: see `Party.clock_set`."""
         super().clock_set(by)
         self._words.clock_set(by)
+        self._left_alone = {offer_id: until + by for offer_id, until in self._left_alone.items()}
 
     # -- taking back ---------------------------------------------------------------------------------------------
 
@@ -394,11 +395,11 @@ class ReclaimDesk(SizeDesk):
             self._count(slot, change)
         if change.state is SizeChangeState.ENDED:
             del self._open[offer_id]
-            effects = effects + self._over(slot, change, _time_of(effects))
+            effects = effects + self._over(slot, change)
         self._show(slot)
         return effects
 
-    def _over(self, slot: KeptSlot, change: Taking, at: Instant) -> list[Effect]:
+    def _over(self, slot: KeptSlot, change: Taking) -> list[Effect]:
         """A reclamation has ended: it holds, or it comes to nothing and its buyer is told so."""
         offer_id, word = slot.participant.offer.offer_id, change.last_word
         self._words.forget(offer_id)
@@ -407,7 +408,7 @@ class ReclaimDesk(SizeDesk):
         if isinstance(word, Reclaimed):
             self._settled(slot, change.body, word)
             return [Report(ReclamationAdvanced(change.body, "posted"))]
-        self._left_alone[offer_id] = max(at, change.body.issued_at) + PAUSE
+        self._left_alone[offer_id] = change.ended_at + PAUSE
         if word is None:
             slot.change = None
             slot.gave_way = slot.gave_way or change.why[0] == GAVE_WAY
@@ -438,8 +439,3 @@ class ReclaimDesk(SizeDesk):
 
 def _conversation(slot: KeptSlot) -> str:
     return slot.participant.agreed.request_id
-
-
-def _time_of(effects: Iterable[Effect]) -> Instant:
-    """When effects were decided on, as far as they say; 0 where they do not."""
-    return max((getattr(each.record, "at", 0) for each in effects if isinstance(each, Persist)), default=0)

@@ -52,6 +52,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         on_record: whether something of it is durable; what is not comes to nothing with a restart.
         last_word: what the buyer is told once it has ended; None where it was never told of it.
         why: code and sentence of why it comes to nothing; empty where it does not, or not yet.
+        ended_at: when it came to nothing; 0 before that, and where it holds.
         stranded: why the machine cannot give the slot its old size again, where it cannot; the slot is lost then.
         GIVEN_BACK: what the machine gives back, as a pronoun.
     """
@@ -72,6 +73,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self.first_step = first_step
         self.on_record = False
         self.last_word: Word | None = None
+        self.ended_at: Instant = 0
         self.stranded = ""
         self._state = state
         self._retry = Retry(pace)
@@ -254,6 +256,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self.why = code, detail
         self._retry.stop()
         self.deadline = None
+        self.ended_at = now
         return self._is_dropped(code, detail, now)
 
     def _settle(self, stimulus: str, word: Word, now: Instant) -> None:
