@@ -73,7 +73,7 @@ class Desk:
         terms, prices = StaticTerms(64), PriceRange(60, 30)
         seller = Seller("res", terms=terms, prices=prices, source="live", ids=CountedIds("res"), timing=Timing())
 
-        def end_jobs(offer_id: str, cores: int, now: int) -> list[fx.Effect]:
+        def make_room(offer_id: str, cores: int, now: int) -> list[fx.Effect] | None:
             self.ended.append((offer_id, cores, now))
             return []
 
@@ -84,7 +84,7 @@ class Desk:
             lambda: self.bank_minor,
             seller=seller,
             unpaid=Unpaid(Quotas(), 64),
-            end_jobs=end_jobs,
+            make_room=make_room,
         )
 
     def body(self, number: int = 1, at: int = NOW, cores: int = 8, **changes: Any) -> Reclamation:
@@ -211,7 +211,7 @@ def test_the_machine_is_asked_first_whether_it_can_and_nothing_is_on_record(sell
 
 def test_then_it_is_on_record_and_the_bank_is_asked_to_note_it(seller: Desk) -> None:
     effects = seller.machine(seller.orders())
-    assert effects[0] == fx.Persist(ReclamationDrawn(seller.offer_id, seller.body(), NOW))
+    assert effects[0] == fx.Persist(ReclamationDrawn(seller.offer_id, seller.body(), NOW, 3))
     (message,) = sent(effects)
     assert (message.performative, message.receiver, message.conversation_id) == (Performative.REQUEST, "bank", "r1")
     brought = c.ReclamationNotice(Signed(seller.body()), seller.participant.agreement, ())
@@ -231,18 +231,19 @@ def test_then_its_buyer_is_told_and_the_slot_stays_as_it_was(seller: Desk) -> No
     assert seller.desk.awaited == ()
 
 
-def test_when_the_notice_is_over_jobs_end_and_the_cores_are_taken(seller: Desk) -> None:
+def test_when_the_notice_is_over_the_cores_are_taken_and_then_jobs_end(seller: Desk) -> None:
     seller.noticed()
     seller.hears()
     assert seller.desk.deadline == TAKES
     assert seller.desk.tick(TAKES - 1) == []
     (asked,) = seller.desk.tick(TAKES)
-    assert seller.ended == [(seller.offer_id, 8, TAKES)]
+    assert seller.ended == []
     assert isinstance(asked, ResizeSlot)
     assert (asked.cores, asked.until) == (8, 2 * HOUR)
     assert seller.participant.size == (8, 2 * HOUR)
     assert seller.desk.deadline == ENDS
     effects = seller.machine(asked, now=TAKES)
+    assert seller.ended == [(seller.offer_id, 8, TAKES)]
     assert effects[0] == fx.Persist(CoresTaken(seller.offer_id, 1, TAKES))
     (message,) = sent(effects)
     assert (message.receiver, message.content) == ("bank", c.ReclamationTaken("a1", 1))
@@ -430,7 +431,7 @@ def test_after_one_that_is_posted_the_next_gives_way_again(seller: Desk) -> None
     at = TAKES + 20 * SECOND
     refund = seller.cost * 2 * (2 * HOUR - at) // (16 * HOUR)
     effects = seller.proposes(now=TAKES, previous=state, cores=6, refund=refund)
-    assert dropped(effects)[0] == "machine_unavailable"  # nothing was on record of it
+    assert dropped(effects)[0] == "gave_way"
     assert any(isinstance(each, ResizeSlot) for each in effects)
 
 
@@ -438,10 +439,16 @@ def test_after_one_that_is_posted_the_next_gives_way_again(seller: Desk) -> None
 
 
 def test_a_machine_that_cannot_takes_nothing_and_nobody_is_told(seller: Desk) -> None:
-    for answer, said in ((NO, {}), (NO, {"able": False}), (None, {"doubt": "no answer"})):
-        effects = seller.machine(seller.orders(), answer, **said)
+    for answer, said, code, detail in (
+        (NO, {}, "slot_taken", NO.detail),
+        (NO, {"able": False}, "cannot_resize", NO.detail),
+        (None, {"doubt": "no answer"}, "machine_unavailable", "no answer"),
+    ):
+        asked = seller.orders()
+        assert asked.step == 3  # nothing was on record of the ones before
+        effects = seller.machine(asked, answer, **said)
         assert kinds(effects) == ["ReclamationAdvanced"]
-        assert dropped(effects)[0] == "machine_unavailable"
+        assert dropped(effects) == (code, detail)
         assert (seller.desk.open, seller.desk.deadline) == ((), None)
 
 
