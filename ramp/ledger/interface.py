@@ -261,8 +261,8 @@ class Ledger(ABC):
 
         Raises:
             LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `refunded`, `other_state`, `out_of_order`,
-                `more_than_paid`, `short_notice`, `duplicate_differs`, `malformed_value`, `amount_not_positive`,
-                `amount_too_large`; nothing is on record then.
+                `more_than_paid`, `insufficient_funds`, `short_notice`, `duplicate_differs`, `malformed_value`,
+                `amount_not_positive`, `amount_too_large`; nothing is on record then.
         """
         return self._write(lambda records: reclamation_rules.note_reclamation(records, terms, at, evidence))
 
@@ -271,8 +271,9 @@ class Ledger(ABC):
     ) -> KnownReclamation:
         """Pay refund and compensation of a reclamation that was noticed, once; what cannot be posted is void, for good.
 
-        The money goes to the buyer even if that brings the resource below its credit limit: the resource owes it then.
-        A void one has one of the codes `expired`, `refunded`, `out_of_order`, `other_state` and `more_than_paid`.
+        The refund goes to the buyer even if that brings the resource below its credit limit: the resource owes it then.
+        With a compensation that the resource has not got both are void. A void one has one of the codes `expired`,
+        `refunded`, `out_of_order`, `other_state`, `more_than_paid` and `insufficient_funds`.
 
         Args:
             agreement_id: of which agreement.

@@ -45,9 +45,6 @@ PROSODY: Final = "prosody"
 MEMORY_MB_MIN: Final = 128
 """Less no guest is given: Python and what the interface needs take half of it."""
 
-DEFAULT_RESOURCE_CREDIT: Final = 100_000_000_000
-"""Overdraft of resources in minor units: a resource must always be able to refund what it has sold."""
-
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
@@ -192,7 +189,7 @@ class ResourceConfig:
         terms: the machine's static terms.
         prices: start and minimum price and the rounds expected.
         pricing: name of the strategy.
-        credit_limit: overdraft in minor units.
+        credit_limit: overdraft in minor units, for compensations; what it refunds it may owe without it.
         isolation: whether plug-in and price strategy have processes of their own.
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
@@ -206,7 +203,7 @@ class ResourceConfig:
     terms: StaticTerms
     prices: PriceRange
     pricing: str = "ramp"
-    credit_limit: int = DEFAULT_RESOURCE_CREDIT
+    credit_limit: int = 0
     isolation: Isolation = Isolation.AUTO
     draining: bool = False
     launching: LaunchTerms | None = None

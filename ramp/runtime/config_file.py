@@ -33,7 +33,6 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import (
-    DEFAULT_RESOURCE_CREDIT,
     MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
@@ -340,7 +339,7 @@ def _read_resource(
         terms=_read_terms(reader, f"machines.{machine_name}.", machine),
         prices=PriceRange(start, minimum, reader.whole(where, table, "rounds_expected", 4)),
         pricing=pricing,
-        credit_limit=reader.money(where, table, "credit_limit", DEFAULT_RESOURCE_CREDIT),
+        credit_limit=reader.money(where, table, "credit_limit", 0),
         isolation=_read_isolation(reader, where, table),
         launching=terms,
         acting=acting,

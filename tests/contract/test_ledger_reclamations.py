@@ -124,6 +124,8 @@ def test_numbers_only_rise(paid: Ledger) -> None:
         ({"valid_until": -1}, "malformed_value"),
         ({"refund": 2_500}, "more_than_paid"),
         ({"of_agreement": False}, "other_state"),
+        ({"compensation": 1_501}, "insufficient_funds"),
+        ({"compensation": AMOUNT_MAX}, "insufficient_funds"),
     ],
 )
 def test_what_cannot_be_noted_leaves_nothing(paid: Ledger, changes: dict[str, Any], code: str) -> None:
@@ -141,7 +143,8 @@ def test_a_moment_that_is_none_and_evidence_that_cannot_be_kept_are_refused(paid
 
 
 @pytest.mark.parametrize(
-    "changes", [{"number": 1_000}, {"refund": 2_499}, {"compensation": 0}, {"compensation": AMOUNT_MAX}]
+    "changes",
+    [{"number": 1_000}, {"refund": 2_499, "compensation": 1}, {"compensation": 0}, {"compensation": 1_500}],
 )
 def test_the_limits_themselves_are_allowed(paid: Ledger, changes: dict[str, Any]) -> None:
     assert noted(paid, **changes).is_open
@@ -217,10 +220,64 @@ def test_the_smallest_compensation_is_paid(paid: Ledger) -> None:
     assert balances(paid) == (8_501, 1_499)
 
 
-def test_a_seller_owes_what_it_has_not_got(paid: Ledger) -> None:
-    noted(paid, compensation=5_000)
-    assert posted(paid).is_posted
-    assert balances(paid) == (13_500, -3_500)
+def pay_away(ledger: Ledger, amount: int) -> None:
+    """Hector gives back what bob has paid him."""
+    assert ledger.refund("b-1", at=BEGINS - 1).amount == amount
+
+
+@pytest.fixture
+def busy(paid: Ledger) -> Ledger:
+    """Bob has paid 40.00 to hector as well, who has 65.00 now."""
+    paid.open_account("bob", AccountKind.USER, at=3)
+    paid.deposit("d-2", "bob", 4_000, at=3)
+    paid.reserve_order("o-2", "bob", [OrderLine("b-1", "hector", 4_000)], 100, at=21)
+    paid.countersign("b-1", at=22, starts_at=5_000)
+    return paid
+
+
+def test_a_compensation_is_paid_of_what_its_seller_has(busy: Ledger) -> None:
+    """It is no part of what was paid: of another's money that the seller has got it is paid too."""
+    noted(busy, compensation=5_500)
+    assert posted(busy).is_posted
+    assert balances(busy) == (14_000, 0)
+
+
+def test_no_compensation_is_paid_that_its_seller_has_not(busy: Ledger) -> None:
+    """Who has nothing any more promises anything: money would come from nowhere."""
+    assert not_noted(busy, compensation=5_501) == "insufficient_funds"
+    noted(busy, compensation=1_501)
+    pay_away(busy, 4_000)
+    void = busy.post_reclamation("a-1", 1, "hector", at=BEGINS, evidence="<taken/>")
+    assert (void.code, void.is_posted) == ("insufficient_funds", False)
+    assert void.reason == "hector has 25.00 available, not the 10.00 and 15.01 that it gives back and pays on top"
+    assert busy.evidence("a-1")[-1] == Evidence("a-1", EvidenceKind.RECLAMATION, "<taken/>", BEGINS)
+    assert posted(busy) == void
+    assert balances(busy) == (7_500, 2_500)
+    assert busy.refund("a-1", at=BEGINS + 1).amount == 2_500
+
+
+def test_an_overdraft_pays_a_compensation(ledger: Ledger) -> None:
+    ledger.open_account("alice", AccountKind.USER, at=1)
+    ledger.open_account("hector", AccountKind.RESOURCE, at=1, credit_limit=700)
+    ledger.deposit("d-1", "alice", 10_000, at=2)
+    ledger.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+    ledger.countersign("a-1", at=20, starts_at=5_000)
+    assert not_noted(ledger, compensation=2_201) == "insufficient_funds"
+    noted(ledger, compensation=2_200)
+    assert posted(ledger).is_posted
+    assert balances(ledger) == (10_700, -700)
+
+
+def test_a_refund_without_compensation_is_owed_as_ever(busy: Ledger) -> None:
+    """What was paid comes back whatever its seller has: also where it has not got it any more."""
+    noted(busy, compensation=4_000)
+    posted(busy)
+    pay_away(busy, 4_000)  # hector owes 25.00 now
+    later = {"effective_at": 2 * BEGINS, "number": 2, "previous": "state-1", "digest": "state-2"}
+    assert not_noted(busy, BEGINS, compensation=1, **later) == "insufficient_funds"
+    noted(busy, BEGINS, compensation=0, **later)
+    assert posted(busy, 2, 2 * BEGINS).is_posted
+    assert balances(busy) == (7_500 + 1_000 + 4_000 + 1_000, 2_500 - 6_000)
 
 
 def test_only_who_was_paid_can_have_it_posted(paid: Ledger) -> None:
@@ -239,10 +296,10 @@ def test_only_who_was_paid_can_have_it_posted(paid: Ledger) -> None:
 
 def test_each_changes_the_state_that_the_one_before_has_made(paid: Ledger) -> None:
     """Amendments and reclamations by turns: the next is of the state that the last has made, and of no other."""
-    turn = {"effective_at": 2 * BEGINS}
+    turn = {"effective_at": 2 * BEGINS, "compensation": 100}
     assert paid.post_amendment(AMENDED, at=30).is_posted
     assert not_noted(paid, 31) == "other_state"
-    noted(paid, 31, previous="amended-1")
+    noted(paid, 31, previous="amended-1", compensation=100)
     assert posted(paid).is_posted
     assert paid.post_amendment(replace(AMENDED, number=2, previous="amended-1"), at=BEGINS).code == "other_state"
     assert paid.post_amendment(replace(AMENDED, number=3, previous="state-1", digest="amended-3"), at=BEGINS).is_posted
@@ -250,9 +307,10 @@ def test_each_changes_the_state_that_the_one_before_has_made(paid: Ledger) -> No
         assert not_noted(paid, BEGINS, number=2, previous=previous, digest="state-2", **turn) == "other_state"
     noted(paid, BEGINS, number=2, previous="amended-3", digest="state-2", refund=100, **turn)
     assert posted(paid, 2, 2 * BEGINS).is_posted
-    noted(paid, 2 * BEGINS, number=3, previous="state-2", digest="state-3", refund=100, effective_at=ENDS - 1)
+    turn["effective_at"] = ENDS - 1
+    noted(paid, 2 * BEGINS, number=3, previous="state-2", digest="state-3", refund=100, **turn)
     assert posted(paid, 3, ENDS - 1).is_posted
-    assert balances(paid) == (10_000 - 2_500 + 500 + 1_000 + 500 + 100 + 100 + 3 * 300, 2_500 - 2_200 - 900)
+    assert balances(paid) == (10_000 - 2_500 + 500 + 1_000 + 500 + 100 + 100 + 3 * 100, 2_500 - 2_200 - 300)
 
 
 def test_it_is_void_where_the_slot_was_changed_meanwhile(paid: Ledger) -> None:
@@ -281,7 +339,7 @@ def test_something_of_the_payment_is_left(paid: Ledger) -> None:
     paid.post_amendment(AMENDED, at=30)
     noted(paid, previous="amended-1")
     posted(paid)
-    later = {"effective_at": 2 * BEGINS, "number": 2, "previous": "state-1", "digest": "state-2"}
+    later = {"effective_at": 2 * BEGINS, "number": 2, "previous": "state-1", "digest": "state-2", "compensation": 0}
     assert not_noted(paid, BEGINS, refund=1_000, **later) == "more_than_paid"
     assert paid.post_amendment(replace(AMENDED, number=2, previous="state-1", amount=1_000), at=BEGINS).code == (
         "more_than_paid"
@@ -291,10 +349,10 @@ def test_something_of_the_payment_is_left(paid: Ledger) -> None:
 
 def test_a_compensation_is_not_of_the_payment(paid: Ledger) -> None:
     """What is on top counts neither for what is left nor for what a refund gives back."""
-    noted(paid, compensation=5_000)
+    noted(paid, compensation=1_500)
     posted(paid)
     assert paid.refund("a-1", at=BEGINS + 1).amount == 1_500
-    assert balances(paid) == (15_000, -5_000)
+    assert balances(paid) == (11_500, -1_500)
 
 
 # What its buyer asks

@@ -2,7 +2,9 @@
 
 That a reclamation is by right (its seller's signature, the minimum, refund and compensation to the minor unit) the bank
 has checked against the agreement before it asks (`ramp.protocol.bank.reclaiming`). What only the ledger knows is
-checked here: who has paid whom, what was posted last of the slot, and when the notice came. A buyer cannot void one.
+checked here: who has paid whom, what was posted last of the slot, when the notice came, and whether the seller has what
+it pays on top: a refund brings only back what was paid, a compensation would be money from nowhere. A buyer cannot void
+one.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from ramp.ledger.refusals import (
 from ramp.ledger.rules import open_balances, store_evidence
 from ramp.ledger.transfer import Transfer, TransferKind, reclamation_key
 from ramp.model.instant import Instant, iso, seconds
+from ramp.model.money import credits_text
 from ramp.model.sizes.reclaimed import RECLAMATION_NUMBER_MAX
 
 
@@ -53,7 +56,7 @@ def note_reclamation(records: Records, terms: ReclamationTerms, at: Instant, evi
         return there
     if known and terms.number < known[-1].number:
         refuse(RefusalCode.OUT_OF_ORDER, f"{name} has had reclamation {known[-1].number} since")
-    problem = _problem(records, charge, terms.previous, terms.refund, of_agreement=terms.of_agreement)
+    problem = _problem(records, charge, terms, of_agreement=terms.of_agreement)
     if problem is not None:
         refuse(*problem)
     given = terms.effective_at - at
@@ -93,7 +96,7 @@ def post_reclamation(
         return there
     if at < there.effective_at:
         refuse(RefusalCode.TOO_EARLY, f"it takes effect at {iso(there.effective_at)}")
-    problem = _expired(there, at) or _problem(records, charge, there.previous, there.refund, of_agreement=True)
+    problem = _expired(there, at) or _problem(records, charge, there, of_agreement=True)
     if problem is not None:
         code, reason = problem
         void = _decide(records, replace(there, code=str(code), reason=one_line(reason)), at)
@@ -150,15 +153,27 @@ def _expired(there: KnownReclamation, at: Instant) -> Problem | None:
     return (RefusalCode.EXPIRED, f"it was valid until {iso(there.valid_until)}") if at >= there.valid_until else None
 
 
-def _problem(records: Records, charge: Transfer, previous: str, refund: int, *, of_agreement: bool) -> Problem | None:
-    """Why a reclamation can never be posted: code and reason, or None if it can be."""
-    return refunded_problem(records, charge) or part_problem(
-        records, charge, previous, refund, of_agreement=of_agreement
+def _problem(
+    records: Records, charge: Transfer, made: ReclamationTerms | KnownReclamation, *, of_agreement: bool
+) -> Problem | None:
+    """Why a reclamation cannot be posted: code and reason, or None if it can be."""
+    problem = refunded_problem(records, charge) or part_problem(
+        records, charge, made.previous, made.refund, of_agreement=of_agreement
     )
+    return problem or _funds_problem(records, charge.credit_account, made.refund, made.compensation)
+
+
+def _funds_problem(records: Records, resource: str, refund: int, compensation: int) -> Problem | None:
+    """That a resource has not got what it pays on top of a refund, which it would owe; None if it has."""
+    available = records.balances((resource,))[resource].available
+    if not compensation or refund + compensation <= available:
+        return None
+    pays = f"{credits_text(refund)} and {credits_text(compensation)} that it gives back and pays on top"
+    return RefusalCode.INSUFFICIENT_FUNDS, f"{resource} has {credits_text(available)} available, not the {pays}"
 
 
 def _paid(charge: Transfer, there: KnownReclamation, kind: TransferKind, amount: int, at: Instant) -> Transfer:
-    """What a reclamation moves, also where the resource has not the money any more: it owes it then."""
+    """What a reclamation moves; a refund also where the resource has not the money any more: it owes it then."""
     key = reclamation_key(there.agreement_id, there.number)
     return transfer_back(charge, key, kind, amount, f"reclamation {there.number}", at)
 

@@ -47,7 +47,8 @@ _WHOLE: Final = {
 
 _KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate", "compensation"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
-_GIVEN_BACK: Final = frozenset({"refund", "rebate", "compensation"})
+_OWED: Final = frozenset({"refund", "rebate"})
+"""What a resource gives back of what it was paid, also where it has not the money any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ def find_overdrafts(rows: Rows) -> list[str]:
     spenders = {
         debit
         for _, kind, _, _, debit, *_ in rows.transfers
-        if debit in accounts and (kind not in _GIVEN_BACK or kinds[debit] != "resource")
+        if debit in accounts and (kind not in _OWED or kinds[debit] != "resource")
     }
     first_funds = _first_funds(rows.transfers, spenders)
     walked = {account_id for account_id in spenders if first_funds[account_id] + accounts[account_id].credit_limit < 0}
@@ -189,7 +190,7 @@ def find_overdrafts(rows: Rows) -> list[str]:
     for _, change, account_id, is_debit, kind, transfer_id in sorted(_moves(rows.transfers, walked, kinds)):
         spendable[account_id] += change
         missing = -spendable[account_id] - accounts[account_id].credit_limit
-        if missing > 0 and is_debit and (kind not in _GIVEN_BACK or kinds[account_id] != "resource"):
+        if missing > 0 and is_debit and (kind not in _OWED or kinds[account_id] != "resource"):
             findings.append(f"{transfer_id} brings {account_id} {missing} minor units below its limit")
     return findings
 

@@ -90,6 +90,11 @@ def compensation_kept() -> Context:
     return patch.object(rules, "post_reclamation", post)
 
 
+def compensation_from_nowhere() -> Context:
+    """The ledger pays a compensation also where the resource has not got it, nor may owe it."""
+    return patch.object(rules, "_funds_problem", lambda *_: None)
+
+
 def posted_before_its_time() -> Context:
     """The ledger pays for cores that are not due yet."""
 
@@ -143,6 +148,11 @@ OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {
         compensation_kept,
         "a seller that takes cores back pays no compensation",
         "reclaimed_by_right",
+    ),
+    "compensation_from_nowhere": (
+        compensation_from_nowhere,
+        "a seller that takes cores back pays more on top than it has",
+        "money_conserved",
     ),
     "posted_before_its_time": (
         posted_before_its_time,

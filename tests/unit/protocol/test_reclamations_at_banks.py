@@ -290,13 +290,16 @@ def test_words_of_a_seller_without_its_seal_or_too_old_are_not_heard(paid: Any, 
         paid.hear("res1", c.Unverified("reclamation", "a1", "bad_signature", "changed"), NOW)
 
 
-def test_a_seller_without_the_money_owes_it(bank: Any) -> None:
-    """It has spent nothing here, but compensation may be more than the price."""
+def test_a_seller_without_the_money_takes_nothing(bank: Any) -> None:
+    """A compensation may be more than the price: two could share what nobody has paid."""
     bank.order()
     granted = replace(bank.agreement(bank.line()).request, reclaim=replace(RIGHT, compensation=1_000))
     bank.countersign(bank.line(), request=granted)
     bank.bought = replace(bank.agreement(bank.line()), request=granted)
-    noted(bank, body_of(bank, compensation=400_000))
-    taken(bank, HALF)
-    assert bank.posted("res1") == 96_000 - 24_000 - 400_000
-    assert bank.ledger.audit() == []
+    assert refusal(noted(bank, body_of(bank, compensation=400_000))) == "insufficient_funds"
+    assert refusal(taken(bank, HALF)) == "not_noticed"
+    assert (bank.posted("alice"), bank.posted("res1")) == (104_000, 96_000)
+    bank.ledger.deposit("d-res1", "res1", 400_000, at=NOW)
+    assert len(noted(bank, body_of(bank, compensation=400_000))) == 2
+    assert len(taken(bank, HALF)) == 2
+    assert (bank.posted("alice"), bank.posted("res1")) == (528_000, 96_000 - 24_000)

@@ -19,7 +19,7 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.changes.audit_log import add_line, own_name
 from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import DEFAULT_RESOURCE_CREDIT, SwarmConfig
+from ramp.runtime.config import SwarmConfig
 from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.configuration import EnrolmentConfig
 from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
@@ -95,7 +95,7 @@ def make(
     """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
 
     The invitation fixes name, role and end, says where the market is and pins its authority. The market's bank opens
-    the party's account when its certificate is issued. A resource may owe the bank what a resource of the market may.
+    the party's account when its certificate is issued. What a resource refunds it may owe without an overdraft.
     """
     found = running(state)
     config = running_config(Path(found.config), state)
@@ -107,12 +107,11 @@ def make(
     if server and drafted.domain == config.domain:
         raise ConfigurationError(f"the server of {config.domain} is the market's own; leave --server out")
     drafted = replace(drafted, certifies_server=server)
-    limit = overdraft or (0 if drafted.role is Role.USER else DEFAULT_RESOURCE_CREDIT)
     made = Authority(KeyStore(state.keys), register).invite(
         drafted,
         now,
         deposit=deposit or 0,
-        credit_limit=limit,
+        credit_limit=overdraft or 0,
         account_token=_has_token(config, account_token),
     )
     add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
