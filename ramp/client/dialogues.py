@@ -64,7 +64,7 @@ from ramp.model.contents import (
     MarketOverview,
 )
 from ramp.model.contents.jobs import STDOUT
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import SECOND, Duration, Instant, iso
 from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
@@ -223,10 +223,28 @@ def resize(any_id: str, wish: Resize) -> Dialogue[Resized]:
         wish: what it shall have; the agreement that it names is the one that the id means.
 
     Raises:
-        ConfigurationError: if the id means nothing, or several slots; or if there is nothing to change.
+        ConfigurationError: if the id means nothing, or several slots; or if there is nothing to change, or the size is
+            none that a request may have.
     """
     (resized,) = yield from resize_together((any_id,), wish)
     return resized
+
+
+def _latest_end(wish: Resize) -> Callable[[Instant], Instant]:
+    """The latest end of a slot that begins at an instant, once cores and end are such as a request may have.
+
+    Raises:
+        ConfigurationError: if no request may have them.
+    """
+    from ramp.rfql.request_for_quotation import NUMBER_MAX, WALL_TIME_MAX_S
+    from ramp.rfql.xml.markup import INSTANT_END
+
+    if wish.cores is not None and not 1 <= wish.cores <= NUMBER_MAX:
+        raise ConfigurationError(f"{wish.cores} cores are none that a slot has; right would be 1 to {NUMBER_MAX}")
+    if wish.until is not None and not 0 <= wish.until < INSTANT_END:
+        right_is = f"right would be before {iso(INSTANT_END)}"
+        raise ConfigurationError(f"{iso(wish.until)} is no end that a document may name; {right_is}")
+    return lambda start: start + WALL_TIME_MAX_S * SECOND
 
 
 def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resized, ...]]:
@@ -241,6 +259,7 @@ def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resi
     """
     if wish.cores is None and wish.until is None:
         raise ConfigurationError(f"{any_ids[0]}: neither cores nor an end is given; right would be what it shall have")
+    latest = _latest_end(wish)
     asked = yield from requests()
     bought = yield from agreements()
     meant: list[str] = []
@@ -251,6 +270,9 @@ def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resi
         if len(entries) != 1:
             found = f"{len(entries)} slots" if entries else "nothing that is bought"
             raise ConfigurationError(f"{any_id}: this means {found}; right would be one reservation")
+        if wish.until is not None and wish.until > latest(entries[0].agreement.offer.start):
+            right_is = f"right would be {iso(latest(entries[0].agreement.offer.start))} at the latest"
+            raise ConfigurationError(f"{any_id}: no run lasts until {iso(wish.until)}; {right_is}")
         meant.append(entries[0].agreement.agreement_id)
     first, *others = dict.fromkeys(meant)
     ended = yield replace(wish, agreement_id=first, together=tuple(others))

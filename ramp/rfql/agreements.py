@@ -75,7 +75,16 @@ AMENDMENT_CALL: Final = Record(
     },
 )
 AMENDMENT_PRICED: Final = Record(
-    contents.AmendmentPriced, {"agreement_id": TEXT, "number": INTEGER, "cpu_hour_cost": INTEGER, "valid_for": DURATION}
+    contents.AmendmentPriced,
+    {
+        "agreement_id": TEXT,
+        "number": INTEGER,
+        "cpu_hour_cost": INTEGER,
+        "valid_for": DURATION,
+        "cores": INTEGER,
+        "until": INSTANT,
+        "state": TEXT,
+    },
 )
 AMENDMENT_FUNDED: Final = Record(contents.AmendmentFunded, {"agreement_id": TEXT, "number": INTEGER, "order_id": TEXT})
 AMENDMENT_AGREED: Final = Record(contents.AmendmentAgreed, {"agreement_id": TEXT, "number": INTEGER})

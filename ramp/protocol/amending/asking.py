@@ -19,6 +19,9 @@ AMENDMENTS_SINCE: Final = 3
 ADDITIONS_SINCE: Final = 4
 """The same of amendments that add to a slot."""
 
+PRICES_NAME_STATES_SINCE: Final = 5
+"""Minor version since which a price names what it is for: cores, end, and the state of the slot that is added to."""
+
 BANK_TOO_OLD: Final = "bank_too_old"
 """Code of a change whose bank knows no amendments; it has posted none, and will not."""
 

@@ -71,8 +71,12 @@ class Desk:
     def priced(self, *prices: int | PriceRefusal, call_id: str = "growth-1", now: int = 0) -> list[fx.Effect]:
         return self.prices.on_priced(call_id, prices, now)
 
+    def answer(self, price: int) -> c.AmendmentPriced:
+        """What alice is told of `CALL` at a price."""
+        return c.AmendmentPriced("a1", 1, price, VALIDITY, CALL.cores, CALL.until, self.state.digest)
+
     def standing(self, now: int = 0) -> int | None:
-        return self.prices.price(self.key, CALL.cores, CALL.until, now)
+        return self.prices.price(self.state.digest, CALL.cores, CALL.until, now)
 
 
 @pytest.fixture
@@ -180,9 +184,9 @@ def test_the_dearer_piece_names_the_price_which_stands_as_long_as_it_says(desk: 
     desk.quoted(free(16), free(32, 2 * HOUR, 3 * HOUR))
     message = told(desk.priced(40, 55))
     assert (message.performative, message.in_reply_to) == (Performative.PROPOSE, "w")
-    assert message.content == c.AmendmentPriced("a1", 1, 55, VALIDITY)
+    assert message.content == replace(desk.answer(55), until=3 * HOUR)
     for now, price in ((VALIDITY - 1, 55), (VALIDITY, None)):
-        assert desk.prices.price(desk.key, 32, 3 * HOUR, now) == price
+        assert desk.prices.price(desk.state.digest, 32, 3 * HOUR, now) == price
     assert desk.standing() is None  # of another size
     assert desk.prices.price("other", 32, 3 * HOUR, 0) is None
 
@@ -207,7 +211,7 @@ def test_a_price_lasts_as_long_as_before_when_the_clock_is_set(desk: Desk) -> No
     answered(desk, 50)
     desk.prices.clock_set(HOUR)
     assert (desk.standing(HOUR + VALIDITY - 1), desk.standing(HOUR + VALIDITY)) == (50, None)
-    assert told(desk.call(now=HOUR)).content == c.AmendmentPriced("a1", 1, 50, VALIDITY)
+    assert told(desk.call(now=HOUR)).content == desk.answer(50)
     desk.prices.clock_set(-2 * HOUR)
     assert desk.standing(VALIDITY - HOUR) is None
 

@@ -13,7 +13,7 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import WIRE_MINOR, Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import credits_text
@@ -64,9 +64,21 @@ class Buyer:
         wanted = [Wanted(each, first_state(each), 1, 24, 5 * HOUR, 70) for each in agreements or (FIRST,)]
         return self.growths.ask(wanted, max_cost, now, quote_only=quote_only)
 
-    def priced(self, price: int = 60, agreement_id: str = "a1", number: int = 1, now: int = 1, sender: str = "") -> Any:
-        content = c.AmendmentPriced(agreement_id, number, price, MINUTE)
-        return self.growths.on_priced(self.sealed(content, sender or f"res{agreement_id[1]}", now), content, now)
+    def priced(
+        self,
+        price: int = 60,
+        agreement_id: str = "a1",
+        number: int = 1,
+        now: int = 1,
+        sender: str = "",
+        minor: int = WIRE_MINOR,
+        **named: Any,
+    ) -> Any:
+        state = first_state(FIRST if agreement_id == "a1" else OTHER).digest
+        content = c.AmendmentPriced(agreement_id, number, price, MINUTE, 24, 5 * HOUR, state)
+        content = replace(content, **named)
+        message = replace(self.sealed(content, sender or f"res{agreement_id[1]}", now), wire_minor=minor)
+        return self.growths.on_priced(message, content, now)
 
     def said(self, content: Any, now: int = 1, sender: str = "res1", number: int = 1) -> list[Effect] | None:
         return self.growths.on_seller(self.sealed(content, sender, now), "a1", number, content, now)
@@ -254,3 +266,29 @@ def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
     buyer.growths.rest("a1")
     assert buyer.growths.open == ("a2",)
     assert calls(buyer.growths.tick(SECOND)) == CALLS[1:]
+
+
+@pytest.mark.parametrize("named", [{"cores": 23}, {"until": 6 * HOUR}, {"cores": 0, "until": 0, "state": ""}])
+def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Buyer, named: dict[str, Any]) -> None:
+    """Calls that came to no proposal have one number: 23 cores at 1 are not 24 at 1."""
+    buyer.asks()
+    assert buyer.priced(1, **named) == []
+    (done, *_) = records(buyer.priced(60))
+    assert (done.amendment.cores, done.amendment.cpu_hour_cost) == (24, 60)
+
+
+def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> None:
+    buyer.asks()
+    ended = failed(buyer.priced(60, state="another"))
+    assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]
+    assert buyer.growths.open == ()
+
+
+def test_a_seller_of_wire_version_1_4_names_the_price_alone(buyer: Buyer) -> None:
+    buyer.asks()
+    (done, *_) = records(buyer.priced(60, minor=4, cores=0, until=0, state=""))
+    assert done.amendment.cpu_hour_cost == 60
+
+
+def records(effects: list[Effect]) -> list[Any]:
+    return [each.record for each in effects if isinstance(each, Persist)]

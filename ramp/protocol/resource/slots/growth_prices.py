@@ -63,6 +63,7 @@ class _Pending:
     offer_id: str
     wanted: tuple[_Addition, ...]
     enlarged: Enlarged
+    state: str
 
 
 class GrowthPrices:
@@ -78,12 +79,19 @@ class GrowthPrices:
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._prices: Recent[tuple[str, int, Instant], int] = Recent(timing.offer_validity, PRICES_MAX)
-        self._answers: Recent[AmendmentCall, AmendmentPriced] = Recent(timing.offer_validity, PRICES_MAX)
+        self._answers: Recent[tuple[AmendmentCall, str], AmendmentPriced] = Recent(timing.offer_validity, PRICES_MAX)
         self._calls = 0
 
-    def price(self, offer_id: str, cores: int, until: Instant, now: Instant) -> int | None:
-        """The price that stands for a slot's growth to that size, credits per core hour; None where none does."""
-        return self._prices.standing((offer_id, cores, until), now)
+    def price(self, state: str, cores: int, until: Instant, now: Instant) -> int | None:
+        """The price that stands for a slot's growth to that size, credits per core hour; None where none does.
+
+        Args:
+            state: digest of the state of the slot that is added to.
+            cores: then.
+            until: its end then.
+            now: the present.
+        """
+        return self._prices.standing((state, cores, until), now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
@@ -108,7 +116,7 @@ class GrowthPrices:
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
         offer_id = participant.offer.offer_id
-        answered = self._answers.standing(call, now)
+        answered = self._answers.standing((call, state.digest), now)
         if answered is not None:
             return [reply(message, Performative.PROPOSE, answered)]
         if any(each.message == message for each in self._pending.values()):
@@ -117,7 +125,7 @@ class GrowthPrices:
         additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
         right, lasts = participant.unit.reclaim, call.until - begins
         enlarged = Enlarged(call.cpu_hour_cost, message.sender, right, call.cores, lasts)
-        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions, enlarged)
+        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions, enlarged, state.digest)
         if len(self._pending) > PENDING_MAX:
             self._pending.popitem(last=False)
         return [ResizeSlot(offer_id, STEPS * call.number, state.cores, state.until)]
@@ -165,9 +173,10 @@ class GrowthPrices:
             named.append(price)
         del self._pending[call_id]
         call = pending.call
-        self._prices.put((pending.offer_id, call.cores, call.until), max(named), now)
-        priced = AmendmentPriced(call.agreement_id, call.number, max(named), self._timing.offer_validity)
-        self._answers.put(call, priced, now)
+        self._prices.put((pending.state, call.cores, call.until), max(named), now)
+        asked = call.cores, call.until, pending.state
+        priced = AmendmentPriced(call.agreement_id, call.number, max(named), self._timing.offer_validity, *asked)
+        self._answers.put((call, pending.state), priced, now)
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
     def _refuse(self, call_id: str, code: str, detail: str) -> Send:

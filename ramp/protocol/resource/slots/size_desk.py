@@ -377,7 +377,7 @@ class SizeDesk:
 
     def _price_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
         """Why the price of what is added is none that this resource has named."""
-        price = self.prices.price(body.offer_id, body.cores, body.until, now)
+        price = self.prices.price(body.previous, body.cores, body.until, now)
         if price is None:
             return "no_price", "no price stands for that; right would be to ask for one first"
         if body.cpu_hour_cost < price:

@@ -18,7 +18,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, amendment_problem, charge_owed
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
+from ramp.protocol.amending.asking import PRICES_NAME_STATES_SINCE, QUOTED, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
@@ -32,6 +32,9 @@ NOT_ACTIVE = "not_active"
 
 AGENT_FAILED = "agent_failed"
 """Code of a change that a bug of the user's own agent has ended before anything of it was on record."""
+
+OTHER_STATE = "other_state"
+"""Code of a change of a slot that stands otherwise for its seller than for this user."""
 
 TOO_EXPENSIVE = "too_expensive"
 """Code of what would cost more than its owner allows."""
@@ -211,7 +214,14 @@ class Growths:
         inquiry = self._inquiries.get(content.agreement_id)
         if inquiry is None or inquiry.of(content.agreement_id).number != content.number:
             return []
-        said_by(message, inquiry.of(content.agreement_id).agreement.resource, Role.RESOURCE)
+        wanted = inquiry.of(content.agreement_id)
+        said_by(message, wanted.agreement.resource, Role.RESOURCE)
+        if message.wire_minor >= PRICES_NAME_STATES_SINCE:
+            if (content.cores, content.until) != (wanted.cores, wanted.until):
+                return []  # a late answer to an earlier call, of the same number since that came to no proposal
+            if content.state != wanted.state.digest:
+                detail = f"{wanted.agreement.resource} names a price for another state of the slot than the one known"
+                return self._guarded(inquiry, lambda: self._failed(inquiry, OTHER_STATE, detail))
         return self._guarded(inquiry, partial(self._take_price, inquiry, content, now))
 
     def on_seller(
