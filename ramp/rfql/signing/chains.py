@@ -104,10 +104,11 @@ def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
 def _vouches_for(message: Message, agreement: Agreement, reclamation: Reclamation) -> bool:
     """Whether a sealed message is, or passes on, the bank's word that a reclamation was noticed in time, or posted."""
     content, seal = message.content, message.seal
-    if isinstance(content, Reclaimed):
-        content, seal = content.posted, content.posted_seal
-    elif isinstance(content, ReclamationAnnounced):
-        content, seal = content.noticed, content.noticed_seal
+    match message.content:
+        case Reclaimed(_, word, passed_on):
+            content, seal = word, passed_on
+        case ReclamationAnnounced(notice, passed_on):
+            content, seal = notice, passed_on
     if seal is None or (seal.signer, seal.role) != (agreement.bank, Role.BANK):
         return False
     if isinstance(content, ReclamationPosted):
