@@ -19,6 +19,8 @@ from ramp.runtime.record_json import record_from_json, record_to_json
 # XML has no NUL (XML 1.0, section 2.2), so no identifier has one either; SQLite ends a text at it
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 st.register_type_strategy(str, lambda _: TEXT)  # one that is looked at now reads all modules, in each process
+# before what has floats in it: a strategy is resolved once
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 st.register_type_strategy(
     RequestForQuotation,
     st.builds(
@@ -26,7 +28,6 @@ st.register_type_strategy(
         st.lists(st.from_type(typing.get_type_hints(RequestForQuotation)["units"].__args__[0]), max_size=3).map(tuple),
     ),
 )
-st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 KINDS = typing.get_args(Record)
 
 

@@ -125,7 +125,7 @@ class Desk:
             Message(Performative.INFORM, sender, "res", "r1", word, seal=seal), word, self.participant, now
         )
 
-    def proposes(self, number: int = 1, now: int = NOW, **changes: Any) -> list[fx.Effect]:
+    def proposes(self, number: int = 1, now: int = NOW, signer: str = "alice", **changes: Any) -> list[fx.Effect]:
         """Alice wants 12 cores only, from 20 s on: 3 045 s are left then."""
         at = now + 20 * SECOND
         state = first_state(self.participant.agreed)
@@ -134,8 +134,8 @@ class Desk:
             "a1", number, state.digest, self.offer_id, "alice", "res", "bank", 12, 2 * HOUR, at, refund, now,
             at + MINUTE,
         )  # fmt: skip
-        signed = Signed(replace(body, **changes), ("alice",), "text")
-        message = Message(Performative.REQUEST, "alice", "res", "r1", signed, reply_with="w")
+        signed = Signed(replace(body, **changes), (signer,), "text")
+        message = Message(Performative.REQUEST, signer, "res", "r1", signed, reply_with="w")
         return self.desk.on_amendment(message, signed, self.participant, now)
 
     # -- up to a state
@@ -375,6 +375,13 @@ def test_what_would_be_refused_anyhow_ends_nothing(seller: Desk) -> None:
     assert seller.desk.being_taken == 8
 
 
+def test_what_somebody_else_proposes_ends_nothing(seller: Desk, refused: Any) -> None:
+    seller.noticed()
+    with refused:
+        seller.proposes(signer="mallory")
+    assert seller.desk.being_taken == 8
+
+
 def test_a_proposal_that_was_answered_before_ends_nothing(seller: Desk) -> None:
     (refused,) = sent(seller.machine(seller.proposes()[0], NO))
     assert isinstance(refused.content, c.AmendmentRefused)
@@ -533,6 +540,23 @@ def test_of_which_slots_cores_can_be_taken(
     found = seller.desk.reclaimable([seller.participant], now)
     expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare, now + 65 * SECOND, "alice")]
     assert found == expected
+
+
+def test_one_of_which_nothing_can_be_taken_hides_no_other(resource: Any) -> None:
+    """Of several the one that started last comes first."""
+    seller = Desk(resource)
+    others = []
+    for number in range(2, 6):
+        key = resource.sell(f"r{number}", f"a{number}").offer_id
+        others.append(resource.party.participants[key])
+    unsold, without, early, late = others
+    for each, moved in ((early, -2), (late, -1)):
+        signed = each.agreement
+        each.agreement = replace(signed, body=replace(signed.body, request=replace(signed.body.request, reclaim=RIGHT)))
+        each.offer = replace(each.offer, start=HOUR + moved * SECOND)
+    unsold.state = ParticipantState.RELEASED
+    found = seller.desk.reclaimable([unsold, without, early, late, seller.participant], NOW)
+    assert [each.offer_id for each in found] == [each.offer.offer_id for each in (seller.participant, late, early)]
 
 
 def test_not_of_one_that_is_changed_already(seller: Desk) -> None:
