@@ -46,9 +46,11 @@ def verify(
 ) -> None:
     """Check what somebody has signed without asking anybody: whose it is, in which role, and that its parts agree.
 
-    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
-    message 1"). Every check is listed. An agreement that is given together with amendments of it is followed through
-    them: each must change the state that the one before has made, and give back what that is worth.
+    FILE is an agreement, an amendment, a reclamation or a cancellation (XML), or a sealed message (text that begins
+    with "RAMP sealed message 1"). Every check is listed. An agreement that is given together with amendments and
+    reclamations of it is followed through them: each must change the state that the one before has made, and give
+    back what that is worth. That a reclamation was by right, told of in time, only the bank's sealed word on it
+    shows, its notice or its posting, given too (ID.reclamation-N.paid.txt).
 
     Exit code 0: all of them hold; 1: one does not; 2: there is no such file or authority, or it is none of these.
     """
@@ -102,6 +104,7 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
             "agreement_id": chain.agreement.agreement_id,
             "amendments": [each.number for each in chain.amendments],
             "reclamations": [each.number for each in chain.reclamations],
+            "by_right": [each.number for each in chain.reclamations if each.number in chain.vouched_for],
             "compensation": amount_json(chain.compensation),
             "holds": not chain.failure,
             "failure": chain.failure,
@@ -127,8 +130,12 @@ def _print_chain(chain: Chain) -> None:
     print_line(
         f"agreement {name} and its {' and '.join(changes)} are one chain: {last.cores} cores "
         f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back of {paid}"
-        + (f" and {amount_text(chain.compensation)} on top, by right" if taken else "")
+        + (f" and {amount_text(chain.compensation)} on top" if taken else "")
+        + (", by right" if taken and not chain.unvouched else "")
     )
+    for number in chain.unvouched:
+        word = f"the bank's sealed word tells ({name}.reclamation-{number}.paid.txt)"
+        print_line(f"  notice and posting of reclamation {number} are not shown; whether it was by right {word}")
     for amendment in chain.amendments:
         print_line(f"  {amendment_text(amendment)}")
 

@@ -1,17 +1,21 @@
 """Agreements with what has changed their slots: whether files that were checked one by one are an unbroken chain.
 
 Source: the market's rules of amendments (`ramp.model.sizes.amended`), which buyer and seller ask before they sign, and
-of what a seller takes back by right (`ramp.model.sizes.reclaimed`), by which the bank judges too.
+of what a seller takes back by right (`ramp.model.sizes.reclaimed`), by which the bank judges too. When it gave notice
+a seller may write as it likes: that a reclamation was by right only the bank's sealed word on it shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Reclamation
+from ramp.model.contents import Reclaimed, ReclamationAnnounced, ReclamationNoticed, ReclamationPosted
+from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, amendment_problem, first_state
-from ramp.model.sizes.reclaimed import changed, in_order, reclamation_problem
+from ramp.model.sizes.reclaimed import changed, in_order, notice_given_problem, reclamation_problem
 from ramp.rfql.signing.verification import FileReport
 
 
@@ -25,12 +29,19 @@ class Chain:
             comes last.
         states: of the slot after the agreement and after each of them that fits.
         failure: which change does not fit the state before it, and why; empty where all do.
+        vouched_for: numbers of the reclamations whose notice or posting was shown with them, in the bank's sealed word.
     """
 
     agreement: Agreement
     changes: tuple[Amendment | Reclamation, ...]
     states: tuple[SlotState, ...]
     failure: str = ""
+    vouched_for: frozenset[int] = frozenset()
+
+    @property
+    def unvouched(self) -> tuple[int, ...]:
+        """Numbers of the reclamations of which no word of the bank was shown."""
+        return tuple(each.number for each in self.reclamations if each.number not in self.vouched_for)
 
     @property
     def amendments(self) -> tuple[Amendment, ...]:
@@ -39,7 +50,7 @@ class Chain:
 
     @property
     def reclamations(self) -> tuple[Reclamation, ...]:
-        """What the seller has taken back by right."""
+        """What the seller has taken back."""
         return tuple(each for each in self.changes if isinstance(each, Reclamation))
 
     @property
@@ -79,8 +90,41 @@ def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
             (type(each).__name__, each.number): each for each in shown if each.agreement_id == agreement.agreement_id
         }
         if named:
-            found.append(chain_of(agreement, [named[key] for key in sorted(named)]))
+            chain = chain_of(agreement, [named[key] for key in sorted(named)])
+            messages = [each.message for each in holding if each.message is not None]
+            vouched_for = frozenset(
+                each.number
+                for each in chain.reclamations
+                if any(_vouches_for(message, agreement, each) for message in messages)
+            )
+            found.append(replace(chain, vouched_for=vouched_for))
     return tuple(found)
+
+
+def _vouches_for(message: Message, agreement: Agreement, reclamation: Reclamation) -> bool:
+    """Whether a sealed message is, or passes on, the bank's word that a reclamation was noticed in time, or posted."""
+    content, seal = message.content, message.seal
+    match message.content:
+        case Reclaimed(_, word, passed_on):
+            content, seal = word, passed_on
+        case ReclamationAnnounced(notice, passed_on):
+            content, seal = notice, passed_on
+    if seal is None or (seal.signer, seal.role) != (agreement.bank, Role.BANK):
+        return False
+    if isinstance(content, ReclamationPosted):
+        return (content.agreement_id, content.number, content.refund, content.compensation) == (
+            reclamation.agreement_id,
+            reclamation.number,
+            reclamation.refund,
+            reclamation.compensation,
+        )
+    right = agreement.request.reclaim
+    return (
+        isinstance(content, ReclamationNoticed)
+        and content.reclamation.body == reclamation
+        and right is not None
+        and not notice_given_problem(right, reclamation, content.noticed_at)
+    )
 
 
 def chain_of(agreement: Agreement, changes: Sequence[Amendment | Reclamation]) -> Chain:

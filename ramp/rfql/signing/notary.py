@@ -59,6 +59,11 @@ class Verified:
     signatures: tuple[VerifiedSignature, ...]
 
 
+def nothing_kept(_document: str) -> Instant | None:
+    """What a party has verified before that keeps no documents: nothing."""
+    return None
+
+
 def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
     """Check every signature of a document and read what they cover.
 
@@ -245,6 +250,8 @@ class XmlNotary(PublicNotary):
         ca_certificates: the market's CAs.
         pins: certificate on file for another party, or None.
         revoked: whether a certificate has been revoked.
+        kept: when this party has verified a document before and kept it, byte for byte; None where it has not. Such a
+            document stays good though a signer's key, its certificate or what is revoked has changed since.
 
     Raises:
         SignerUnknown: if the certificate is another party's, or states no role.
@@ -259,8 +266,11 @@ class XmlNotary(PublicNotary):
         ca_certificates: Sequence[x509.Certificate],
         pins: Callable[[str], x509.Certificate | None] = no_pin,
         revoked: Callable[[x509.Certificate], bool] = none_revoked,
+        kept: Callable[[str], Instant | None] = nothing_kept,
     ) -> None:
         super().__init__(Trust(ca_certificates, pins, revoked))
+        self._kept = kept
+        self._of_then = Trust(ca_certificates)
         public = certificates.key_of(certificate)
         owner = certificates.identity_of(certificate)
         if owner != name:
@@ -272,6 +282,20 @@ class XmlNotary(PublicNotary):
         self._key = key
         self._certificate = certificate
         self._packed_certificate = seals.pack(certificate.public_bytes(Encoding.DER))
+
+    def verify(self, document: str, now: Instant) -> Signed:
+        """Check every signature of a document; of one that was kept, as of when it was.
+
+        Raises:
+            DocumentError: if anything about document or signatures is not right.
+        """
+        try:
+            return super().verify(document, now)
+        except DocumentError:
+            kept_at = self._kept(document)
+            if kept_at is None:
+                raise
+        return PublicNotary(self._of_then).verify(document, kept_at)
 
     def sign(self, signed: Signed, now: Instant) -> Signed:
         """Add this party's signature as the outermost one; fills `signers` and `document`.

@@ -146,7 +146,7 @@ def read_commitment(element: Element, verifier: Verifier, now: Instant) -> conte
             raise MeaningViolation(f"Commitment: the document is a {type(agreement.body).__name__}")
         vote, seal = read_sealed(element, contents.FundsReserved, _opener(verifier, now))
     except DocumentError as error:
-        return unverified("agreement", _claimed_by(document), error)
+        return unverified("agreement", claimed_by(document), error)
     return contents.Commitment(agreement, vote, seal)
 
 
@@ -263,11 +263,21 @@ def _opener(verifier: Verifier, now: Instant) -> Opener:
     return lambda text: verifier.open(text, now)
 
 
+def first_signed(document: str) -> str:
+    """The first of the signed documents that a document passes on, as it is; empty where it passes none on.
+
+    Raises:
+        DocumentError: if it cannot be read.
+    """
+    return _text_of(parse_wire(document), _SIGNED)
+
+
 def _text_of(element: Element, name: str) -> str:
     return element.findtext(f"{{{MARKET}}}{name}") or ""
 
 
-def _claimed_by(document: str) -> str:
+def claimed_by(document: str) -> str:
+    """The agreement id that a signed document claims, which is only text yet; empty where it claims none."""
     try:
         return claimed_reference(parse_wire(document))
     except DocumentError:

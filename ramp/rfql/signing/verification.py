@@ -366,7 +366,10 @@ def _amendment_report(path: str, verified: Verified, now: Instant, passed: list[
 def _reclamation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
     body = verified.body
     assert isinstance(body, Reclamation), "the root says so"
-    passed.append("signed by the resource alone; whether it was by right its agreement tells, given together with it")
+    passed.append(
+        "signed by the resource alone; whether it was by right tell its agreement and the bank's sealed word on it, "
+        "given together with it"
+    )
     warnings = _expired_since(verified.signatures, now)
     return FileReport(
         path, "reclamation", tuple(passed), reclamation=body, signatures=verified.signatures, warnings=warnings

@@ -39,5 +39,8 @@ def test_a_right_is_sold_used_once_and_verified(ramp, request_file):
     code, verified, _ = ramp("verify", *files, "--json")
     assert code == 0, verified
     (chain,) = verified["chains"]
-    assert (chain["holds"], chain["reclamations"], chain["cores"]) == (True, [1], 4)
+    assert (chain["holds"], chain["reclamations"], chain["cores"], chain["by_right"]) == (True, [1], 4, [])
+    word = Path(bought["agreements"][0]).parent / f"{agreement_id}.reclamation-1.paid.txt"
+    code, verified, _ = ramp("verify", *files, word, "--json")
+    assert (code, verified["chains"][0]["by_right"]) == (0, [1])
     assert "resource reclaim" in str(ramp("changes", "--json")[1])

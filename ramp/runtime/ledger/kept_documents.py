@@ -1,0 +1,51 @@
+"""The documents that a bank keeps as evidence: what it has verified once it knows again, whatever keys are on file now.
+
+An agreement may stand for months, and its parties' certificates are renewed and their keys changed meanwhile. What the
+bank has posted by a document it has on record byte for byte; so nobody has to sign it again, and nobody can by a new
+key make what was signed with the old one worthless.
+"""
+
+from __future__ import annotations
+
+from ramp.errors import DocumentError
+from ramp.ledger.evidence import Evidence, EvidenceKind
+from ramp.ledger.interface import Ledger
+from ramp.model.instant import Instant
+from ramp.rfql.signing import seals
+from ramp.rfql.signing.proofs import claimed_by, first_signed
+
+
+class KeptDocuments:
+    """Looks documents up among the evidence of a ledger.
+
+    Args:
+        ledger: the bank's.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def kept_at(self, document: str) -> Instant | None:
+        """When the bank has verified this very document and put it on record; None where it has not.
+
+        Args:
+            document: the XML text of an agreement or of a change of one, as somebody has brought it.
+
+        Raises:
+            LedgerUnavailable: if the ledger does not answer.
+        """
+        agreement_id = claimed_by(document)
+        evidence = self._ledger.evidence(agreement_id) if agreement_id else ()
+        return next((each.at for each in evidence if _document_of(each) == document), None)
+
+
+def _document_of(evidence: Evidence) -> str:
+    """The signed document of a piece of evidence; empty where it is none that a slot's state is made of."""
+    if evidence.kind in {EvidenceKind.AGREEMENT, EvidenceKind.AMENDMENT}:
+        return evidence.text  # of an amendment its buyer's sealed withdrawal may stand there, which is no document
+    if evidence.kind is not EvidenceKind.RECLAMATION:
+        return ""
+    try:
+        return first_signed(seals.parse(evidence.text).body)
+    except DocumentError:
+        return ""
