@@ -28,6 +28,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import AmendmentReceived
 from ramp.protocol.progress import ReclamationAdvanced
+from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence
 from ramp.protocol.reclaiming.memory import (
     CoresTaken,
     ReclamationDrawn,
@@ -37,7 +38,7 @@ from ramp.protocol.reclaiming.memory import (
 )
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.reclaiming.desk import PAUSE, Reclaimable, ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import in_time, least_needed, pays
+from ramp.protocol.resource.reclaiming.waiting import Waiting, in_time, least_needed, pays
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
@@ -656,6 +657,29 @@ def test_an_amendment_that_was_going_on_goes_on_beside_what_is_told(seller: Desk
     assert isinstance(asked, ResizeSlot)
     assert asked.cores == 12
     assert kinds([told]) == ["Reclaimed"]
+
+
+# When the machine is asked for its queue
+
+
+def test_the_queue_is_looked_at_while_something_runs_that_could_be_taken(seller: Desk) -> None:
+    waiting = Waiting(Precedence.WAITING)
+    assert waiting.deadline is None
+    waiting.kept(seller.participant)
+    assert waiting.tick(0) == []
+    assert waiting.deadline == HOUR
+    assert waiting.tick(HOUR - 1) == []
+    assert waiting.tick(HOUR) == [LookAtQueue()]
+    assert waiting.deadline == HOUR + 15 * SECOND
+    assert waiting.tick(HOUR + 15 * SECOND - 1) == []
+    assert waiting.tick(2 * HOUR) == []
+    assert waiting.deadline is None
+
+
+def test_who_lets_what_runs_go_on_never_looks(seller: Desk) -> None:
+    waiting = Waiting(Precedence.RUNNING)
+    waiting.kept(seller.participant)
+    assert waiting.deadline is None
 
 
 # How much, and of whom
