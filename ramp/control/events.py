@@ -209,7 +209,8 @@ class AgreementStanding:
     @property
     def cost(self) -> int:
         """What was paid less what came back, in minor units; no compensation."""
-        return self.paid - sum(each.refund for each in (*self.amendments, *self.reclamations))
+        back = [each.refund for each in self.amendments] + [each.refund for each in self.reclamations]
+        return self.paid - sum(back)
 
 
 @dataclass(frozen=True, slots=True)
