@@ -202,10 +202,15 @@ class AgreementStanding:
         return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
 
     @property
+    def paid(self) -> int:
+        """What was paid, also for what amendments have added, in minor units."""
+        return self.agreement.cost + sum(each.charge for each in self.amendments)
+
+    @property
     def cost(self) -> int:
-        """What was paid, also for what amendments have added, less what came back, in minor units; no compensation."""
-        moved = sum(each.charge - each.refund for each in self.amendments)
-        return self.agreement.cost + moved - sum(each.refund for each in self.reclamations)
+        """What was paid less what came back, in minor units; no compensation."""
+        back = [each.refund for each in self.amendments] + [each.refund for each in self.reclamations]
+        return self.paid - sum(back)
 
 
 @dataclass(frozen=True, slots=True)

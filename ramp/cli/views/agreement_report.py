@@ -51,7 +51,7 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "cores": entry.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
         "cost": amount_json(entry.cost),
-        "paid": amount_json(agreement.cost),
+        "paid": amount_json(entry.paid),
         "offered": amount_json(offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "load": round(offer.load, 4),
@@ -162,8 +162,7 @@ def _reclamation_text(reclamation: Reclamation) -> str:
 
 
 def _cost_text(entry: AgreementStanding) -> str:
-    paid = entry.agreement.cost + sum(each.charge for each in entry.amendments)
-    back = f" ({amount_text(paid)} paid, {amount_text(paid - entry.cost)} given back)"
+    back = f" ({amount_text(entry.paid)} paid, {amount_text(entry.paid - entry.cost)} given back)"
     return amount_text(entry.cost) + (back if entry.amendments or entry.reclamations else "")
 
 

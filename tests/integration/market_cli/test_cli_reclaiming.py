@@ -22,6 +22,16 @@ def test_a_right_is_sold_used_once_and_verified(ramp, request_file):
 
     code, _, said = ramp("resource", "reclaim", unit["resource"], shown["reservation_id"], "--cores", "7")
     assert (code, "below_minimum" in said) == (1, True), said
+    dear = ("resource", "reclaim", unit["resource"], shown["reservation_id"], "--cores", "4", "--max-cost", "1")
+    code, _, said = ramp(*dear)
+    assert (code, "too_expensive: it would cost" in said) == (1, True), said
+    for wish in (
+        ("--until", "9999-12-31T00:00:00Z"),
+        ("--until", "8999-12-31T00:00:00Z"),
+        ("--cores", str(9 * 10**20)),
+    ):
+        code, _, said = ramp("resize", agreement_id, *wish)
+        assert (code, "right would be" in said) == (2, True), said
     code, _, said = ramp("resource", "reclaim", unit["resource"], shown["reservation_id"], "--cores", "4", "--json")
     assert code == 0, said
     end = time.monotonic() + LIMIT_S

@@ -131,6 +131,11 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
     print_agreement(entry, str, OFFER.start)
     said = capsys.readouterr().out
     assert "960.00 credits (2 880.00 credits paid, 1 920.00 credits given back)" in said
+    more = replace(half, number=2, cores=48, refund=0, charge=64_000, order_id="order-2")  # 16 for an hour at 40
+    grown = AgreementStanding(NODES, "active", amendments=(half, more))
+    assert (agreement_object(grown, str)["paid"], agreement_object(grown, str)["cost"]) == (3520, 1600)
+    print_agreement(grown, str, OFFER.start)
+    assert "1 600.00 credits (3 520.00 credits paid, 1 920.00 credits given back)" in capsys.readouterr().out
     boxed = replace(NODES, offer=replace(OFFER, placement="bgl[000x011] 1x2x2"))
     for amendments, told in (((), "Placement "), ((half,), f"Placement of {OFFER.cores} cores")):
         print_agreement(AgreementStanding(boxed, "active", amendments=amendments), str, OFFER.start)

@@ -17,7 +17,7 @@ from ramp.model.money import cost, credits_text
 from ramp.model.request import ReclaimTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
-from ramp.protocol.reclaiming.asking import ReclaimOrdered
+from ramp.protocol.reclaiming.asking import QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.reclaiming.policy import ON_THE_WAY, ReclaimPolicy
 from ramp.protocol.resource.seller import Enlarged, PriceRange, Seller
 from ramp.protocol.timing import Timing
@@ -116,3 +116,16 @@ def test_nothing_above_the_greatest_compensation_is_taken_by_itself(resource: An
         offer = resource.sell(f"r{some}", f"a{some}")
         participant = resource.party.participants[offer.offer_id]
         assert len(resource.party.sizes.reclaimable([participant], HOUR)) == some
+
+
+@pytest.mark.parametrize(("compensation", "taken"), [(20, [11]), (21, []), (1_000_000, [])])
+def test_its_own_queue_is_no_reason_to_pay_more(
+    resource_that_takes_back: Any, compensation: int, taken: list[int]
+) -> None:
+    """The first job of its own queue lacks five of the sixteen cores that alice has, for whatever she has asked."""
+    one = resource_that_takes_back
+    one.unit = replace(UNIT, reclaim=replace(RIGHT, compensation=compensation))
+    one.sell()
+    effects = one.answered(one.party.handle(QueueSeen(None, 5), HOUR), HOUR)
+    notices = [each.message.content for each in effects if isinstance(each, fx.Send)]
+    assert [each.reclamation.body.cores for each in notices] == taken
