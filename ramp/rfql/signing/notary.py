@@ -64,7 +64,24 @@ def nothing_kept(_document: str) -> Instant | None:
     return None
 
 
-def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
+def inner_of(document: str) -> str:
+    """What the user has signed of a countersigned document, as text; empty of every other document."""
+    try:
+        root = parse_wire(document)
+    except DocumentError:
+        return ""
+    inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))
+    inner = None if inner_tag is None else root.find(inner_tag)
+    return "" if inner is None else etree.tostring(inner, with_tail=False).decode()
+
+
+def verify_document(
+    document: str,
+    trust: Trust,
+    now: Instant,
+    passed: list[str] | None = None,
+    inner_as_of: tuple[Trust, Instant] | None = None,
+) -> Verified:
     """Check every signature of a document and read what they cover.
 
     Args:
@@ -72,6 +89,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         trust: whom to trust.
         now: the time for which certificates must hold.
         passed: takes a sentence for every check that has passed, for reports.
+        inner_as_of: whom to trust, and when, for what the user has signed of a countersigned document; None for the
+            same as above.
 
     Raises:
         DocumentError: if anything about document or signatures is not right.
@@ -99,7 +118,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     inner_element = content.find(inner_tag)
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
-    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
+    inner_trust, inner_now = inner_as_of or (trust, now)
+    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, inner_trust, inner_now, told)
     body = agreements.read_body(inner_content, opener)
     if isinstance(body, Agreement):
         told.append("request, offer and cost agree with one another")
@@ -286,16 +306,22 @@ class XmlNotary(PublicNotary):
     def verify(self, document: str, now: Instant) -> Signed:
         """Check every signature of a document; of one that was kept, as of when it was.
 
+        A resource countersigns anew whenever it brings a document: then what its buyer has signed is as of that time.
+
         Raises:
             DocumentError: if anything about document or signatures is not right.
         """
         try:
             return super().verify(document, now)
         except DocumentError:
-            kept_at = self._kept(document)
-            if kept_at is None:
+            if (kept_at := self._kept(document)) is not None:
+                return PublicNotary(self._of_then).verify(document, kept_at)
+            inner = inner_of(document)
+            inner_at = self._kept(inner) if inner else None
+            if inner_at is None:
                 raise
-        return PublicNotary(self._of_then).verify(document, kept_at)
+        verified = verify_document(document, self._trust, now, inner_as_of=(self._of_then, inner_at))
+        return Signed(verified.body, tuple(each.signer for each in verified.signatures), document)
 
     def sign(self, signed: Signed, now: Instant) -> Signed:
         """Add this party's signature as the outermost one; fills `signers` and `document`.

@@ -12,6 +12,7 @@ from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.model.instant import Instant
 from ramp.rfql.signing import seals
+from ramp.rfql.signing.notary import inner_of
 from ramp.rfql.signing.proofs import claimed_by, first_signed
 
 
@@ -29,14 +30,16 @@ class KeptDocuments:
         """When the bank has verified this very document and put it on record; None where it has not.
 
         Args:
-            document: the XML text of an agreement or of a change of one, as somebody has brought it.
+            document: the XML text of an agreement or of a change of one, as somebody has brought it, or of what its
+                user has signed of it (`inner_of`).
 
         Raises:
             LedgerUnavailable: if the ledger does not answer.
         """
         agreement_id = claimed_by(document)
         evidence = self._ledger.evidence(agreement_id) if agreement_id else ()
-        return next((each.at for each in evidence if _document_of(each) == document), None)
+        kept = ((each.at, _document_of(each)) for each in evidence)
+        return next((at for at, text in kept if text and document in (text, inner_of(text))), None)
 
 
 def _document_of(evidence: Evidence) -> str:

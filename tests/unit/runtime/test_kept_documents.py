@@ -152,6 +152,27 @@ def test_a_new_key_does_not_end_a_right(keys: KeyStore, posted: Posted, whose: s
     assert content.reclamation.signers == (RESOURCE,)
 
 
+@pytest.mark.parametrize("whose", RENEWED)
+def test_a_seller_countersigns_anew_what_its_buyer_signed_then(keys: KeyStore, posted: Posted, whose: str) -> None:
+    """So a seller does: it keeps what its buyer has signed, and countersigns whenever it brings that."""
+    once = keys.notary(USER).sign(Signed(AGREEMENT), NOW)
+    bought = keys.notary(RESOURCE).sign(once, NOW)
+    line = OrderLine("agreement-9", RESOURCE, OFFER.cost, "offer-17")
+    ledger = posted.ledger = Book()
+    ledger.open_account(USER, AccountKind.USER, at=1)
+    ledger.open_account(RESOURCE, AccountKind.RESOURCE, at=1)
+    ledger.deposit("d", USER, OFFER.cost, at=2)
+    ledger.reserve_order("order-6", USER, [line], NOW + MINUTE, at=NOW)
+    ledger.countersign("agreement-9", at=NOW, starts_at=STARTS, evidence=bought.document)
+    old = keys.notary(RESOURCE)
+    RENEWED[whose](keys)
+    anew = keys.notary(RESOURCE).sign(once, LATER)
+    assert posted.notary(keys).verify(anew.document, LATER) == anew
+    if whose != "the buyer's":  # the seller's old key countersigns nothing any more
+        with pytest.raises(DocumentError):
+            posted.notary(keys).verify(old.sign(once, LATER).document, LATER)
+
+
 def test_a_bank_that_keeps_nothing_asks_the_keys_on_file(keys: KeyStore, posted: Posted) -> None:
     RENEWED["the buyer's"](keys)
     with pytest.raises(SignerUnknown, match="is on file"):
@@ -163,7 +184,7 @@ def test_nor_does_a_certificate_that_was_revoked(keys: KeyStore, posted: Posted)
     assert posted.notary(keys).verify(posted.bought.document, LATER) == posted.bought
 
 
-@pytest.mark.parametrize("other", ["another agreement", "the same anew", "changed"])
+@pytest.mark.parametrize("other", ["another agreement", "the same signed anew", "changed"])
 def test_what_was_not_posted_is_believed_by_the_keys_on_file_only(keys: KeyStore, posted: Posted, other: str) -> None:
     """The old key, lost or stolen, signs nothing any more: not even the same agreement, countersigned once more."""
     resource = keys.notary(RESOURCE)
