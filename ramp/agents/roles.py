@@ -367,7 +367,8 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             await self._settle()
             found = await asyncio.wait_for(heard, RECLAIM_LIMIT_S)
         except TimeoutError:
-            return [], [f"the bank has not answered within {RECLAIM_LIMIT_S:g} s, and is asked again; see the log"]
+            waits = f"the bank has not put it on record within {RECLAIM_LIMIT_S:g} s"
+            return [f"no_answer: {waits}; it is asked on while the notice can hold, see the log"], []
         finally:
             del self._reclaiming[offer_id]
         body = found.reclamation
