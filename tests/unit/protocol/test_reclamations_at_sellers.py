@@ -336,6 +336,42 @@ def test_after_the_first_minutes_it_is_said_once_a_minute(seller: Desk) -> None:
     assert set(pauses[5:]) == {60}
 
 
+def test_one_that_was_not_heard_is_told_until_it_is_whatever_follows(seller: Desk) -> None:
+    """Without it a buyer cannot make anything of the next one, which changes what it has made."""
+    first = seller.posted()
+    seller.grant(replace(RIGHT, least=4))
+    later = TAKES + 935 * SECOND
+    (message,) = sent(seller.machine(seller.orders(now=later), now=later))
+    assert isinstance(message.content, c.ReclamationNotice)
+    second = message.content.reclamation.body
+    assert isinstance(second, Reclamation)
+    seller.bank(notice(second, later), later)
+
+    def told(at: int) -> list[str]:
+        return sorted(str(each.reply_with) for each in sent(seller.desk.tick(at)) if each.receiver == "alice")
+
+    assert told(later + 60 * SECOND) == ["a1#r1+", "a1#r2"]
+    (asked,) = [each for each in seller.desk.tick(second.effective_at) if isinstance(each, ResizeSlot)]
+    seller.machine(asked, now=second.effective_at)
+    seller.bank(paid(second), second.effective_at)
+    assert told(second.effective_at + 60 * SECOND) == ["a1#r1+", "a1#r2+"]
+    records = [
+        ReclamationDrawn(seller.offer_id, first, NOW),
+        ReclamationSettled(seller.offer_id, paid(first), SEAL, TAKES),
+        ReclamationDrawn(seller.offer_id, second, later),
+        ReclamationSettled(seller.offer_id, paid(second), SEAL, second.effective_at),
+    ]
+    seller.restart()
+    for record in records:
+        seller.desk.replay(record, seller.participant)
+    again = sent(seller.desk.recover(seller.offer_id, second.effective_at))
+    assert [each.reply_with for each in again] == ["a1#r1+", "a1#r2+"]
+    seller.hears(2, second.effective_at, posted=True)
+    assert told(second.effective_at + 120 * SECOND) == ["a1#r1+"]
+    seller.hears(1, second.effective_at, posted=True)
+    assert seller.desk.awaited == ()
+
+
 # Of two that cross
 
 

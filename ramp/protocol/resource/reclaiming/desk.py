@@ -150,16 +150,17 @@ class ReclaimDesk(SizeDesk):
         self._show(slot)
 
     def recover(self, offer_id: str, now: Instant) -> list[Effect]:
-        """Go on with a slot's change after a restart, and tell its buyer once more what was taken last."""
+        """Go on with a slot's change after a restart, and tell its buyer once more what was taken."""
         effects = super().recover(offer_id, now)
         slot = self._slots.get(offer_id)
         if slot is None or slot.participant.state is ParticipantState.RELEASED:
             return effects
+        if now < slot.state.until:
+            for word in slot.taken.values():
+                if isinstance(word, Reclaimed):
+                    effects += self._words.tell(offer_id, _conversation(slot), word, slot.state.until, now)
         if isinstance(slot.change, Taking):
-            return effects + self._announced(slot, slot.change, now)
-        words = [word for word in slot.taken.values() if isinstance(word, Reclaimed)]
-        if words and now < slot.state.until:
-            effects += self._words.tell(offer_id, _conversation(slot), words[-1], slot.state.until, now)
+            effects += self._announced(slot, slot.change, now)
         return effects
 
     def forget(self, offer_id: str) -> None:
@@ -402,7 +403,7 @@ class ReclaimDesk(SizeDesk):
     def _over(self, slot: KeptSlot, change: Taking) -> list[Effect]:
         """A reclamation has ended: it holds, or it comes to nothing and its buyer is told so."""
         offer_id, word = slot.participant.offer.offer_id, change.last_word
-        self._words.forget(offer_id)
+        self._words.over(offer_id, change.body.number)
         if change.stranded:
             self._stranded.append((offer_id, change.stranded))
         if isinstance(word, Reclaimed):

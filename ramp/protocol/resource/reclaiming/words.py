@@ -18,17 +18,19 @@ REMIND_EVERY: Final[Duration] = MINUTE
 
 @dataclass(slots=True)
 class _Word:
-    """What a buyer is told of one slot, until when, and when it is told again."""
+    """What a buyer is told of one reclamation, until when, and when it is told again."""
 
     message: Message
-    number: int
     posted: bool
     until: Instant
     retry: Retry
 
 
 class Words:
-    """All that one resource has to tell of reclamations; of each slot the last.
+    """All that one resource has to tell of reclamations.
+
+    Of each the last word. Who has not heard of one cannot make anything of those that follow it, so a word stays until
+    it is heard itself.
 
     Args:
         resource: the agent's name.
@@ -38,7 +40,7 @@ class Words:
     def __init__(self, resource: str, pace: Pace) -> None:
         self._resource = resource
         self._pace = pace
-        self._words: dict[str, _Word] = {}
+        self._words: dict[tuple[str, int], _Word] = {}
 
     @property
     def deadline(self) -> Instant | None:
@@ -67,37 +69,42 @@ class Words:
         message = Message(
             Performative.INFORM, self._resource, body.user, conversation_id, content, reply_with=reference
         )
-        word = self._words[offer_id] = _Word(message, number, posted, until, Retry(self._pace, REMIND_EVERY))
+        word = self._words[offer_id, number] = _Word(message, posted, until, Retry(self._pace, REMIND_EVERY))
         word.retry.begin(now)
         return [Send(message)]
 
     def heard(self, offer_id: str, word: ReclamationHeard, now: Instant) -> None:
         """A buyer knows."""
-        told = self._words.get(offer_id)
-        if told is not None and told.number == word.number and word.posted >= told.posted:
+        told = self._words.get((offer_id, word.number))
+        if told is not None and word.posted >= told.posted:
             told.retry.answered(now)
-            del self._words[offer_id]
+            del self._words[offer_id, word.number]
 
     def not_understood(self, message: Message) -> None:
         """A buyer's program does not know what it is told, or does not believe it: it is told no more."""
-        for offer_id, word in list(self._words.items()):
+        for key, word in list(self._words.items()):
             if (word.message.receiver, word.message.reply_with) == (message.sender, message.in_reply_to):
-                del self._words[offer_id]
+                del self._words[key]
 
     def tick(self, now: Instant) -> list[Effect]:
         """Tell again what was not heard."""
         effects: list[Effect] = []
-        for offer_id, word in list(self._words.items()):
+        for key, word in list(self._words.items()):
             if now >= word.until:
-                del self._words[offer_id]
+                del self._words[key]
             elif word.retry.is_due(now):
                 word.retry.again(now)
                 effects.append(Send(word.message))
         return effects
 
+    def over(self, offer_id: str, number: int) -> None:
+        """A reclamation has ended: say no more of what was to come."""
+        self._words.pop((offer_id, number), None)
+
     def forget(self, offer_id: str) -> None:
         """Say no more of a slot."""
-        self._words.pop(offer_id, None)
+        for key in [key for key in self._words if key[0] == offer_id]:
+            del self._words[key]
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
