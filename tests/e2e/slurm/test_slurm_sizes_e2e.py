@@ -75,9 +75,9 @@ def _shown(cluster: EmulatedCluster) -> str:
     return cluster.run("scontrol", "-o", "show", "reservation", NAME)
 
 
-def _reason(answer: Reservation | Refusal) -> str:
+def _reason(answer: Reservation | Refusal, code: RefusalCode = RefusalCode.SLOT_TAKEN) -> str:
     assert isinstance(answer, Refusal), answer
-    assert answer.code is RefusalCode.SLOT_TAKEN
+    assert answer.code is code
     return answer.detail
 
 
@@ -106,7 +106,8 @@ def test_the_buyers_job_is_narrowed_once_and_then_it_is_in_the_way(
     assert _where(cluster, job) == ("RUNNING", "cz[1-3]")
     assert "NodeCnt=3" in _shown(cluster)
     before = _shown(cluster)
-    reason = _reason(machine.resize("offer-1", 6, 2 * CORES, slot.end, _now()))
+    refused = machine.resize("offer-1", 6, 2 * CORES, slot.end, _now())
+    reason = _reason(refused, RefusalCode.JOB_IN_THE_WAY)
     assert reason.startswith(f"job {job} cannot be narrowed to 2 nodes"), reason
     assert _shown(cluster) == before
     kept = machine.reservation("offer-1", _now())

@@ -24,7 +24,9 @@ def market(new_market):
     timing = {**SHORT_TIMING, "amendment_notice_s": 2}
     market = new_market(users={"alice": 1_000_000}, machines=[TORUS], timing=timing)
     text = market.config.read_text()
-    market.config.write_text(text.replace("{ load = 0.0 }", '{ load = 0, machine = "bgl-half" }'))
+    text = text.replace("{ load = 0.0 }", '{ load = 0, machine = "bgl-half" }')
+    # it pays on top more than it has earned by then
+    market.config.write_text(text.replace('machine = "bgl1"\n', 'machine = "bgl1"\ncredit_limit = 100000\n'))
     market.up()
     market.wait_ready()
     return market

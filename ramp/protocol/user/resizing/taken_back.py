@@ -82,9 +82,12 @@ class TakenBack:
         return tuple(self._open)
 
     def to_come(self, agreement_id: str) -> Reclamation | None:
-        """What will be taken of a slot; None where nothing is announced."""
-        numbers = [number for its, number in self._open if its == agreement_id]
-        return _body(self._told[agreement_id, max(numbers)]) if numbers else None
+        """What will be taken of a slot as it stands; None where nothing is announced."""
+        announced = [_body(self._told[key]) for key in self._open if key[0] == agreement_id]
+        if not announced:
+            return None
+        digest = self._state(agreement_id).digest  # what would change another state cannot come any more
+        return max((each for each in announced if each.previous == digest), key=lambda each: each.number, default=None)
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
