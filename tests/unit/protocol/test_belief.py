@@ -108,6 +108,14 @@ def _call(agreement_id: str) -> c.AmendmentCall:
     return c.AmendmentCall(agreement_id, 1, 32, 2 * HOUR, 70)
 
 
+def _priced(agreement_id: str, bought: Agreement | None) -> c.AmendmentPriced:
+    """The price of what a buyer has called for, in the words that name it."""
+    if bought is None:
+        return c.AmendmentPriced(agreement_id, 1, 60, MINUTE)
+    digest = first_state(bought).digest
+    return c.AmendmentPriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], bought.offer.end, digest)
+
+
 def _growth(one: Any, call: c.AmendmentCall) -> Amendment:
     """The slot of `OneResource` that is sold first is doubled, at the most that its buyer would pay."""
     state, at = first_state(next(iter(one.party.participants.values())).agreed), Timing().amendment_notice
@@ -351,7 +359,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.AmendmentRefused(agreement_id, 1, "cannot_resize"),
         c.AmendmentWithdrawal(agreement_id, 1),
         _call(agreement_id),
-        c.AmendmentPriced(agreement_id, 1, 60, MINUTE),
+        _priced(agreement_id, bought if mine else None),
         c.AmendmentFunded(agreement_id, 1, "o7"),
         c.ReclamationHeard(agreement_id, 1, True),
         c.ReclamationTaken(agreement_id, 1),
