@@ -108,7 +108,7 @@ class Reconciler:
     def _same_cores(self, found: SystemReservation, entry: Entry) -> bool:
         if self._chooses_parts:
             return sum(count for _, count in found.parts) == sum(count for _, count in entry.parts)
-        return _same_cores(found, entry)
+        return found.has_just(entry.parts)
 
     def make(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
         """Make sure that the system has what an entry promises; the entry as it then stands in the book.
@@ -303,11 +303,3 @@ class Reconciler:
         for entry in over.values():
             self._book.change(entry.key, removed=True)
         return tuple(swept)
-
-
-def _same_cores(found: SystemReservation, entry: Entry) -> bool:
-    """Whether a reservation has an entry's cores, as far as the system tells."""
-    if found.cores_in_all is None:
-        return sorted(found.parts) == sorted(entry.parts)
-    nodes = {name for name, _ in found.parts}
-    return nodes == {name for name, _ in entry.parts} and found.cores_in_all == sum(count for _, count in entry.parts)

@@ -124,6 +124,13 @@ class SystemReservation:
     active: bool = False
     cores_in_all: int | None = None
 
+    def has_just(self, parts: Parts) -> bool:
+        """Whether it has these cores and no others, as far as the system tells."""
+        if self.cores_in_all is None:
+            return sorted(self.parts) == sorted(parts)
+        same_nodes = {name for name, _ in self.parts} == {name for name, _ in parts}
+        return same_nodes and self.cores_in_all == sum(count for _, count in parts)
+
 
 @dataclass(frozen=True, slots=True)
 class SystemSnapshot:

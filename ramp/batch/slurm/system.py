@@ -149,7 +149,7 @@ class SlurmSystem:
         added = tuple(part for part in wanted.parts if part[0] not in had)
         kept = tuple(part for part in wanted.parts if part[0] in had)
         whole = self._are_whole(wanted.parts)
-        if reservation.cores_in_all is None and reservation.parts == wanted.parts:
+        if reservation.has_just(wanted.parts):  # also in its first seconds, when Slurm tells no node's cores yet
             order = reservations.end_question(wanted.name, wanted.end)
         elif reservation.cores_in_all is None and whole and self._are_whole(reservation.parts):
             order = reservations.nodes_question(wanted.name, wanted.end, wanted.parts)

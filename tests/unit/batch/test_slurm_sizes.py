@@ -146,8 +146,13 @@ def test_of_a_whole_reservation_of_which_nobody_knows_no_second_is_made() -> Non
             _wanted((("n1", 3),), 12 * HOUR),
             [_made(GUARD, (11, 12), "n1", "3"), f"update ReservationName={NAME} EndTime=uts43200", _gone(GUARD)],
         ),
+        (
+            _there(_whole(1, 2), cores_in_all=11),
+            _wanted((("n1", 8), ("n2", 3)), 10 * HOUR + HOUR // 2),
+            [f"update ReservationName={NAME} EndTime=uts37800"],
+        ),
     ],
-    ids=["smaller", "same", "shorter", "larger", "longer with other nodes", "longer in part"],
+    ids=["smaller", "same", "shorter", "larger", "longer with other nodes", "longer in part", "shorter when just made"],
 )
 def test_what_is_told_for_a_change(there: SystemReservation, wanted: WantedReservation, told: list[str]) -> None:
     system, found = _system()
