@@ -124,6 +124,10 @@ class Records(Protocol):
         """Keep what is known of a reclamation, in place of what was."""
         ...
 
+    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
+        """Reclamations of which nothing is decided, those first that are over first: over at `due`, or all."""
+        ...
+
     def certificate(self, account_id: str) -> str | None:
         """The PEM certificate on file for an account, or None."""
         ...

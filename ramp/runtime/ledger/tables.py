@@ -64,6 +64,7 @@ from ramp.runtime.ledger.schema import (
     CERTIFICATES,
     ENTRIES,
     EVIDENCE,
+    IS_OPEN,
     IS_RESERVED,
     NONCES,
     ORDER_LINES,
@@ -131,6 +132,11 @@ _AMENDMENTS_OF: Final = (
 )
 _RECLAMATIONS_OF: Final = (
     select(RECLAMATIONS).where(RECLAMATIONS.c.agreement_id == bindparam("wanted_id")).order_by(RECLAMATIONS.c.number)
+)
+_OPEN_RECLAMATIONS: Final = (
+    select(RECLAMATIONS)
+    .where(IS_OPEN)
+    .order_by(RECLAMATIONS.c.valid_until, RECLAMATIONS.c.agreement_id, RECLAMATIONS.c.number)
 )
 _FORGET_RECLAMATION: Final = delete(RECLAMATIONS).where(
     RECLAMATIONS.c.agreement_id == bindparam("wanted_id"), RECLAMATIONS.c.number == bindparam("wanted_number")
@@ -319,6 +325,11 @@ class Tables:
         wanted = {"wanted_id": known.agreement_id, "wanted_number": known.number}
         self._connection.execute(_FORGET_RECLAMATION, wanted)
         self._connection.execute(insert(RECLAMATIONS), asdict(known))
+
+    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
+        """Reclamations of which nothing is decided; see `Records.open_reclamations`."""
+        query = _OPEN_RECLAMATIONS if due is None else _OPEN_RECLAMATIONS.where(RECLAMATIONS.c.valid_until <= due)
+        return [KnownReclamation(*row) for row in self._connection.execute(query)]
 
     def entries(self) -> Sequence[Entry]:
         """All entries in order."""
