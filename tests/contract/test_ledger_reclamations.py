@@ -252,9 +252,7 @@ def test_a_compensation_is_paid_of_what_its_seller_has(busy: Ledger) -> None:
 def test_no_compensation_is_paid_that_its_seller_has_not(busy: Ledger) -> None:
     """Who has nothing any more promises anything: money would come from nowhere."""
     pay_away(busy, 4_000)
-    with pytest.raises(
-        LedgerRefusal, match=r"hector has 25\.00 available, not the 10\.00 and 15\.01 that it gives back"
-    ):
+    with pytest.raises(LedgerRefusal, match=r"hector has 25\.00 available, not the 10\.00 and 15\.01"):
         noted(busy, compensation=1_501)
     assert not_noted(busy, compensation=1_501) == "insufficient_funds"
     assert noted(busy, compensation=1_500).is_open
@@ -273,9 +271,8 @@ def test_what_is_promised_to_one_is_not_promised_to_another(busy: Ledger) -> Non
     with pytest.raises(LedgerRefusal, match=r"hector has 12\.00 available, not the 10\.00 and 2\.01") as caught:
         busy.note_reclamation(replace(OF_BOB, compensation=201), at=31)
     assert caught.value.code == "insufficient_funds"
-    assert (
-        (busy.reclamations("b-1"), busy.evidence("b-1"), set_aside(busy)) == before == ((), busy.evidence("b-1"), 4_300)
-    )
+    assert (busy.reclamations("b-1"), busy.evidence("b-1"), set_aside(busy)) == before
+    assert before[::2] == ((), 4_300)
     busy.note_reclamation(replace(OF_BOB, compensation=200), at=31)
     assert set_aside(busy) == 4_500
     assert posted(busy).is_posted

@@ -17,9 +17,11 @@ from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.reclamations.reclamation import ReclamationTerms
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
+from ramp.model.agreement import Agreement, Amendment, PricePaid, Reclamation, Signed
+from ramp.model.called_terms import bound
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer
+from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import state_digest
@@ -95,24 +97,29 @@ def notice(keys: KeyStore, body: Reclamation, bought: Signed, *changes: Signed) 
     return seal.text
 
 
+def bought_with(bought: Signed, cost: int) -> Book:
+    """The ledger of a bank that has posted an agreement."""
+    ledger = Book()
+    ledger.open_account(USER, AccountKind.USER, at=1)
+    ledger.open_account(RESOURCE, AccountKind.RESOURCE, at=1)
+    ledger.deposit("d", USER, cost, at=2)
+    ledger.reserve_order("order-6", USER, [OrderLine("agreement-9", RESOURCE, cost, "offer-17")], NOW + MINUTE, at=NOW)
+    ledger.countersign("agreement-9", at=NOW, starts_at=STARTS, evidence=bought.document)
+    return ledger
+
+
 class Posted:
     """What a bank has posted: an agreement, an amendment of it, and a reclamation."""
 
     def __init__(self, keys: KeyStore) -> None:
-        self.ledger = Book()
         self.bought = by_both(keys, AGREEMENT)
+        self.ledger = bought_with(self.bought, OFFER.cost)
         self.amended = by_both(keys, AMENDMENT)
         first = notice(keys, FIRST, self.bought, self.amended)
         opened = keys.notary(BANK).open(first, NOW).content
         assert isinstance(opened, c.ReclamationNotice)
         self.taken = opened.reclamation
         ledger = self.ledger
-        ledger.open_account(USER, AccountKind.USER, at=1)
-        ledger.open_account(RESOURCE, AccountKind.RESOURCE, at=1)
-        ledger.deposit("d", USER, OFFER.cost, at=2)
-        line = OrderLine("agreement-9", RESOURCE, OFFER.cost, "offer-17")
-        ledger.reserve_order("order-6", USER, [line], NOW + MINUTE, at=NOW)
-        ledger.countersign("agreement-9", at=NOW, starts_at=STARTS, evidence=self.bought.document)
         amendment = AmendmentTerms("agreement-9", 1, "s0", "s1", USER, RESOURCE, 7, NOW + HOUR)
         ledger.post_amendment(amendment, at=NOW, evidence=self.amended.document)
         terms = ReclamationTerms(
@@ -156,14 +163,7 @@ def test_a_new_key_does_not_end_a_right(keys: KeyStore, posted: Posted, whose: s
 def test_a_seller_countersigns_anew_what_its_buyer_signed_then(keys: KeyStore, posted: Posted, whose: str) -> None:
     """So a seller does: it keeps what its buyer has signed, and countersigns whenever it brings that."""
     once = keys.notary(USER).sign(Signed(AGREEMENT), NOW)
-    bought = keys.notary(RESOURCE).sign(once, NOW)
-    line = OrderLine("agreement-9", RESOURCE, OFFER.cost, "offer-17")
-    ledger = posted.ledger = Book()
-    ledger.open_account(USER, AccountKind.USER, at=1)
-    ledger.open_account(RESOURCE, AccountKind.RESOURCE, at=1)
-    ledger.deposit("d", USER, OFFER.cost, at=2)
-    ledger.reserve_order("order-6", USER, [line], NOW + MINUTE, at=NOW)
-    ledger.countersign("agreement-9", at=NOW, starts_at=STARTS, evidence=bought.document)
+    posted.ledger = bought_with(keys.notary(RESOURCE).sign(once, NOW), OFFER.cost)
     old = keys.notary(RESOURCE)
     RENEWED[whose](keys)
     anew = keys.notary(RESOURCE).sign(once, LATER)
@@ -171,6 +171,35 @@ def test_a_seller_countersigns_anew_what_its_buyer_signed_then(keys: KeyStore, p
     if whose != "the buyer's":  # the seller's old key countersigns nothing any more
         with pytest.raises(DocumentError):
             posted.notary(keys).verify(old.sign(once, LATER).document, LATER)
+
+
+OTHER = "thunder2@localhost"
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        lambda keys: keys.renew(OTHER, NOW + DAY, new_key=True),
+        lambda keys: keys.revoke(OTHER, NOW + DAY),
+    ],
+    ids=["a new key", "a revocation"],
+)
+def test_nor_does_a_stranger_whose_offer_has_set_the_price(keys: KeyStore, happens: Callable[[KeyStore], Any]) -> None:
+    """Under the second-price rule the agreement passes on the sealed offer of a seller that has lost."""
+    keys.issue(OTHER, Role.RESOURCE, NOW)
+    offer = bound(OFFER, UNIT, SECOND_PRICE)
+    runner_up = replace(offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60)
+    told = Message(Performative.PROPOSE, OTHER, USER, "request-4", c.Proposal("request-4", 1, (runner_up,)))
+    seal = keys.notary(OTHER).seal(told, NOW).seal
+    price = PricePaid(SECOND_PRICE, runner_up, seal)
+    once = keys.notary(USER).sign(Signed(replace(AGREEMENT, offer=offer, price=price, cost=runner_up.cost)), NOW)
+    ledger = bought_with(keys.notary(RESOURCE).sign(once, NOW), runner_up.cost)
+    happens(keys)
+    anew = keys.notary(RESOURCE).sign(once, LATER)
+    bank = keys.notary(BANK, KeptDocuments(ledger).kept_at)
+    assert bank.verify(anew.document, LATER) == anew
+    with pytest.raises(DocumentError):
+        keys.notary(BANK).verify(anew.document, LATER)  # who has not kept it cannot know
 
 
 def test_a_bank_that_keeps_nothing_asks_the_keys_on_file(keys: KeyStore, posted: Posted) -> None:
