@@ -261,15 +261,20 @@ def test_an_addition_that_has_gone_back_twice_is_found(grown_url: str) -> None:
         ]
 
 
+def notice_given(store: LedgerStore) -> None:
+    """Hector takes back of what alice has paid 25.00 for: 10.00 back, 15.00 on top."""
+    store.open_account("alice", AccountKind.USER, at=1)
+    store.open_account("hector", AccountKind.RESOURCE, at=1)
+    store.deposit("d-1", "alice", 10_000, at=2)
+    store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+    store.countersign("a-1", at=20, starts_at=5_000)
+    terms = ReclamationTerms("a-1", 1, "state-0", True, "state-1", "alice", "hector", 1_000, 1_500, 5, 50, 90)
+    store.note_reclamation(terms, at=30)
+
+
 def test_a_compensation_that_its_seller_had_not_is_found(ledger_url: str) -> None:
     with LedgerStore.open(ledger_url) as store:
-        store.open_account("alice", AccountKind.USER, at=1)
-        store.open_account("hector", AccountKind.RESOURCE, at=1)
-        store.deposit("d-1", "alice", 10_000, at=2)
-        store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
-        store.countersign("a-1", at=20, starts_at=5_000)
-        terms = ReclamationTerms("a-1", 1, "state-0", True, "state-1", "alice", "hector", 1_000, 1_500, 5, 50, 90)
-        store.note_reclamation(terms, at=30)
+        notice_given(store)
         assert store.post_reclamation("a-1", 1, "hector", at=50).is_posted
         assert (store.audit(), store.contradictions()) == ([], [])
     run(
@@ -296,13 +301,7 @@ def test_a_compensation_that_its_seller_had_not_is_found(ledger_url: str) -> Non
 )
 def test_what_pends_for_a_compensation_is_as_its_reclamation_says(ledger_url: str, change: str) -> None:
     with LedgerStore.open(ledger_url) as store:
-        store.open_account("alice", AccountKind.USER, at=1)
-        store.open_account("hector", AccountKind.RESOURCE, at=1)
-        store.deposit("d-1", "alice", 10_000, at=2)
-        store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
-        store.countersign("a-1", at=20, starts_at=5_000)
-        terms = ReclamationTerms("a-1", 1, "state-0", True, "state-1", "alice", "hector", 1_000, 1_500, 5, 50, 90)
-        store.note_reclamation(terms, at=30)
+        notice_given(store)
         assert (store.audit(), store.contradictions()) == ([], [])
     run(ledger_url, change)
     with LedgerStore.open(ledger_url) as store:

@@ -134,9 +134,7 @@ _RECLAMATIONS_OF: Final = (
     select(RECLAMATIONS).where(RECLAMATIONS.c.agreement_id == bindparam("wanted_id")).order_by(RECLAMATIONS.c.number)
 )
 _OPEN_RECLAMATIONS: Final = (
-    select(RECLAMATIONS)
-    .where(IS_OPEN)
-    .order_by(RECLAMATIONS.c.valid_until, RECLAMATIONS.c.agreement_id, RECLAMATIONS.c.number)
+    select(RECLAMATIONS).where(IS_OPEN).order_by(RECLAMATIONS.c.valid_until, *RECLAMATIONS.primary_key)
 )
 _FORGET_RECLAMATION: Final = delete(RECLAMATIONS).where(
     RECLAMATIONS.c.agreement_id == bindparam("wanted_id"), RECLAMATIONS.c.number == bindparam("wanted_number")
@@ -197,13 +195,9 @@ class Tables:
         query = (
             select(TRANSFERS)
             .where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
-            .where(TRANSFERS.c.posted_at.is_not(None))
+            .where(*_posted_within(since, until))
             .order_by(TRANSFERS.c.posted_at, posting.scalar_subquery())
         )
-        if since is not None:
-            query = query.where(TRANSFERS.c.posted_at >= since)
-        if until is not None:
-            query = query.where(TRANSFERS.c.posted_at <= until)
         return [transfer_of(row) for row in self._connection.execute(query)]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
