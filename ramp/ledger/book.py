@@ -181,9 +181,9 @@ class _Index:
             else:
                 del self._voids[order_id]
 
-    def evidence(self, reference: str) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came."""
-        return self._evidence.get(reference, [])
+    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
+        return self._evidence.get(reference, [])[after:]
 
     def add_evidence(self, evidence: Evidence) -> None:
         """Store a signed message."""

@@ -344,8 +344,13 @@ class Ledger(ABC):
         """Reserved orders of a user or of all, in order of entry."""
         return self._read(lambda records: tuple(records.open_orders(user)))
 
-    def evidence(self, reference: str) -> tuple[Evidence, ...]:
-        """The signed messages on which changes of an order, agreement or deposit rest, as they came."""
+    def evidence(self, reference: str, *, after: int = 0) -> tuple[Evidence, ...]:
+        """The signed messages on which changes of an order, agreement or deposit rest, as they came.
+
+        Args:
+            reference: the order's, agreement's or deposit's id.
+            after: so many of the first ones are left out.
+        """
 
         def work(records: Records) -> tuple[Evidence, ...]:
             early = (
@@ -353,7 +358,7 @@ class Ledger(ABC):
                 for void in records.remembered_voids(reference)
                 if void.evidence
             )
-            return (*records.evidence(reference), *early)
+            return (*records.evidence(reference, after), *early)
 
         return self._read(work)
 

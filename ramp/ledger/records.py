@@ -88,8 +88,8 @@ class Records(Protocol):
         """Forget the voids whose deadline has come."""
         ...
 
-    def evidence(self, reference: str) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came."""
+    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came, without the first `after` of it."""
         ...
 
     def add_evidence(self, evidence: Evidence) -> None:

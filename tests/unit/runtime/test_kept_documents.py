@@ -13,6 +13,7 @@ from ramp.errors import DocumentError, SignerUnknown
 from ramp.ledger.account import AccountKind
 from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.book import Book
+from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.reclamations.reclamation import ReclamationTerms
 from ramp.model import contents as c
@@ -27,6 +28,7 @@ from ramp.model.seal import Role
 from ramp.model.sizes.amended import state_digest
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.ledger import kept_documents
 from ramp.runtime.ledger.kept_documents import KeptDocuments
 
 NOW = from_iso("2026-11-21T08:00:00Z")
@@ -97,9 +99,9 @@ def notice(keys: KeyStore, body: Reclamation, bought: Signed, *changes: Signed) 
     return seal.text
 
 
-def bought_with(bought: Signed, cost: int) -> Book:
+def bought_with(bought: Signed, cost: int, ledger: Book | None = None) -> Book:
     """The ledger of a bank that has posted an agreement."""
-    ledger = Book()
+    ledger = Book() if ledger is None else ledger
     ledger.open_account(USER, AccountKind.USER, at=1)
     ledger.open_account(RESOURCE, AccountKind.RESOURCE, at=1)
     ledger.deposit("d", USER, cost, at=2)
@@ -225,6 +227,52 @@ def test_what_was_not_posted_is_believed_by_the_keys_on_file_only(keys: KeyStore
     RENEWED["the buyer's"](keys)
     with pytest.raises(DocumentError):
         posted.notary(keys).verify(made, LATER)
+
+
+class CountedBook(Book):
+    """A ledger that counts which evidence is read."""
+
+    read = 0
+
+    def evidence(self, reference: str, *, after: int = 0) -> tuple[Evidence, ...]:
+        found = super().evidence(reference, after=after)
+        self.read += len(found)
+        return found
+
+
+def test_what_nobody_has_signed_costs_the_same_however_much_is_kept(keys: KeyStore) -> None:
+    """Evidence is read once; what comes later by itself."""
+    bought = by_both(keys, AGREEMENT)
+    ledger = bought_with(bought, OFFER.cost, CountedBook())
+    assert isinstance(ledger, CountedBook)
+    kept = KeptDocuments(ledger)
+    bogus = bought.document.replace('reservationId="R-1"', 'reservationId="R-2"')
+    for count, number in enumerate(range(1, 6), start=1):
+        assert kept.kept_at(bogus) is None
+        assert ledger.read == count
+        assert kept.kept_at(bogus) is None
+        assert kept.kept_at(bought.document) == NOW
+        assert ledger.read == count
+        ledger.void_amendment("agreement-9", number, USER, at=NOW, evidence="withdrawn")
+
+
+def test_what_is_forgotten_is_read_again(posted: Posted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_documents, "AGREEMENTS_MAX", 1)
+    kept = KeptDocuments(posted.ledger)
+    posted.ledger.deposit("agreement-8", USER, 1, at=NOW, evidence="<deposit/>")
+    for _ in range(2):
+        assert kept.kept_at(posted.bought.document) == NOW
+        assert kept.kept_at('<Agreement agreementId="agreement-8"/>') is None
+        assert kept.kept_at(posted.taken.document) == NOW
+
+
+def test_what_came_to_nothing_is_not_known(keys: KeyStore, posted: Posted) -> None:
+    """Of such a seller may bring as many as there are numbers; nothing ever follows on them."""
+    posted.ledger.expire_orders(NOW + 2 * HOUR)
+    assert posted.ledger.reclamations("agreement-9")[0].code == "expired"
+    kept = KeptDocuments(posted.ledger)
+    assert kept.kept_at(posted.taken.document) is None
+    assert kept.kept_at(posted.amended.document) == NOW
 
 
 def test_what_a_sealed_word_passes_on_is_no_evidence_of_itself(keys: KeyStore, posted: Posted) -> None:
