@@ -37,7 +37,7 @@ from ramp.protocol.reclaiming.memory import (
     ReclamationSettled,
 )
 from ramp.protocol.resource.quotas import Quotas, Unpaid
-from ramp.protocol.resource.reclaiming.desk import PAUSE, Reclaimable, ReclaimDesk, pause_after
+from ramp.protocol.resource.reclaiming.desk import PAUSE, Reclaimable, ReclaimDesk
 from ramp.protocol.resource.reclaiming.waiting import Waiting, in_time, least_needed, pays
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.tables import ParticipantState
@@ -542,7 +542,6 @@ def test_a_slot_is_left_alone_the_longer_the_oftener_one_has_come_to_nothing(sel
         assert seller.desk.reclaimable([seller.participant], now + minutes * MINUTE - 1) == []
         now += minutes * MINUTE
         assert len(seller.desk.reclaimable([seller.participant], now)) == 1
-    assert pause_after(1_000) == 15 * MINUTE
 
 
 def test_one_that_is_posted_begins_that_anew(seller: Desk) -> None:

@@ -80,11 +80,6 @@ class Reclaimable:
     user: str
 
 
-def pause_after(in_vain: int) -> Duration:
-    """How long a slot is left alone after so many reclamations in a row have come to nothing, one at least."""
-    return min(PAUSE << min(in_vain - 1, PAUSE_MAX.bit_length()), PAUSE_MAX)
-
-
 class ReclaimDesk(SizeDesk):
     """All changes of one resource's slots.
 
@@ -422,7 +417,7 @@ class ReclaimDesk(SizeDesk):
             self._in_vain.pop(offer_id, None)
             return [Report(ReclamationAdvanced(change.body, "posted"))]
         in_vain = self._in_vain[offer_id] = self._in_vain.get(offer_id, 0) + 1
-        self._left_alone[offer_id] = change.ended_at + pause_after(in_vain)
+        self._left_alone[offer_id] = change.ended_at + min(PAUSE << (in_vain - 1), PAUSE_MAX)
         if word is None:
             slot.change = None
             slot.gave_way = slot.gave_way or change.why[0] == GAVE_WAY
