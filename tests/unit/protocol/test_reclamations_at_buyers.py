@@ -300,9 +300,12 @@ def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
 
 
 def test_each_is_asked_about_when_it_is_due(buyer: Buyer) -> None:
-    other = replace(BODY, agreement_id="a2", previous=first_state(replace(AGREEMENT, agreement_id="a2")).digest)
+    """Whichever was heard first."""
+    state = first_state(replace(AGREEMENT, agreement_id="a2"))
+    other = replace(BODY, agreement_id="a2", previous=state.digest, valid_until=GOES + MINUTE)
     buyer.hears(noticed())
     buyer.hears(c.ReclamationNoticed("a2", 1, TOLD, signed(other)))
+    assert messages(buyer.changes.tick(ASKS - MINUTE)) == [("bank", c.ReclamationQuery("a2", 1))]
     about = [("bank", c.ReclamationQuery(each, 1)) for each in ("a1", "a2")]
     assert messages(buyer.changes.tick(ASKS)) == about
 

@@ -341,6 +341,14 @@ def test_nobody_is_told_of_a_slot_that_is_over(seller: Desk) -> None:
     assert seller.desk.awaited == ()
 
 
+def test_of_a_slot_that_is_forgotten_no_more_is_said(seller: Desk) -> None:
+    seller.posted()
+    seller.desk.forget("another")
+    assert seller.desk.awaited == ("alice",)
+    seller.desk.forget(seller.offer_id)
+    assert (seller.desk.awaited, seller.desk.tick(TAKES + MINUTE)) == ((), [])
+
+
 def test_after_the_first_minutes_it_is_said_once_a_minute(seller: Desk) -> None:
     seller.posted()
     told = [at for at in range(TAKES, 2 * HOUR, SECOND) if sent(seller.desk.tick(at))]
@@ -617,6 +625,14 @@ def test_too_early_by_the_banks_clock_is_asked_again(seller: Desk) -> None:
     assert message.content == c.ReclamationTaken("a1", 1)
 
 
+def test_what_was_noted_is_posted_whatever_the_bank_spoke_last(seller: Desk) -> None:
+    """Nothing is begun at a bank that knows no reclamations, and this one has it on record."""
+    seller.posting()
+    seller.bank_minor = 2
+    asked = [each for each in sent(seller.desk.tick(TAKES + SECOND)) if each.receiver == "bank"]
+    assert [each.content for each in asked] == [c.ReclamationTaken("a1", 1)]
+
+
 # What may be taken
 
 
@@ -645,17 +661,22 @@ def test_of_which_slots_cores_can_be_taken(
 def test_one_of_which_nothing_can_be_taken_hides_no_other(resource: Any) -> None:
     """Of several the one that started last comes first."""
     seller = Desk(resource)
-    others = []
-    for number in range(2, 6):
-        key = resource.sell(f"r{number}", f"a{number}").offer_id
-        others.append(resource.party.participants[key])
-    unsold, without, early, late = others
-    for each, moved in ((early, -2), (late, -1)):
-        signed = each.agreement
-        each.agreement = replace(signed, body=replace(signed.body, request=replace(signed.body.request, reclaim=RIGHT)))
-        each.offer = replace(each.offer, start=HOUR + moved * SECOND)
-    unsold.state = ParticipantState.RELEASED
-    found = seller.desk.reclaimable([unsold, without, early, late, seller.participant], NOW)
+
+    def sold(number: int, right: ReclaimTerms | None = RIGHT, moved: int = 0) -> Any:
+        participant = resource.party.participants[resource.sell(f"r{number}", f"a{number}").offer_id]
+        signed = participant.agreement
+        request = replace(signed.body.request, reclaim=right)
+        participant.agreement = replace(signed, body=replace(signed.body, request=request))
+        participant.offer = replace(participant.offer, start=HOUR + moved * SECOND)
+        return participant
+
+    early, late, released, refused = (sold(2, moved=-2), sold(3, moved=-1), sold(4), sold(5))
+    released.state = ParticipantState.RELEASED
+    ((asked,), _) = seller.desk.take_back(refused, None, None, NOW)
+    seller.machine(asked, NO)
+    nothing = [sold(6, None), sold(7, replace(RIGHT, compensation=31)), sold(8, moved=536), released, refused]
+    nothing.append(sold(9, replace(RIGHT, notice=HOUR)))  # longer than what is left
+    found = seller.desk.reclaimable([*nothing, early, late, seller.participant], NOW)
     assert [each.offer_id for each in found] == [each.offer.offer_id for each in (seller.participant, late, early)]
 
 
