@@ -237,14 +237,14 @@ class ResizablePlugin(Protocol):
 
 @runtime_checkable
 class QueueingPlugin(Protocol):
-    """A plug-in that can tell how many cores somebody lacks who waits, so that a resource may take them back."""
+    """A plug-in that can tell how many cores the machine's own queue lacks, so that a resource may take them back."""
 
-    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
-        """How many cores more would have to be free; 0 where nobody waits, or where no number of cores would do.
+    def missing(self, now: Instant) -> int:
+        """How many cores more would have to be free for the first job that waits in the machine's own queue to start.
+
+        0 where none waits, or where no number of cores would do.
 
         Args:
-            unit: a unit that has no place, for its whole window; None for the first job that waits in the machine's
-                own queue, from now on.
             now: the present.
         """
         ...

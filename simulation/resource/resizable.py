@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.reservation_book import Standing
@@ -71,27 +70,6 @@ class CountedMachine(ResizableMachine, ABC):
     ) -> Slot | str:
         taken = self._more_taken(reservation, cores, until, now)
         return taken or replace(reservation.slot, cores=cores, end=until)
-
-    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
-        """Cores that are lacking for a unit, or for the machine's own queue; see `QueueingPlugin.missing`."""
-        if unit is None:
-            return max(self._lacking_for_queue(now), 0)
-        duration, earliest = unit.run_duration(now), unit.earliest_start(now)
-        latest = unit.deadline - duration
-        if duration <= 0 or latest < earliest or unit.cores.total > self.capacity:
-            return 0
-        fits, wanted = 0, unit.cores.total
-        while fits < wanted:  # the most cores that some time of the window has free together
-            tried = (fits + wanted + 1) // 2
-            if self._first_free(tried, duration, earliest, latest, now) is None:
-                wanted = tried - 1
-            else:
-                fits = tried
-        return unit.cores.total - fits
-
-    def _lacking_for_queue(self, now: Instant) -> int:
-        """Cores that are not free for the first job that waits; none where a machine has no queue of its own."""
-        return 0
 
     def _more_taken(self, reservation: Reservation, cores: int, until: Instant, now: Instant) -> str:
         """Why what a reservation gets beyond what it has is not free; empty where it is, or where it gets less."""

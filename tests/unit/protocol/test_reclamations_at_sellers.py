@@ -18,7 +18,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import ReclaimTerms
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import first_state, state_digest
@@ -38,7 +38,7 @@ from ramp.protocol.reclaiming.memory import (
 )
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.reclaiming.desk import PAUSE, Reclaimable, ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import Waiting, in_time, least_needed, pays
+from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
@@ -582,7 +582,7 @@ def test_of_which_slots_cores_can_be_taken(
 ) -> None:
     seller.grant(right)
     found = seller.desk.reclaimable([seller.participant], now)
-    expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare, now + 65 * SECOND, "alice")]
+    expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare)]
     assert found == expected
 
 
@@ -728,8 +728,8 @@ def test_who_lets_what_runs_go_on_never_looks(seller: Desk) -> None:
 # How much, and of whom
 
 
-def reclaimable(name: str, spare: int, free_at: int = 0, user: str = "alice") -> Reclaimable:
-    return Reclaimable(name, 0, spare, free_at, user)
+def reclaimable(name: str, spare: int) -> Reclaimable:
+    return Reclaimable(name, 0, spare)
 
 
 @pytest.mark.parametrize(
@@ -747,14 +747,3 @@ def test_no_more_is_taken_than_is_lacking_and_nothing_where_all_is_not_enough(
     missing: int, taken: list[tuple[str, int]]
 ) -> None:
     assert least_needed([reclaimable("a", 4), reclaimable("b", 3)], missing) == taken
-
-
-def test_for_who_has_accepted_only_what_others_have_and_is_free_in_time() -> None:
-    offer = Offer("o-2", "r2", 1, "res", 60, 2 * HOUR, 3 * HOUR, 16, 0.5, HOUR)
-    slots = [
-        reclaimable("in time", 4, 2 * HOUR),
-        reclaimable("too late", 4, 2 * HOUR + 1),
-        reclaimable("its own", 4, 2 * HOUR, "bob"),
-    ]
-    assert [each.offer_id for each in in_time(slots, offer, "bob")] == ["in time"]
-    assert pays(offer, 4) == 4 * 60_00

@@ -126,6 +126,6 @@ def test_its_own_queue_is_no_reason_to_pay_more(
     one = resource_that_takes_back
     one.unit = replace(UNIT, reclaim=replace(RIGHT, compensation=compensation))
     one.sell()
-    effects = one.answered(one.party.handle(QueueSeen(None, 5), HOUR), HOUR)
+    effects = one.answered(one.party.handle(QueueSeen(5), HOUR), HOUR)
     notices = [each.message.content for each in effects if isinstance(each, fx.Send)]
     assert [each.reclamation.body.cores for each in notices] == taken

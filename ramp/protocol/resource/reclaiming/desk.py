@@ -65,15 +65,11 @@ class Reclaimable:
         offer_id: the slot.
         start: of the slot; of two the one that started later gives first.
         spare: how many cores could go.
-        free_at: from when on they would be free.
-        user: whose they are.
     """
 
     offer_id: str
     start: Instant
     spare: int
-    free_at: Instant
-    user: str
 
 
 class ReclaimDesk(SizeDesk):
@@ -204,14 +200,8 @@ class ReclaimDesk(SizeDesk):
                 continue
             if now < self._left_alone.get(offer_id, 0):
                 continue
-            free_at = now + right.notice + ON_THE_WAY
-            found.append(Reclaimable(offer_id, participant.offer.start, spare, free_at, participant.user))
+            found.append(Reclaimable(offer_id, participant.offer.start, spare))
         return sorted(found, key=lambda each: (-each.start, each.offer_id))
-
-    def cost_of(self, participant: Participant, cores: int, now: Instant) -> int:
-        """What its seller would pay for so many cores of a slot, refund and compensation, minor units."""
-        body = self._drawn_up(self._slot(participant), cores, now)
-        return 0 if body is None else body.refund + body.compensation
 
     def take_back(
         self, participant: Participant, cores: int | None, max_cost: int | None, now: Instant
