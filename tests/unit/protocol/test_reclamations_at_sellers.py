@@ -74,7 +74,7 @@ class Desk:
         terms, prices = StaticTerms(64), PriceRange(60, 30)
         seller = Seller("res", terms=terms, prices=prices, source="live", ids=CountedIds("res"), timing=Timing())
 
-        def make_room(offer_id: str, cores: int, now: int) -> list[fx.Effect] | None:
+        def make_room(offer_id: str, cores: int, now: int, *, refused: bool) -> list[fx.Effect] | None:
             self.ended.append((offer_id, cores, now))
             return []
 

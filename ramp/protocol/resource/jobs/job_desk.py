@@ -252,16 +252,18 @@ class JobDesk:
                 return f"the job {job.order.job_id} may run until {iso(job.to_run.end_at)}; it would have to end first"
         return ""
 
-    def make_room(self, offer_id: str, cores: int, now: Instant) -> list[Effect] | None:
+    def make_room(self, offer_id: str, cores: int, now: Instant, *, refused: bool) -> list[Effect] | None:
         """Cores of a slot are taken back: the jobs that do not fit into what is left end, as their buyer was told.
 
         Each that needs more than is left ends, and of those that run, the one ordered last first, as many as do not fit
-        together. What waits for cores that others have may wait on.
+        together. A machine may need more than that, for it counts whole nodes: then one more ends each time that it
+        refuses. What waits for cores that others have may wait on; whether it still does is seen first.
 
         Args:
             offer_id: the slot.
             cores: that are left of it.
             now: the present.
+            refused: whether the machine refuses for jobs though none is ending that it knows of.
 
         Returns:
             What is to be done, again for those that are ending; None where no job is in the way.
@@ -271,7 +273,12 @@ class JobDesk:
         running = [job for job in open_jobs if job not in ending and job.state is JobState.RUNNING]
         while sum(job.order.cores for job in running) > cores:
             ending.append(running.pop())
-        return [effect for job in ending for effect in job.cancel(now)] if ending else None
+        if refused and running and not ending:
+            ending.append(running.pop())
+        if ending:
+            return [effect for job in ending for effect in job.cancel(now)]
+        unseen = [job for job in open_jobs if refused and job.may_have_started(now)]
+        return [effect for job in unseen for effect in job.look(now)] if unseen else None
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
         """A slot is not its buyer's any more: its jobs end.

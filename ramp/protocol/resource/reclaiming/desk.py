@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
@@ -43,7 +42,7 @@ from ramp.protocol.reclaiming.memory import (
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.policy import ON_THE_WAY, taking_lasts
-from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, Taking
+from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, MakeRoom, Taking
 from ramp.protocol.resource.reclaiming.words import Words
 from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.size_desk import KeptSlot, SizeDesk
@@ -82,8 +81,7 @@ class ReclaimDesk(SizeDesk):
         bank_minor: as in `SizeDesk`.
         seller: as in `SizeDesk`.
         unpaid: as in `SizeDesk`.
-        make_room: ends the jobs on a slot (an offer's id) that do not fit into so many cores; None where none is in
-            the way.
+        make_room: see `JobDesk.make_room`.
     """
 
     def __init__(
@@ -95,7 +93,7 @@ class ReclaimDesk(SizeDesk):
         *,
         seller: Seller,
         unpaid: Unpaid,
-        make_room: Callable[[str, int, Instant], list[Effect] | None],
+        make_room: MakeRoom,
     ) -> None:
         super().__init__(pace, in_the_way, bank_minor, seller=seller, unpaid=unpaid)
         self._words = Words(resource, pace)
@@ -366,8 +364,7 @@ class ReclaimDesk(SizeDesk):
     def _taking(self, slot: KeptSlot, body: Reclamation, first_step: int) -> Taking:
         agreement = slot.participant.agreement
         assert agreement is not None, "it is sold"
-        room = partial(self._make_room, body.offer_id, body.cores)
-        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace, room)
+        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace, self._make_room)
 
     def _announced(self, slot: KeptSlot, change: Taking, now: Instant) -> list[Effect]:
         if change.announcement is None or change.heard:
