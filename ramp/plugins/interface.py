@@ -221,8 +221,9 @@ class ResizablePlugin(Protocol):
         Resource Agent starts no job on it before it is, and asks for the old size again, in a later step, where it is
         not. Less is refused with `JOB_IN_THE_WAY` where only jobs on the slot need what would go: where cores are taken
         back by right the Resource Agent ends them then, and asks again in the same step, and with no other refusal. A
-        refusal changes nothing. What comes after a change with a higher step is refused with `SLOT_TAKEN` and changes
-        nothing, for calls overtake each other.
+        refusal changes nothing. What comes after a change with a higher step, or is another change with the same step,
+        is refused with `SLOT_TAKEN` and changes nothing, for calls overtake each other. The refusal's nearest value is
+        then the next step that would be done (`7 step`), so that a Resource Agent that has lost count goes on there.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or

@@ -10,7 +10,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
 from simulation.resource.booked_machine import BookedMachine
-from simulation.resource.reservation_book import Standing
+from simulation.resource.reservation_book import Entry, Standing
 
 
 class ResizableMachine(BookedMachine, ABC):
@@ -24,16 +24,16 @@ class ResizableMachine(BookedMachine, ABC):
                 return self._not_firm(key, now)
             slot = entry.reservation.slot
             if step < entry.step:
-                return Refusal(
-                    entry.unit, RefusalCode.SLOT_TAKEN, detail=f"{key} was changed by step {entry.step} since"
-                )
+                overtaken = f"{key} was changed by step {entry.step} since"
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, _next(entry), overtaken)
             if step > entry.step:
                 changed = self._resized(entry.reservation, entry.earlier, cores, until, now)
                 if isinstance(changed, str):
                     return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=changed)
                 writer.resize(key, step, slot, changed, now)
             elif (slot.cores, slot.end) != (cores, until):
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"step {step} of {key} was another change")
+                other = f"step {step} of {key} was another change"
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, _next(entry), other)
             return self._answer(key, now)
 
     def changed_by(self, key: str) -> int:
@@ -60,6 +60,11 @@ class ResizableMachine(BookedMachine, ABC):
             until: its end from now on.
             now: the present.
         """
+
+
+def _next(entry: Entry) -> str:
+    """The next step that would be done, as the nearest value of a refusal."""
+    return f"{entry.step + 1} step"
 
 
 class CountedMachine(ResizableMachine, ABC):

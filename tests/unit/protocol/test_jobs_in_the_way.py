@@ -80,9 +80,12 @@ class Site:
                 self.act(self.one.party.handle(answer, now), now)
             elif isinstance(effect, fx.Send):
                 self.bank(effect.message.content, now)
-            elif isinstance(effect, fx.Report) and isinstance(effect.progress, ReclamationAdvanced):
-                if effect.progress.stage == "dropped":
-                    self.dropped = effect.progress.code, effect.progress.detail
+            elif isinstance(effect, fx.Report):
+                self.told(effect.progress)
+
+    def told(self, progress: object) -> None:
+        if isinstance(progress, ReclamationAdvanced) and progress.stage == "dropped":
+            self.dropped = progress.code, progress.detail
 
     def answer(self, effect: fx.Effect, now: int) -> Any:
         if isinstance(effect, ResizeSlot):

@@ -483,17 +483,49 @@ def test_after_one_that_is_posted_the_next_gives_way_again(seller: Desk) -> None
 
 
 def test_a_machine_that_cannot_takes_nothing_and_nobody_is_told(seller: Desk) -> None:
-    for answer, said, code, detail in (
-        (NO, {}, "slot_taken", NO.detail),
-        (NO, {"able": False}, "cannot_resize", NO.detail),
-        (None, {"doubt": "no answer"}, "machine_unavailable", "no answer"),
+    for step, answer, said, code, detail in (
+        (3, NO, {}, "slot_taken", NO.detail),
+        (6, NO, {"able": False}, "cannot_resize", NO.detail),
+        (9, None, {"doubt": "no answer"}, "machine_unavailable", "no answer"),
     ):
         asked = seller.orders()
-        assert asked.step == 3  # nothing was on record of the ones before
+        assert asked.step == step  # the machine may have refused the number of the one before
         effects = seller.machine(asked, answer, **said)
         assert kinds(effects) == ["ReclamationAdvanced"]
         assert dropped(effects) == (code, detail)
         assert (seller.desk.open, seller.desk.deadline) == ((), None)
+
+
+def overtaken(nearest: str) -> Refusal:
+    return Refusal(1, RefusalCode.SLOT_TAKEN, nearest, "it was changed by a later step since")
+
+
+def test_a_machine_that_has_done_later_steps_than_are_on_record_is_asked_for_the_one_that_it_names(
+    seller: Desk,
+) -> None:
+    (again,) = seller.machine(seller.orders(), overtaken("3001 step"))
+    assert again == ResizeSlot(seller.offer_id, 3001, 16, 2 * HOUR)
+    (drawn, _) = seller.machine(again)
+    assert isinstance(drawn, fx.Persist)
+    assert drawn.record.step == 3001
+    assert seller.desk.steps == {seller.offer_id: 3003}
+
+
+def test_it_is_asked_once_more_at_a_time_and_believed_no_number_that_cannot_be(seller: Desk) -> None:
+    (again,) = seller.machine(seller.orders(), overtaken("7 step"))
+    assert again.step == 7
+    assert dropped(seller.machine(again, overtaken("20 step")))[0] == "slot_taken"
+    (again,) = seller.machine(seller.orders(), overtaken("100 step"))
+    assert dropped(seller.machine(again, overtaken("1000000001 step")))[0] == "slot_taken"
+    assert seller.orders().step == 103
+
+
+@pytest.mark.parametrize("nearest", ["", "1000000001 step", "0 step", "-7 step", "7", "7 steps", "7.5 step", "2 step"])
+def test_one_that_names_no_later_step_is_asked_for_later_ones_each_time(seller: Desk, nearest: str) -> None:
+    for step in (3, 6, 9):
+        asked = seller.orders()
+        assert asked.step == step
+        assert dropped(seller.machine(asked, overtaken(nearest)))[0] == "slot_taken"
 
 
 def test_what_the_bank_does_not_note_is_over(seller: Desk) -> None:

@@ -390,6 +390,7 @@ class ReclaimDesk(SizeDesk):
     def _over(self, slot: KeptSlot, change: Taking) -> list[Effect]:
         """A reclamation has ended: it holds, or it comes to nothing and its buyer is told so."""
         offer_id, word = slot.participant.offer.offer_id, change.last_word
+        slot.ended(change)
         self._words.over(offer_id, change.body.number)
         if change.stranded:
             self._stranded.append((offer_id, change.stranded))
@@ -398,7 +399,6 @@ class ReclaimDesk(SizeDesk):
             return [Report(ReclamationAdvanced(change.body, "posted"))]
         self._left_alone[offer_id] = change.ended_at + PAUSE
         if word is None:
-            slot.change = None
             slot.gave_way = slot.gave_way or change.why[0] == GAVE_WAY
             return [Report(ReclamationAdvanced(change.body, "dropped", *change.why))]
         self._ended(slot, change.body, word)
