@@ -666,8 +666,23 @@ def test_a_bank_that_knows_them_is_asked(seller: Desk) -> None:
 def test_no_more_than_a_bank_can_be_brought(seller: Desk, changes: int, fits: bool) -> None:
     kept = seller.desk._slot(seller.participant)
     kept.changes = [Signed(seller.body())] * changes
+    assert bool(seller.desk.reclaimable([seller.participant], NOW)) == fits
     effects, problem = seller.desk.take_back(seller.participant, None, None, NOW)
     assert (bool(effects), problem.startswith("too_many_changes")) == (fits, not fits)
+
+
+def test_what_could_not_be_taken_is_not_counted_on(seller: Desk) -> None:
+    """The numbers are used up, or the bank knows no such thing."""
+    assert seller.desk.reclaimable([seller.participant], NOW) != []
+    word = c.ReclamationRefused("a1", 1000, "no_answer", "the bank has not put it on record in time")
+    kept = seller.desk._slot(seller.participant)
+    kept.taken = {1000: word}
+    assert seller.problem().startswith("old_number")
+    assert seller.desk.reclaimable([seller.participant], NOW) == []
+    kept.taken = {999: word}
+    assert seller.desk.reclaimable([seller.participant], NOW) != []
+    seller.bank_minor = 3
+    assert seller.desk.reclaimable([seller.participant], NOW) == []
 
 
 # After a restart

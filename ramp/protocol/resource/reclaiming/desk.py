@@ -178,28 +178,27 @@ class ReclaimDesk(SizeDesk):
     # -- taking back ---------------------------------------------------------------------------------------------
 
     def reclaimable(self, participants: Iterable[Participant], now: Instant) -> list[Reclaimable]:
-        """The running slots of which cores could be taken back now, the one that started last first.
+        """The running slots of which `take_back` would take cores now, the one that started last first.
 
         That is FPSMA's order of shrinking (CoreGRID TR-0092, section 4).
         """
         found = []
         for participant in participants:
-            offer_id = participant.offer.offer_id
-            if participant.state is not ParticipantState.SOLD or participant.agreement is None:
+            offer_id, start = participant.offer.offer_id, participant.offer.start
+            if not start <= now or now < self._left_alone.get(offer_id, 0):
                 continue
-            right = participant.agreed.request.reclaim
-            slot = self._slot(participant)
-            spare = slot.state.cores - right.least if right is not None else 0
-            if right is None or slot.change is not None or spare < 1 or not participant.offer.start <= now:
+            body, _ = self._to_take(participant, None, None, now)
+            if body is None:
                 continue
-            if right.compensation > self._seller.compensation_max:
-                continue
-            if now + taking_lasts(right, self._pace.timing) >= slot.state.until:
-                continue
-            if now < self._left_alone.get(offer_id, 0):
-                continue
-            found.append(Reclaimable(offer_id, participant.offer.start, spare))
+            right, state = participant.agreed.request.reclaim, self._slot(participant).state
+            assert right is not None, "it is by right"
+            if now + taking_lasts(right, self._pace.timing) < state.until:
+                found.append(Reclaimable(offer_id, start, state.cores - body.cores))
         return sorted(found, key=lambda each: (-each.start, each.offer_id))
+
+    def leave_alone(self, offer_id: str, now: Instant) -> None:
+        """Pass a slot over for a while, so that others are asked for what it does not give."""
+        self._left_alone[offer_id] = now + PAUSE
 
     def take_back(
         self, participant: Participant, cores: int | None, max_cost: int | None, now: Instant
@@ -216,30 +215,36 @@ class ReclaimDesk(SizeDesk):
         Returns:
             What is to be done, or why nothing is, as a sentence.
         """
+        body, problem = self._to_take(participant, cores, max_cost, now)
+        if body is None:
+            return [], problem
+        slot = self._slot(participant)
+        change = slot.change = self._taking(slot, body, slot.next_step)
+        return self._kept(slot, change.start()), ""
+
+    def _to_take(
+        self, participant: Participant, cores: int | None, max_cost: int | None, now: Instant
+    ) -> tuple[Reclamation | None, str]:
+        """What a reclamation would say, or why there can be none, as a sentence; see `take_back`."""
         if participant.state is not ParticipantState.SOLD or participant.agreement is None:
-            return [], f"the slot is {participant.state}; right would be sold"
+            return None, f"the slot is {participant.state}; right would be sold"
         minor = self._bank_minor()
         if minor is not None and minor < RECLAMATIONS_SINCE:
             right_is = f"version 1.{minor} of the wire format; right would be 1.{RECLAMATIONS_SINCE} or later"
-            return [], f"{BANK_TOO_OLD}: {participant.agreed.bank} speaks {right_is}"
+            return None, f"{BANK_TOO_OLD}: {participant.agreed.bank} speaks {right_is}"
         slot = self._slot(participant)
         if slot.change is not None:
             kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"
-            return [], f"another_open: {kind} {slot.change.body.number} of it is open"
+            return None, f"another_open: {kind} {slot.change.body.number} of it is open"
         if len(slot.changes) > CHANGES_MAX:
-            return (
-                [],
-                f"{TOO_MANY_CHANGES}: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}",
-            )
+            changed = f"the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}"
+            return None, f"{TOO_MANY_CHANGES}: {changed}"
         body = self._drawn_up(slot, cores, now)
         if body is None:
-            return [], "no_right: the agreement gives its seller no right to take cores back"
+            return None, "no_right: the agreement gives its seller no right to take cores back"
         problem = reclamation_problem(participant.agreed, slot.state, body)
         problem = problem or self._cost_problem(participant.agreed, body, max_cost)
-        if problem is not None:
-            return [], f"{problem[0]}: {problem[1]}"
-        change = slot.change = self._taking(slot, body, slot.next_step)
-        return self._kept(slot, change.start()), ""
+        return (body, "") if problem is None else (None, f"{problem[0]}: {problem[1]}")
 
     def _cost_problem(self, agreement: Agreement, body: Reclamation, max_cost: int | None) -> tuple[str, str] | None:
         """Why a reclamation costs too much, as code and sentence."""

@@ -172,8 +172,10 @@ class KeptParticipants:
         slots = self.sizes.reclaimable(self._waiting.granted(now), now)
         effects: list[Effect] = []
         for offer_id, cores in least_needed(slots, missing - self.sizes.being_taken):
-            begun, _ = self.sizes.take_back(self.participants[offer_id], cores, None, now)
+            begun, problem = self.sizes.take_back(self.participants[offer_id], cores, None, now)
             effects += begun
+            if problem:
+                self.sizes.leave_alone(offer_id, now)
         return effects
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
