@@ -31,7 +31,7 @@ from ramp.control.market_changes import (
 from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
 from ramp.control.unmapped_users import unmapped
-from ramp.errors import ConfigurationError, MarketRefused, TransportError
+from ramp.errors import ConfigurationError, MarketRefused, NotAnswered, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
@@ -295,7 +295,16 @@ class Changing:
     async def _reclaim(self, asked: ReclaimCores, who: str) -> MarketChanged:
         self._check_there(asked.name, Role.RESOURCE)
         call = GroupCall(Act.RECLAIM, asked.name, asked.slot, asked.cores or 0, asked.max_cost)
-        problems, told = await self._agents.call(call)
+        try:
+            problems, told = await self._agents.call(call)
+        except NotAnswered as error:  # what its agent has begun before that goes on by its journal
+            unknown = f"nobody knows whether {asked.name} takes cores of {asked.slot} back: {error}"
+            self._record("resource reclaim", asked.name, unknown, who)
+            raise NotAnswered(unknown) from error
+        if problems and told:  # asked, and not heard of: it may be done yet, so it is written down
+            unknown = f"nobody knows yet whether {asked.name} takes cores back: {'; '.join(told)}"
+            self._record("resource reclaim", asked.name, unknown, who)
+            raise _refused(MarketRefusalCode.NOT_RECLAIMED, f"{unknown}. {'; '.join(problems)}")
         if problems:
             reason = f"{asked.name} takes nothing of {asked.slot} back: {'; '.join(problems)}"
             raise _refused(MarketRefusalCode.NOT_RECLAIMED, reason)

@@ -53,7 +53,8 @@ class MarketRefusalCode(StrEnum):
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
     of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
     NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
-    NOT_RECLAIMED: agreement, bank or machine do not let a resource take cores back.
+    NOT_RECLAIMED: agreement, bank or machine do not let a resource take cores back, or the bank has not said yet that
+    it has notice of that.
     """
 
     OTHER_VERSION = "other_version"

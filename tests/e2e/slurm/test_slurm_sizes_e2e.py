@@ -126,7 +126,7 @@ def test_what_agents_have_launched_is_known_by_its_name_and_not_narrowed(
     assert f"has more than {2 * CORES} cores of it" in reason
     assert [_where(cluster, job) for job in (first, second)] == places
     cluster.run("scancel", second)
-    wait_for(lambda: _where(cluster, second)[0] not in ("RUNNING", "COMPLETING"), "the job ordered last has ended")
+    wait_for(lambda: second not in cluster.run("squeue", "-h", "-a", "-o", "%i").split(), "the second has ended")
     smaller = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
     assert isinstance(smaller, Reservation), smaller
     assert _where(cluster, first) == places[0]
