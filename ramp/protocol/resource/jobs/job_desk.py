@@ -147,7 +147,7 @@ class JobDesk:
             assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
             job = self._add(
-                JobTaken(offer.offer_id, word, account, due_at(word, participant, now), seal, now), participant
+                JobTaken(offer.offer_id, word, account, self._due_at(word, participant, now), seal, now), participant
             )
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
@@ -320,6 +320,10 @@ class JobDesk:
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
         return job
 
+    def _due_at(self, order: JobOrder, participant: Participant, now: Instant) -> Instant:
+        others = (job.order.cores for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final)
+        return due_at(order, participant, now, beside=sum(others))
+
     def _wait(self, message: Message, job: Job) -> None:
         waiting = self._waiting.setdefault(job.order.job_id, [])
         if len(waiting) < WAITING_MAX:
@@ -341,19 +345,20 @@ class JobDesk:
         return reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))
 
 
-def due_at(order: JobOrder, participant: Participant, now: Instant) -> Instant:
+def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: int = 0) -> Instant:
     """When a job should have started.
 
     In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later. One
-    that needs cores that were added begins no sooner than these are paid for.
+    that needs cores that were added, by itself or beside the others, begins no sooner than these are paid for.
 
     Args:
         order: what the buyer wants.
         participant: the slot.
         now: the present.
+        beside: cores of the other jobs on it that have not ended.
     """
     offer = participant.offer
     if offer.start_probability is None or order.begin_at > offer.start:
-        paid_from = (instant for instant, cores in participant.not_before if order.cores > cores)
+        paid_from = (instant for instant, cores in participant.not_before if order.cores + beside > cores)
         return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start
