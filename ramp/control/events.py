@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.control.market_changes import MarketChanged
+from ramp.errors import MarketRefused
 from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.contents import (
     AccountStatement,
@@ -83,6 +84,11 @@ CALLERS_OWN: Final = frozenset(
     }
 )
 """Refusals that asking again in the same way does not change: bad input, exit code 2; the others are 1."""
+
+
+def market_refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
+    """A refusal as the exception that tells it."""
+    return MarketRefused(code, reason, exit_code=2 if code in CALLERS_OWN else 1)
 
 
 @dataclass(frozen=True, slots=True)
