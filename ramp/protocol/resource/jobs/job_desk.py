@@ -7,7 +7,7 @@ answered: with how the job stands as its launcher has just seen it, or with a co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
@@ -321,8 +321,8 @@ class JobDesk:
         return job
 
     def _due_at(self, order: JobOrder, participant: Participant, now: Instant) -> Instant:
-        others = (job.order.cores for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final)
-        return due_at(order, participant, now, beside=sum(others))
+        others = [job.taken for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final]
+        return due_at(order, participant, now, beside=others)
 
     def _wait(self, message: Message, job: Job) -> None:
         waiting = self._waiting.setdefault(job.order.job_id, [])
@@ -345,20 +345,25 @@ class JobDesk:
         return reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))
 
 
-def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: int = 0) -> Instant:
+def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: Sequence[JobTaken] = ()) -> Instant:
     """When a job should have started.
 
     In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later. One
-    that needs cores that were added, by itself or beside the others, begins no sooner than these are paid for.
+    that needs cores that were added, by itself or beside those that begin before, begins no sooner than these are paid
+    for.
 
     Args:
         order: what the buyer wants.
         participant: the slot.
         now: the present.
-        beside: cores of the other jobs on it that have not ended.
+        beside: the other jobs on it that have not ended.
     """
     offer = participant.offer
     if offer.start_probability is None or order.begin_at > offer.start:
-        paid_from = (instant for instant, cores in participant.not_before if order.cores + beside > cores)
+        paid_from = (
+            instant
+            for instant, cores in participant.not_before
+            if order.cores + sum(each.order.cores for each in beside if each.due_at < instant) > cores
+        )
         return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start
