@@ -1,6 +1,7 @@
 """mutmut's run, made quick: tests are collected once, and mypy looks again only after a mutant has changed.
 
-A survivor is tried again with those tests only that are new or have changed.
+A survivor is tried again with those tests only that are new or have changed, or with all that reach its function where
+any code has changed.
 
 mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here
 all tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
@@ -47,6 +48,8 @@ MEMORY_MAX = 4 << 30
 REFUSED = Path("mutants/refused-by-mypy.json")
 KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
 SURVIVED = Path("mutants/survived")  # lines of a mutant, a tab, and the files of tests that have not noticed it
+REACHED = Path("mutants/mutmut-stats.json")  # which tests reach which function, by mutmut
+REACHED_IN = Path("mutants/reached-in")  # the code in which they do
 
 Trial = tuple[SourceFileMutationData, str, int | None]
 
@@ -222,6 +225,19 @@ def _not_yet_tried(*, mutant_names: Sequence[str]) -> tuple[list[Trial], dict[st
     return [each for each in mutants if each[2] is None], data_by_path
 
 
+def look_anew_where_code_has_changed() -> None:
+    """Let mutmut see once more which tests reach which function, if any code has changed: it looks at new tests only.
+
+    A function that is new would have no tests else, or these alone, and its mutants would survive.
+    """
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(walk_mutatable_files()))).hexdigest()
+    if not REACHED_IN.exists() or REACHED_IN.read_text() != code:
+        for seen in (REACHED, SURVIVED):
+            seen.unlink(missing_ok=True)
+        REACHED_IN.parent.mkdir(exist_ok=True)
+        REACHED_IN.write_text(code)
+
+
 def run(patterns: list[str], processes: int) -> None:
     """Try the mutants that have no verdict.
 
@@ -233,6 +249,7 @@ def run(patterns: list[str], processes: int) -> None:
         SystemExit: if the tests fail without any mutant.
     """
     shutil.rmtree("mutants/tests", ignore_errors=True)  # mutmut copies them, and leaves there what was taken away
+    look_anew_where_code_has_changed()
     isolation.PytestRunner = CollectedTests  # type: ignore[misc]
     program.filter_mutants_with_type_checker = refused_by_mypy
     program.collect_source_file_mutation_data = _not_yet_tried
