@@ -416,6 +416,8 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(user.open_cancellations or user.changes.open or user.changes.taken.open for user in users.values()):
         return False
+    if any(user.changes.taken.awaited for user in users.values()):
+        return False
     resources = world.honest_resources
     if any(party.sizes.open or set(party.sizes.awaited) & set(users) for party in resources.values()):
         return False

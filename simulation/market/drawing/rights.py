@@ -92,4 +92,15 @@ def with_wrong_reclamations(seed: int, liars: Mapping[str, LiarSpec], resources:
     honest = [name for name in resources if name not in found]
     if len(honest) > 1 and random.random() < 0.5:
         found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.WRONG_RECLAMATION,), 0.8)
+    return _with_hidden_reclamations(seed, found, resources)
+
+
+def _with_hidden_reclamations(
+    seed: int, liars: Mapping[str, LiarSpec], resources: Sequence[str]
+) -> dict[str, LiarSpec]:
+    """In half of these markets a seller tells its buyers nothing of what it takes back, and does nothing wrong else."""
+    random, found = stream(seed, "hidden reclamations"), dict(liars)
+    honest = [name for name in resources if name not in found]
+    if len(honest) > 1 and random.random() < 0.5:
+        found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.HIDES_RECLAMATIONS,), 1.0)
     return found

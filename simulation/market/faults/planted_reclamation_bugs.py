@@ -140,6 +140,11 @@ def reclamations_forgotten() -> Context:
     return patch.object(TakenBack, "replay", lambda *_: None)
 
 
+def document_not_asked_for() -> Context:
+    """A user that is told that cores were taken waits for its seller to say which."""
+    return patch.object(TakenBack, "look", lambda *_: [])
+
+
 def taken_refunded_again() -> Context:
     """A refund gives back what reclamations have given back already."""
     return patch.object(partial_refunds, "taken_back", lambda _: 0)
@@ -189,6 +194,11 @@ OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {
     "reclamations_forgotten": (
         reclamations_forgotten,
         "a user that restarts does not know what was taken back",
+        "amended_once",
+    ),
+    "document_not_asked_for": (
+        document_not_asked_for,
+        "a user whose seller hides what it has taken does not ask its bank for it",
         "amended_once",
     ),
     "taken_refunded_again": (

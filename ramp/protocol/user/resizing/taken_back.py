@@ -143,11 +143,9 @@ class TakenBack:
             done: whether it holds: then what was posted after it can be understood.
             now: the present.
         """
-        if done:
-            missed = any(key[0] == agreement_id for key in self._unplaced)
-        else:
-            missed = self.to_come(agreement_id) is None  # else what has stood in the way is known
-        return self.look(agreement_id, now) if missed else []
+        waiting = any(key[0] == agreement_id for key in self._unplaced)
+        in_the_way = self.to_come(agreement_id) is not None  # then it is known why nothing came of the change
+        return self.look(agreement_id, now) if waiting or not (done or in_the_way) else []
 
     def not_understood(self, message: Message) -> bool:
         """The bank has not understood what it was asked; whether it was a question of what was missed."""
@@ -219,17 +217,15 @@ class TakenBack:
     def _noticed(self, noticed: ReclamationNoticed, agreement: Agreement, now: Instant) -> list[Effect]:
         signed, body = noticed.reclamation, _signed_body(noticed.reclamation, agreement)
         key = body.agreement_id, body.number
-        if key in self._unplaced:
-            effects = self._conclude(signed, *self._unplaced[key], agreement, now)
-            if effects:
-                return [*effects, self._heard(body, posted=True)]
-        if key in self._told:
+        if key in self._told and key not in self._unplaced:
             return [self._heard(body, posted=key in self._posted)]
         problem = reclamation_problem(agreement, self._state(agreement.agreement_id), body)
         if problem is not None and problem[0] == "other_state":
             return []  # perhaps of a state that is not known here yet
         if problem is not None:
             raise RemoteProtocolError(f"reclamation {body.number} is not by right: {problem[0]}: {problem[1]}")
+        if key in self._unplaced:
+            return [*self._conclude(signed, *self._unplaced[key], agreement, now), self._heard(body, posted=True)]
         self._hear(signed, body)
         told = Report(ReclamationAdvanced(body, "noticed"))
         return [Persist(NoticeHeard(signed, now)), self._heard(body, posted=False), told]
