@@ -115,8 +115,8 @@ def new_checkers() -> list[Checker]:
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
+        ReclaimedByRight(),  # what is against it no buyer believes
         AmendedOnce(),
-        ReclaimedByRight(),
         MoneyConserved(),
     ]
 

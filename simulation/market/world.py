@@ -312,6 +312,10 @@ class World(MarketView):
         if self._actors[name].host is not None:
             self._crash(self._actors[name], down_for)
 
+    def let_fail(self, name: str, at: Instant, down_for: Duration) -> None:
+        """Let a party crash at an instant, and restart so much later."""
+        self._queue.schedule(at, Outage(name, down_for))
+
     def restart(self, name: str) -> None:
         """Start a party again that is down."""
         actor = self._actors[name]

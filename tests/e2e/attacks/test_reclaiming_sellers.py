@@ -1,7 +1,8 @@
 """A seller that takes cores back without right, too soon, too cheaply, twice, or unknown to the bank (A1, A4, A5).
 
 It is certified, sells honestly and is paid. What it may take back stands in the agreement: the bank refuses all else
-with its code, and the buyer believes nothing that the bank has not said of that very reclamation.
+with its code, and the buyer believes nothing that the bank has not said of that very reclamation. What it takes by
+right it may hide from its buyer, whom the bank tells, and nobody else.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ramp.model.contents import (
     ReclamationNotice,
     ReclamationNoticed,
     ReclamationPosted,
+    ReclamationQuery,
     ReclamationRefused,
     ReclamationTaken,
     Settled,
@@ -130,7 +132,7 @@ def code_of(message):
 def market(module_market, kind):
     users = {"alice": 1_000_000, "bob": 1_000}
     accounts = ["moriarty", "rival", "mallory"]
-    market = module_market(kind=kind, users=users, timing=SHORT_TIMING, accounts=accounts, per_process=4)
+    market = module_market(kind=kind, users=users, timing=SHORT_TIMING, accounts=accounts, per_process=4, armed=True)
     market.up()
     return market
 
@@ -343,3 +345,26 @@ async def test_what_is_posted_is_paid_once_and_proves_nothing_else(market, moria
     assert not after.changes(await asyncio.to_thread(standing, market))
     assert await asyncio.to_thread(stands, market, agreement.agreement_id) == (None, [2])
     assert await asyncio.to_thread(stands, market, other.body.agreement_id) == (None, [])
+
+
+async def test_what_a_seller_hides_its_buyer_learns_from_the_bank(market, moriarty, enter):
+    """The seller takes and is paid while its buyer is away, and never says a word of it."""
+    document, mallory = await sold(market, moriarty, 12), await enter(Buyer, "mallory")
+    agreement = document.body
+    before = (await asyncio.to_thread(standing, market)).balances
+    await asyncio.to_thread(market.lose, "alice")
+    signed, _, posted = await one_posted(moriarty, document)
+    assert isinstance(posted.content, ReclamationPosted), posted.content
+
+    query = ReclamationQuery(agreement.agreement_id, 1, first_state(agreement).digest)
+    conversation = fresh("query")
+    await mallory.say(P.REQUEST, "bank", query, conversation, reply_with=conversation)
+    assert code_of(await mallory.answer(conversation, *ANSWERS)) == "unknown_transfer"
+
+    market.regain("alice")
+    await told(market, agreement, (None, [2]))
+    kept = market.state.agreement("alice", f"{agreement.agreement_id}.reclamation-{signed.body.number}")
+    assert kept.read_text() == signed.document
+    after = await asyncio.to_thread(standing, market)
+    for name, gets in (("alice@localhost", 4_800), (moriarty.name, -4_800)):
+        assert after.balances[name] == (before[name][0] + gets, 0)

@@ -228,6 +228,10 @@ class Market:
         (self._traps / f"{name}.lost").touch()
         self.kill(name)
 
+    def regain(self, name: str) -> None:
+        """Let an agent that was lost get going again."""
+        (self._traps / f"{name}.lost").unlink()
+
     def wait_ready(self) -> None:
         """Wait until every agent runs and the directory knows every resource."""
         names = sorted(entry["name"] for entry in self.status()["agents"] if entry["role"] == "resource")
