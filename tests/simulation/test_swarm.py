@@ -107,7 +107,7 @@ CAUGHT_BY = {
     "decisions_forgotten": (12, "refunded_once"),
     "rebates_refunded_again": (12, "refunded_once"),
     "amendments_forgotten": (23, "amended_once"),
-    "minimum_passed_over": (231, "reclaimed_by_right"),
+    "minimum_passed_over": (172, "reclaimed_by_right"),
     "right_taken_for_granted": (84, "reclaimed_by_right"),
     "notice_passed_over": (160, "reclaimed_by_right"),
     "compensation_kept": (10, "reclaimed_by_right"),
@@ -115,6 +115,7 @@ CAUGHT_BY = {
     "posted_before_its_time": (34, "reclaimed_by_right"),
     "paid_for_untaken": (10, "amended_once"),
     "reclamations_forgotten": (34, "amended_once"),
+    "document_not_asked_for": (136, "amended_once"),
     "taken_refunded_again": (177, "refunded_once"),
     "handed_over_unpaid": (12, "amended_once"),
     "addition_kept": (218, "amended_once"),
@@ -156,6 +157,7 @@ OF_RECLAMATIONS = {
     "posted_before_its_time",
     "paid_for_untaken",
     "reclamations_forgotten",
+    "document_not_asked_for",
     "taken_refunded_again",
 }
 """Bugs that show where rights to take cores back are granted."""

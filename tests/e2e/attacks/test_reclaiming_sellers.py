@@ -350,6 +350,7 @@ async def test_what_is_posted_is_paid_once_and_proves_nothing_else(market, moria
 async def test_what_a_seller_hides_its_buyer_learns_from_the_bank(market, moriarty, enter):
     """The seller takes and is paid while its buyer is away, and never says a word of it."""
     document, mallory = await sold(market, moriarty, 12), await enter(Buyer, "mallory")
+    await sold(market, moriarty, 14)  # it must have the compensation
     agreement = document.body
     before = (await asyncio.to_thread(standing, market)).balances
     await asyncio.to_thread(market.lose, "alice")

@@ -152,12 +152,16 @@ class Market:
         config: its configuration's file.
         state: its state folder's path.
         armed: whether its agents heed `arm`.
+
+    Attributes:
+        lost: agents whose process was ended by `lose`.
     """
 
     def __init__(self, config: Path, state: Path, *, armed: bool = False) -> None:
         self.config = config
         self.state = StateFolder(state)
         self.armed = armed
+        self.lost: set[str] = set()
         self._traps = state / "traps"
         self._supervisor: subprocess.Popen[bytes] | None = None
 
@@ -225,6 +229,10 @@ class Market:
     def lose(self, name: str) -> None:
         """Kill an agent's process for good: whatever is started in its place does nothing."""
         assert self.armed
+        together = self.agent(name)["pid"]
+        status = self.status()
+        assert status is not None
+        self.lost |= {entry["name"] for entry in status["agents"] if entry["pid"] == together}
         (self._traps / f"{name}.lost").touch()
         self.kill(name)
 
