@@ -46,7 +46,7 @@ async def rogues():
 async def enter(market, rogues):
     """`await enter(Buyer, "rich", 100_000)` lets a certified party with an account in.
 
-    Nobody honest is restarted whose process the test has not ended itself (`Market.lose`).
+    Nobody honest is restarted but who is to fail (`Market.let_fail`).
     """
     inside = []
     started = restarts(market)
@@ -63,9 +63,8 @@ async def enter(market, rogues):
     yield let_in
     for party in inside:
         party.leave()
-    assert {name: count for name, count in restarts(market).items() if name not in market.lost} == {
-        name: count for name, count in started.items() if name not in market.lost
-    }
+    again = {name: count for name, count in restarts(market).items() if name not in market.failing}
+    assert again == {name: count for name, count in started.items() if name not in market.failing}
 
 
 @pytest.fixture

@@ -154,14 +154,14 @@ class Market:
         armed: whether its agents heed `arm`.
 
     Attributes:
-        lost: agents whose process was ended by `lose`.
+        failing: agents whose process a test ends on purpose.
     """
 
     def __init__(self, config: Path, state: Path, *, armed: bool = False) -> None:
         self.config = config
         self.state = StateFolder(state)
         self.armed = armed
-        self.lost: set[str] = set()
+        self.failing: set[str] = set()
         self._traps = state / "traps"
         self._supervisor: subprocess.Popen[bytes] | None = None
 
@@ -229,16 +229,15 @@ class Market:
     def lose(self, name: str) -> None:
         """Kill an agent's process for good: whatever is started in its place does nothing."""
         assert self.armed
-        together = self.agent(name)["pid"]
-        status = self.status()
-        assert status is not None
-        self.lost |= {entry["name"] for entry in status["agents"] if entry["pid"] == together}
         (self._traps / f"{name}.lost").touch()
         self.kill(name)
 
-    def regain(self, name: str) -> None:
-        """Let an agent that was lost get going again."""
-        (self._traps / f"{name}.lost").unlink()
+    def let_fail(self, name: str) -> None:
+        """Note that an agent's process, with all that are in it, is to end by what a test does, and to begin again."""
+        status = self.status()
+        assert status is not None
+        process = self.agent(name)["pid"]
+        self.failing |= {entry["name"] for entry in status["agents"] if entry["pid"] == process}
 
     def wait_ready(self) -> None:
         """Wait until every agent runs and the directory knows every resource."""
