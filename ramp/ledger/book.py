@@ -82,6 +82,7 @@ class _Index:
         self._evidence: dict[str, list[Evidence]] = {}
         self._amendments: dict[str, dict[int, DecidedAmendment]] = {}  # by agreement id and number
         self._reclamations: dict[str, dict[int, KnownReclamation]] = {}  # by agreement id and number
+        self._noticed: dict[tuple[str, int], KnownReclamation] = {}  # what is open of them
         self._nonces: set[tuple[str, str]] = set()
         self._expiries: list[tuple[Instant, str, str]] = []  # a heap, earliest expiry first
         self._certificates: dict[str, str] = {}
@@ -180,9 +181,9 @@ class _Index:
             else:
                 del self._voids[order_id]
 
-    def evidence(self, reference: str) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came."""
-        return self._evidence.get(reference, [])
+    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
+        return self._evidence.get(reference, [])[after:]
 
     def add_evidence(self, evidence: Evidence) -> None:
         """Store a signed message."""
@@ -203,6 +204,14 @@ class _Index:
     def put_reclamation(self, known: KnownReclamation) -> None:
         """Keep what is known of a reclamation."""
         self._reclamations.setdefault(known.agreement_id, {})[known.number] = known
+        self._noticed.pop((known.agreement_id, known.number), None)
+        if known.is_open:
+            self._noticed[known.agreement_id, known.number] = known
+
+    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
+        """Reclamations of which nothing is decided; see `Records.open_reclamations`."""
+        found = [each for each in self._noticed.values() if due is None or each.valid_until <= due]
+        return sorted(found, key=lambda each: (each.valid_until, each.agreement_id, each.number))
 
     def refusal(self, agreement_id: str) -> Refusal | None:
         """Why an agreement was refused for good, or None."""

@@ -254,6 +254,9 @@ class Ledger(ABC):
     def note_reclamation(self, terms: ReclamationTerms, *, at: Instant, evidence: str = "") -> KnownReclamation:
         """Put on record that a seller takes cores back of what it has sold; the same again gives what is known of it.
 
+        The compensation is set aside from now on, of what the seller has beyond what it will give back and pay on top
+        by this and its other open notices; it is free again where the reclamation is void.
+
         Args:
             terms: what will be given back and paid.
             at: now; from it the notice counts.
@@ -262,7 +265,7 @@ class Ledger(ABC):
         Raises:
             LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `refunded`, `other_state`, `out_of_order`,
                 `more_than_paid`, `insufficient_funds`, `short_notice`, `duplicate_differs`, `malformed_value`,
-                `amount_not_positive`, `amount_too_large`; nothing is on record then.
+                `amount_not_positive`, `amount_too_large`, `account_closed`; nothing is on record then.
         """
         return self._write(lambda records: reclamation_rules.note_reclamation(records, terms, at, evidence))
 
@@ -272,8 +275,9 @@ class Ledger(ABC):
         """Pay refund and compensation of a reclamation that was noticed, once; what cannot be posted is void, for good.
 
         The refund goes to the buyer even if that brings the resource below its credit limit: the resource owes it then.
-        With a compensation that the resource has not got both are void. A void one has one of the codes `expired`,
-        `refunded`, `out_of_order`, `other_state`, `more_than_paid` and `insufficient_funds`.
+        The compensation is what was set aside at the notice, whatever has gone back to others since. A void one has one
+        of the codes `expired`, `refunded`, `out_of_order`, `other_state` and `more_than_paid`; and `insufficient_funds`
+        where it was noticed by a program that set nothing aside, and the resource has not got what it pays on top.
 
         Args:
             agreement_id: of which agreement.
@@ -314,10 +318,17 @@ class Ledger(ABC):
         """What is known of an agreement's reclamations, by number."""
         return self._read(lambda records: records.reclamations(agreement_id))
 
+    def open_reclamations(self) -> tuple[KnownReclamation, ...]:
+        """Reclamations of which nothing is decided, of all agreements, those first that are over first."""
+        return self._read(lambda records: tuple(records.open_reclamations()))
+
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
-        """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry."""
+        """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry.
+
+        So are reclamations that were noticed, and what is set aside for their compensations is free again.
+        """
         # Asked often and mostly for nothing: so it is looked for first, without keeping any writer waiting.
-        if not self._read(lambda records: records.open_orders(due=at)):
+        if not self._read(lambda records: records.open_orders(due=at) or records.open_reclamations(due=at)):
             return ()
         return self._write(lambda records: order_rules.expire_orders(records, at))
 
@@ -337,8 +348,13 @@ class Ledger(ABC):
         """Reserved orders of a user or of all, in order of entry."""
         return self._read(lambda records: tuple(records.open_orders(user)))
 
-    def evidence(self, reference: str) -> tuple[Evidence, ...]:
-        """The signed messages on which changes of an order, agreement or deposit rest, as they came."""
+    def evidence(self, reference: str, *, after: int = 0) -> tuple[Evidence, ...]:
+        """The signed messages on which changes of an order, agreement or deposit rest, as they came.
+
+        Args:
+            reference: the order's, agreement's or deposit's id.
+            after: so many of the first ones are left out.
+        """
 
         def work(records: Records) -> tuple[Evidence, ...]:
             early = (
@@ -346,7 +362,7 @@ class Ledger(ABC):
                 for void in records.remembered_voids(reference)
                 if void.evidence
             )
-            return (*records.evidence(reference), *early)
+            return (*records.evidence(reference, after), *early)
 
         return self._read(work)
 

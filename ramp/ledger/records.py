@@ -88,8 +88,8 @@ class Records(Protocol):
         """Forget the voids whose deadline has come."""
         ...
 
-    def evidence(self, reference: str) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came."""
+    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came, without the first `after` of it."""
         ...
 
     def add_evidence(self, evidence: Evidence) -> None:
@@ -122,6 +122,10 @@ class Records(Protocol):
 
     def put_reclamation(self, known: KnownReclamation) -> None:
         """Keep what is known of a reclamation, in place of what was."""
+        ...
+
+    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
+        """Reclamations of which nothing is decided, those first that are over first: over at `due`, or all."""
         ...
 
     def certificate(self, account_id: str) -> str | None:

@@ -18,6 +18,7 @@ from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
 from ramp.ledger.partial_refunds import check_no_addition, left_of
+from ramp.ledger.reclamations.setting_aside import void_changed
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -167,6 +168,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
     )
     open_balances(records, refunded)
     records.append(TransferEntered(refunded))
+    void_changed(records, charge, at)
     return refunded
 
 

@@ -149,7 +149,8 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         if not isinstance(entry, TransferEntered | TransferSettled):
             continue
         transfer = entry.transfer
-        if transfer.transfer_id not in pending:
+        is_debited = transfer.transfer_id not in pending  # what pended has been spent since it was entered
+        if is_debited:
             spendable[transfer.debit_account] -= transfer.amount
         if transfer.state is TransferState.PENDING:
             pending.add(transfer.transfer_id)
@@ -159,7 +160,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
             spendable[transfer.debit_account] += transfer.amount
         missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
         owed = transfer.kind in OWED and transfer.debit_account in resources
-        if missing > 0 and not owed:
+        if missing > 0 and is_debited and not owed:
             findings.append(
                 f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
             )

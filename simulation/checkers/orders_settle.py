@@ -12,13 +12,18 @@ class OrdersSettle(Checker):
 
     def on_step(self, view: MarketView) -> None:
         """A bank that is up voids what has run out at its deadline, not later."""
-        deadline = view.ledger.next_deadline()
-        if deadline is None or not view.bank_is_up:
+        if not view.bank_is_up:
+            return
+        deadline, noticed = view.ledger.next_deadline(), view.ledger.open_reclamations()
+        if deadline is None and not noticed:
             return
         now = view.time_of(BANK)
-        if deadline < now:
+        if deadline is not None and deadline < now:
             late = [order.order_id for order in view.ledger.open_orders() if order.valid_until < now]
             raise self._violated(f"{late} are still reserved after their deadline")
+        if noticed and noticed[0].valid_until < now:
+            first = noticed[0]
+            raise self._violated(f"reclamation {first.number} of {first.agreement_id} is open after its deadline")
 
     def at_end(self, view: MarketView) -> None:
         """At rest nothing is set aside any more."""

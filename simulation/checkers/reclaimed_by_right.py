@@ -58,7 +58,7 @@ class ReclaimedByRight(Checker):
         extra = int(Fraction(taken * 100 * right.compensation, HOUR) + Fraction(1, 2))
         for kind, amount in ((TransferKind.REBATE, owed), (TransferKind.COMPENSATION, extra)):
             paid = view.ledger.transfer(f"{agreement.agreement_id}#r{known.number}", kind)
-            if (0 if paid is None else paid.amount) != amount:
+            if (0 if paid is None or paid.posted_at is None else paid.amount) != amount:
                 raise self._violated(f"{name}: {kind} of {paid}, owed are {amount} minor units")
             if paid is not None and (paid.debit_account, paid.credit_account) != (agreement.resource, agreement.user):
                 raise self._violated(f"{name}: {kind} between others than its parties")

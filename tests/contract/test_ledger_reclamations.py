@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -49,12 +50,18 @@ def not_noted(ledger: Ledger, at: int = 30, **changes: Any) -> str:
 # The notice
 
 
+def set_aside(ledger: Ledger) -> int:
+    """What hector has set aside, minor units."""
+    return ledger.balance("hector").reserved
+
+
 def test_a_notice_is_on_record_and_moves_nothing(paid: Ledger) -> None:
     assert paid.note_reclamation(FIRST, at=30, evidence="<notice/>") == NOTED
     assert paid.reclamations("a-1") == (NOTED,)
     assert (NOTED.is_open, NOTED.is_posted) == (True, False)
     assert paid.evidence("a-1")[-1] == Evidence("a-1", EvidenceKind.RECLAMATION, "<notice/>", 30)
     assert balances(paid) == (7_500, 2_500)
+    assert (set_aside(paid), paid.open_reclamations()) == (300, (NOTED,))
 
 
 def test_the_same_notice_again_is_the_same(paid: Ledger) -> None:
@@ -166,9 +173,9 @@ def test_refund_and_compensation_are_paid_at_its_time(paid: Ledger) -> None:
     assert done == replace(NOTED, decided_at=BEGINS)
     assert (done.is_open, done.is_posted) == (False, True)
     assert balances(paid) == (8_800, 1_200)
-    for kind, amount in ((TransferKind.REBATE, 1_000), (TransferKind.COMPENSATION, 300)):
+    for kind, amount, entered in ((TransferKind.REBATE, 1_000, BEGINS), (TransferKind.COMPENSATION, 300, 30)):
         assert paid.transfer("a-1#r1", kind) == Transfer(
-            f"{kind}:a-1#r1", "hector", "alice", amount, "a-1#r1", kind, BEGINS, BEGINS, None, None,
+            f"{kind}:a-1#r1", "hector", "alice", amount, "a-1#r1", kind, entered, BEGINS, None, None,
             "reclamation 1", "o-1",
         )  # fmt: skip
     assert paid.evidence("a-1")[-1] == Evidence("a-1", EvidenceKind.RECLAMATION, "<taken/>", BEGINS)
@@ -244,16 +251,152 @@ def test_a_compensation_is_paid_of_what_its_seller_has(busy: Ledger) -> None:
 
 def test_no_compensation_is_paid_that_its_seller_has_not(busy: Ledger) -> None:
     """Who has nothing any more promises anything: money would come from nowhere."""
-    assert not_noted(busy, compensation=5_501) == "insufficient_funds"
-    noted(busy, compensation=1_501)
     pay_away(busy, 4_000)
-    void = busy.post_reclamation("a-1", 1, "hector", at=BEGINS, evidence="<taken/>")
-    assert (void.code, void.is_posted) == ("insufficient_funds", False)
-    assert void.reason == "hector has 25.00 available, not the 10.00 and 15.01 that it gives back and pays on top"
-    assert busy.evidence("a-1")[-1] == Evidence("a-1", EvidenceKind.RECLAMATION, "<taken/>", BEGINS)
-    assert posted(busy) == void
-    assert balances(busy) == (7_500, 2_500)
-    assert busy.refund("a-1", at=BEGINS + 1).amount == 2_500
+    with pytest.raises(LedgerRefusal, match=r"hector has 25\.00 available, not the 10\.00 and 15\.01"):
+        noted(busy, compensation=1_501)
+    assert not_noted(busy, compensation=1_501) == "insufficient_funds"
+    assert noted(busy, compensation=1_500).is_open
+
+
+# What is set aside
+
+
+OF_BOB = replace(FIRST, agreement_id="b-1", user="bob")
+
+
+def test_what_is_promised_to_one_is_not_promised_to_another(busy: Ledger) -> None:
+    """Hector has 65.00: 53.00 of them go to alice if it takes what it has said, so that 12.00 are left."""
+    noted(busy, compensation=4_300)
+    before = busy.reclamations("b-1"), busy.evidence("b-1"), set_aside(busy)
+    with pytest.raises(LedgerRefusal, match=r"hector has 12\.00 available, not the 10\.00 and 2\.01") as caught:
+        busy.note_reclamation(replace(OF_BOB, compensation=201), at=31)
+    assert caught.value.code == "insufficient_funds"
+    assert (busy.reclamations("b-1"), busy.evidence("b-1"), set_aside(busy)) == before
+    assert before[::2] == ((), 4_300)
+    busy.note_reclamation(replace(OF_BOB, compensation=200), at=31)
+    assert set_aside(busy) == 4_500
+    assert posted(busy).is_posted
+    assert busy.post_reclamation("b-1", 1, "hector", at=BEGINS).is_posted
+    assert (balances(busy), busy.balance("bob").posted, set_aside(busy)) == ((12_800, 0), 1_200, 0)
+
+
+def test_a_compensation_is_paid_whatever_has_gone_back_to_others_meanwhile(busy: Ledger) -> None:
+    """Jobs have ended for it; the refund to the other is owed, as ever."""
+    noted(busy, compensation=5_500)
+    pay_away(busy, 4_000)
+    assert posted(busy).is_posted
+    assert (balances(busy), busy.balance("bob").posted, set_aside(busy)) == ((14_000, -4_000), 4_000, 0)
+
+
+def test_what_is_set_aside_is_so_once_the_ledger_is_opened_again(paid: Ledger, reopen: Callable[[], Ledger]) -> None:
+    noted(paid)
+    again = reopen()
+    assert (set_aside(again), again.open_reclamations()) == (300, (NOTED,))
+    (pending,) = again.pending("alice")
+    assert (pending.transfer_id, pending.amount, pending.entered_at) == ("compensation:a-1#r1", 300, 30)
+    assert again.statement("hector").pending == again.statement("alice").pending == (pending,)
+    assert posted(again).is_posted
+    assert (again.pending(), set_aside(again), balances(again)) == ((), 0, (8_800, 1_200))
+
+
+def given_back(ledger: Ledger) -> None:
+    ledger.refund("a-1", at=31)
+
+
+def failed(ledger: Ledger) -> None:
+    ledger.fail_agreement("a-1", "hector", at=31, reason="its power is gone")
+
+
+def shrunk(ledger: Ledger) -> None:
+    ledger.post_amendment(AMENDED, at=31)
+
+
+def grown(ledger: Ledger) -> None:
+    ledger.reserve_order("o-9", "alice", [OrderLine("a-1#1", "hector", 100, "", "state-0", "grown-1")], 100, at=31)
+    ledger.countersign("a-1#1", at=31, starts_at=5_000)
+
+
+def come_in_its_place(ledger: Ledger) -> None:
+    noted(ledger, 31, number=2, compensation=0)
+
+
+def not_asked_for(ledger: Ledger) -> None:
+    ledger.expire_orders(ENDS)
+
+
+def asked_for(ledger: Ledger) -> None:
+    ledger.look_up_reclamation("a-1", 1, "alice", at=ENDS)
+
+
+def too_late(ledger: Ledger) -> None:
+    posted(ledger, at=ENDS)
+
+
+@pytest.mark.parametrize(
+    ("happens", "code"),
+    [
+        (given_back, "refunded"),
+        (failed, "refunded"),
+        (shrunk, "other_state"),
+        (grown, "other_state"),
+        (come_in_its_place, "out_of_order"),
+        (not_asked_for, "expired"),
+        (asked_for, "expired"),
+        (too_late, "expired"),
+    ],
+)
+def test_what_comes_to_nothing_sets_nothing_aside(paid: Ledger, happens: Callable[[Ledger], None], code: str) -> None:
+    noted(paid)
+    assert set_aside(paid) == 300
+    happens(paid)
+    known = paid.reclamations("a-1")[0]
+    assert (known.code, set_aside(paid), paid.pending()) == (code, 0, ())
+    voided = paid.transfer("a-1#r1", TransferKind.COMPENSATION)
+    assert voided is not None
+    assert (voided.voided_at, voided.posted_at) == (known.decided_at, None)
+    assert posted(paid, at=ENDS + 1) == known
+    assert paid.statement("alice").pending == ()
+
+
+def test_it_is_open_up_to_the_very_instant(paid: Ledger) -> None:
+    noted(paid)
+    paid.expire_orders(ENDS - 1)
+    assert (set_aside(paid), paid.open_reclamations()) == (300, (NOTED,))
+    paid.expire_orders(ENDS)
+    assert (set_aside(paid), paid.open_reclamations()) == (0, ())
+
+
+def test_what_is_over_stands_in_nobodys_way(busy: Ledger) -> None:
+    """Also where nobody has looked since."""
+    noted(busy, compensation=5_500)
+    later = {"effective_at": 2 * ENDS, "valid_until": 3 * ENDS, "refund": 999, "compensation": 5_500}
+    with pytest.raises(LedgerRefusal, match="insufficient_funds"):
+        busy.note_reclamation(replace(OF_BOB, **later), at=ENDS - 1)
+    busy.note_reclamation(replace(OF_BOB, **later), at=ENDS)
+    assert (busy.reclamations("a-1")[0].code, set_aside(busy)) == ("expired", 5_500)
+
+
+def test_those_that_are_over_first_come_first(busy: Ledger) -> None:
+    noted(busy)
+    busy.note_reclamation(replace(OF_BOB, valid_until=ENDS - 1), at=31)
+    assert [each.agreement_id for each in busy.open_reclamations()] == ["b-1", "a-1"]
+    busy.expire_orders(ENDS - 1)
+    assert [each.agreement_id for each in busy.open_reclamations()] == ["a-1"]
+
+
+def test_nothing_is_set_aside_for_a_closed_account(paid: Ledger) -> None:
+    paid.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 7_500)], 100, at=21)
+    paid.countersign("a-2", at=22, starts_at=5_000)
+    paid.close_account("alice", at=23)
+    assert not_noted(paid) == "account_closed"
+
+
+def test_what_is_set_aside_keeps_both_accounts_open(paid: Ledger) -> None:
+    noted(paid)
+    paid.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 7_500)], 100, at=31)
+    paid.countersign("a-2", at=32, starts_at=5_000)
+    assert balances(paid) == (0, 10_000)
+    assert refusal_code(lambda: paid.close_account("alice", at=33)) == "account_not_empty"
 
 
 def test_an_overdraft_pays_a_compensation(ledger: Ledger) -> None:

@@ -24,6 +24,7 @@ from ramp.ledger.partial_refunds import (
     transfer_back,
 )
 from ramp.ledger.reclamations.reclamation import standing_digest
+from ramp.ledger.reclamations.setting_aside import void_changed
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -70,6 +71,7 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
     posted = DecidedAmendment(terms.agreement_id, terms.number, terms.digest, terms.amount, at)
     records.append(TransferEntered(rebate))
     records.add_amendment(posted)
+    void_changed(records, charge, at)
     store_evidence(records, EvidenceKind.AMENDMENT, terms.agreement_id, evidence, at)
     return posted
 
@@ -118,10 +120,14 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | 
 
 
 def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
-    """Note the amendment whose line has just been posted with its order."""
+    """Note the amendment whose line has just been posted with its order; what was to be taken back is void by that."""
     named = line.amended
-    if named is not None:
-        records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
+    if named is None:
+        return
+    records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
+    payment = records.transfer(named[0], TransferKind.PAYMENT)
+    assert payment is not None, "what is added to is paid"
+    void_changed(records, payment, at)
 
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:

@@ -3,8 +3,8 @@
 That a reclamation is by right (its seller's signature, the minimum, refund and compensation to the minor unit) the bank
 has checked against the agreement before it asks (`ramp.protocol.bank.reclaiming`). What only the ledger knows is
 checked here: who has paid whom, what was posted last of the slot, when the notice came, and whether the seller has what
-it pays on top: a refund brings only back what was paid, a compensation would be money from nowhere. A buyer cannot void
-one.
+it pays on top: a refund brings only back what was paid, a compensation would be money from nowhere. So that one is set
+aside from the notice on (`ramp.ledger.reclamations.setting_aside`). A buyer cannot void one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX
-from ramp.ledger.entry import TransferEntered
+from ramp.ledger.entry import TransferEntered, TransferSettled
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.partial_refunds import (
     Problem,
@@ -24,6 +24,14 @@ from ramp.ledger.partial_refunds import (
     transfer_back,
 )
 from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
+from ramp.ledger.reclamations.setting_aside import (
+    compensation_aside,
+    expired,
+    funds_problem,
+    set_aside_for,
+    void,
+    void_expired,
+)
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -31,13 +39,11 @@ from ramp.ledger.refusals import (
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
     refuse,
 )
 from ramp.ledger.rules import open_balances, store_evidence
 from ramp.ledger.transfer import Transfer, TransferKind, reclamation_key
 from ramp.model.instant import Instant, iso, seconds
-from ramp.model.money import credits_text
 from ramp.model.sizes.reclaimed import RECLAMATION_NUMBER_MAX
 
 
@@ -57,16 +63,19 @@ def note_reclamation(records: Records, terms: ReclamationTerms, at: Instant, evi
     if known and terms.number < known[-1].number:
         refuse(RefusalCode.OUT_OF_ORDER, f"{name} has had reclamation {known[-1].number} since")
     problem = _problem(records, charge, terms, of_agreement=terms.of_agreement)
+    problem = problem or funds_problem(records, charge, terms.refund, terms.compensation, at)
     if problem is not None:
         refuse(*problem)
     given = terms.effective_at - at
     if given < terms.notice:
         told = f"its notice came {seconds(given):g} s before its time"
         refuse(RefusalCode.SHORT_NOTICE, f"{told}; right would be {seconds(terms.notice):g} s")
+    open_balances(records, charge)
     for each in known:
         if each.is_open:
             superseded = f"reclamation {terms.number} has come in its place"
-            _decide(records, replace(each, code=str(RefusalCode.OUT_OF_ORDER), reason=superseded), at)
+            void(records, each, RefusalCode.OUT_OF_ORDER, superseded, at)
+    void_expired(records, at)
     noticed = KnownReclamation(
         name,
         terms.number,
@@ -78,6 +87,8 @@ def note_reclamation(records: Records, terms: ReclamationTerms, at: Instant, evi
         terms.valid_until,
         at,
     )
+    if noticed.compensation:
+        records.append(TransferEntered(compensation_aside(charge, noticed)))
     records.put_reclamation(noticed)
     store_evidence(records, EvidenceKind.RECLAMATION, name, evidence, at)
     return noticed
@@ -96,18 +107,30 @@ def post_reclamation(
         return there
     if at < there.effective_at:
         refuse(RefusalCode.TOO_EARLY, f"it takes effect at {iso(there.effective_at)}")
-    problem = _expired(there, at) or _problem(records, charge, there, of_agreement=True)
+    aside = set_aside_for(records, there)
+    problem = expired(there, at) or _problem(records, charge, there, of_agreement=True)
+    if problem is None and aside is None:  # noticed by a program that set nothing aside
+        problem = funds_problem(records, charge, there.refund, there.compensation, at)
     if problem is not None:
-        code, reason = problem
-        void = _decide(records, replace(there, code=str(code), reason=one_line(reason)), at)
+        done = void(records, there, *problem, at)
         store_evidence(records, EvidenceKind.RECLAMATION, agreement_id, evidence, at)
-        return void
-    rebate = _paid(charge, there, TransferKind.REBATE, there.refund, at)
+        return done
+    rebate = transfer_back(
+        charge,
+        reclamation_key(agreement_id, number),
+        TransferKind.REBATE,
+        there.refund,
+        f"reclamation {number}",
+        at,
+    )
     open_balances(records, rebate)
-    records.append(TransferEntered(rebate))
-    if there.compensation:
-        records.append(TransferEntered(_paid(charge, there, TransferKind.COMPENSATION, there.compensation, at)))
-    posted = _decide(records, there, at)
+    records.append(TransferEntered(rebate))  # also where the resource has not the money any more: it owes it then
+    if aside is not None:
+        records.append(TransferSettled(replace(aside, posted_at=at)))
+    elif there.compensation:
+        records.append(TransferEntered(replace(compensation_aside(charge, there), entered_at=at, posted_at=at)))
+    posted = replace(there, decided_at=at)
+    records.put_reclamation(posted)
     store_evidence(records, EvidenceKind.RECLAMATION, agreement_id, evidence, at)
     return posted
 
@@ -119,10 +142,8 @@ def look_up_reclamation(
     charge = _charge(records, agreement_id, number, at)
     check_payer(charge, user)
     there = _following(records, agreement_id, state) if state else _known(records, agreement_id, number)
-    expired = _expired(there, at) if there.is_open else None
-    if expired is None:
-        return there
-    return _decide(records, replace(there, code=str(expired[0]), reason=expired[1]), at)
+    problem = expired(there, at) if there.is_open else None
+    return there if problem is None else void(records, there, *problem, at)
 
 
 def _check_terms(terms: ReclamationTerms) -> None:
@@ -159,36 +180,10 @@ def _following(records: Records, agreement_id: str, state: str) -> KnownReclamat
     return next((each for each in found if each.is_posted), found[-1])
 
 
-def _expired(there: KnownReclamation, at: Instant) -> Problem | None:
-    return (RefusalCode.EXPIRED, f"it was valid until {iso(there.valid_until)}") if at >= there.valid_until else None
-
-
 def _problem(
     records: Records, charge: Transfer, made: ReclamationTerms | KnownReclamation, *, of_agreement: bool
 ) -> Problem | None:
-    """Why a reclamation cannot be posted: code and reason, or None if it can be."""
-    problem = refunded_problem(records, charge) or part_problem(
+    """Why a reclamation cannot be posted, whatever its seller has: code and reason, or None if it can be."""
+    return refunded_problem(records, charge) or part_problem(
         records, charge, made.previous, made.refund, of_agreement=of_agreement
     )
-    return problem or _funds_problem(records, charge.credit_account, made.refund, made.compensation)
-
-
-def _funds_problem(records: Records, resource: str, refund: int, compensation: int) -> Problem | None:
-    """That a resource has not got what it pays on top of a refund, which it would owe; None if it has."""
-    available = records.balances((resource,))[resource].available
-    if not compensation or refund + compensation <= available:
-        return None
-    pays = f"{credits_text(refund)} and {credits_text(compensation)} that it gives back and pays on top"
-    return RefusalCode.INSUFFICIENT_FUNDS, f"{resource} has {credits_text(available)} available, not the {pays}"
-
-
-def _paid(charge: Transfer, there: KnownReclamation, kind: TransferKind, amount: int, at: Instant) -> Transfer:
-    """What a reclamation moves; a refund also where the resource has not the money any more: it owes it then."""
-    key = reclamation_key(there.agreement_id, there.number)
-    return transfer_back(charge, key, kind, amount, f"reclamation {there.number}", at)
-
-
-def _decide(records: Records, decided: KnownReclamation, at: Instant) -> KnownReclamation:
-    done = replace(decided, decided_at=at)
-    records.put_reclamation(done)
-    return done

@@ -59,10 +59,17 @@ class OrderStands:
 
 @dataclass(frozen=True, slots=True)
 class OrdersSwept:
-    """The ledger's answer to `SweepOrders`: what has been voided now, and what is still reserved."""
+    """The ledger's answer to `SweepOrders`.
+
+    Attributes:
+        voided: orders that have been voided now.
+        reserved: those that are still reserved.
+        noticed_until: when the first reclamation of which nothing is decided is over, or None if there is none.
+    """
 
     voided: tuple[OrderStanding, ...]
     reserved: tuple[OrderStanding, ...]
+    noticed_until: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Reclamation, Signed
 from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
@@ -33,6 +33,7 @@ from ramp.model.contents import (
     PaymentOrder,
     PaymentQuery,
     PaymentRefused,
+    ReclamationNotice,
     RefundClaim,
     RefundMade,
     RefundRefused,
@@ -79,6 +80,7 @@ class BankParty:
         self._timing = timing
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
+        self._noticed_until: Instant | None = None  # when the first reclamation is over for which money is set aside
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -102,7 +104,7 @@ class BankParty:
             RemoteProtocolError: if a message has no place here, or is not its sender's own word.
         """
         effects = guarded("", lambda: self._on_event(event, now))
-        self.deadline = earliest(*(order.valid_until for order in self._open.values()))
+        self.deadline = earliest(self._noticed_until, *(order.valid_until for order in self._open.values()))
         return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -134,7 +136,7 @@ class BankParty:
                 message = self._asked.pop(call_id)
                 return [reply(message, *amending.decided(event, message))]
             case ReclamationKnown(call_id):
-                return reclaiming.told(event, self._asked.pop(call_id))
+                return self._on_reclamation(event, self._asked.pop(call_id))
             case said.DepositPosted():
                 return self._on_deposit_posted(event)
             case said.AccountLookedUp():
@@ -376,7 +378,16 @@ class BankParty:
             return reply(message, Performative.REFUSE, unpaid)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
+    def _on_reclamation(self, known: ReclamationKnown, message: Message) -> list[Effect]:
+        """Tell of it; once its time is over nothing stays set aside for it."""
+        if isinstance(message.content, ReclamationNotice) and not known.code and not known.transfer_id:
+            body = message.content.reclamation.body
+            assert isinstance(body, Reclamation), "nothing else is noted"
+            self._noticed_until = earliest(self._noticed_until, body.valid_until)
+        return reclaiming.told(known, message)
+
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
+        self._noticed_until = swept.noticed_until
         effects: list[Effect] = []
         for order in swept.voided:
             self._open.setdefault(order.order_id, order)

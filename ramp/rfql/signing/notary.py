@@ -89,17 +89,18 @@ def verify_document(
         trust: whom to trust.
         now: the time for which certificates must hold.
         passed: takes a sentence for every check that has passed, for reports.
-        inner_as_of: whom to trust, and when, for what the user has signed of a countersigned document; None for the
-            same as above.
+        inner_as_of: whom to trust, and when, for what the user has signed of a countersigned document, with the sealed
+            offers of others that it passes on; None for the same as above.
 
     Raises:
         DocumentError: if anything about document or signatures is not right.
     """
     told = passed if passed is not None else []
-    sealed = PublicNotary(trust, passed)
+    inner_trust, inner_now = inner_as_of or (trust, now)
+    sealed = PublicNotary(inner_trust, passed)
 
     def opener(text: str) -> Message:
-        return sealed.open(text, now)
+        return sealed.open(text, inner_now)
 
     root = parse_wire(document)
     if root.tag not in agreements.KIND_OF:
@@ -118,7 +119,6 @@ def verify_document(
     inner_element = content.find(inner_tag)
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
-    inner_trust, inner_now = inner_as_of or (trust, now)
     inner_content, inner = _verify_level(inner_element, inner_bytes, 1, inner_trust, inner_now, told)
     body = agreements.read_body(inner_content, opener)
     if isinstance(body, Agreement):

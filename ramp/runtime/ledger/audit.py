@@ -106,24 +106,30 @@ _REFUNDS: Final = Question(
     """,
 )
 
-# A rebate's key is its agreement's id, a mark, and the number of the amendment, or of the reclamation behind an r.
+# A rebate's key is its agreement's id, a mark, and the number of the amendment, or of the reclamation behind an r. A
+# compensation pends as long as its reclamation is open, and is posted or voided with it.
 _REBATES: Final = Question(
     "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
     """
     WITH changes AS (
-        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount FROM amendments
+        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount,
+            1 AS is_posted, 0 AS is_voided FROM amendments
         WHERE code = ''
         UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund FROM reclamations
+        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund, 1, 0 FROM reclamations
         WHERE decided_at IS NOT NULL AND code = ''
         UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation FROM reclamations
-        WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
+        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation,
+            CASE WHEN decided_at IS NOT NULL AND code = '' THEN 1 ELSE 0 END, CASE WHEN code <> '' THEN 1 ELSE 0 END
+        FROM reclamations
+        WHERE compensation > 0
     )
     SELECT rebates.transfer_id, rebates.amount, rebates.debit_account, rebates.credit_account
     FROM transfers AS rebates
     LEFT JOIN changes ON rebates.agreement_id = changes.change_key AND rebates.kind = changes.kind
         AND changes.amount = rebates.amount
+        AND CASE WHEN rebates.posted_at IS NULL THEN 0 ELSE 1 END = changes.is_posted
+        AND CASE WHEN rebates.voided_at IS NULL THEN 0 ELSE 1 END = changes.is_voided
     LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || changes.agreement_id
     WHERE rebates.kind IN ('rebate', 'compensation') AND (
         charges.transfer_id IS NULL OR charges.posted_at IS NULL

@@ -137,7 +137,12 @@ class BankLedger:
     def _sweep(self, now: Instant) -> said.OrdersSwept:
         voided = self.ledger.expire_orders(now)
         reserved = self.ledger.open_orders()
-        return said.OrdersSwept(tuple(map(self._standing, voided)), tuple(map(self._standing, reserved)))
+        noticed = self.ledger.open_reclamations()
+        return said.OrdersSwept(
+            tuple(map(self._standing, voided)),
+            tuple(map(self._standing, reserved)),
+            noticed[0].valid_until if noticed else None,
+        )
 
     # -- refunds and deposits ------------------------------------------------------------------------------------
 

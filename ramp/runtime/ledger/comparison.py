@@ -8,7 +8,7 @@ takes to find it in an index. The statements are written so that SQLite and Post
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
@@ -47,6 +47,8 @@ _WHOLE: Final = {
 
 _KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate", "compensation"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
+_PENDING_FIRST: Final = frozenset({"payment", "compensation"})
+"""What may be set aside before it is posted or voided."""
 _OWED: Final = frozenset({"refund", "rebate"})
 """What a resource gives back of what it was paid, also where it has not the money any more."""
 
@@ -161,10 +163,10 @@ def compare_transfers(rows: Rows) -> list[str]:
         or credit not in accounts
         or (posted_at is not None and voided_at is not None)
         or (kind == "refund") != (reverses is not None)
-        or (posted_at is None and voided_at is None and order_id is None)
+        or (posted_at is None and voided_at is None and order_id is None and kind != "compensation")
         or (
             settled is not None
-            and (settled < entered or kind != "payment" or (posted_at is None and voided_at is None))
+            and (settled < entered or kind not in _PENDING_FIRST or (posted_at is None and voided_at is None))
         )
     ]  # fmt: skip
 
@@ -187,10 +189,10 @@ def find_overdrafts(rows: Rows) -> list[str]:
     walked = {account_id for account_id in spenders if first_funds[account_id] + accounts[account_id].credit_limit < 0}
     spendable = dict.fromkeys(walked, 0)
     findings = []
-    for _, change, account_id, is_debit, kind, transfer_id in sorted(_moves(rows.transfers, walked, kinds)):
+    for _, change, account_id, kind, transfer_id in sorted(_moves(rows.transfers, walked)):
         spendable[account_id] += change
         missing = -spendable[account_id] - accounts[account_id].credit_limit
-        if missing > 0 and is_debit and (kind not in _OWED or kinds[account_id] != "resource"):
+        if missing > 0 and change < 0 and (kind not in _OWED or kinds[account_id] != "resource"):
             findings.append(f"{transfer_id} brings {account_id} {missing} minor units below its limit")
     return findings
 
@@ -212,21 +214,19 @@ def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[s
     return funds
 
 
-def _moves(
-    transfers: Iterable[Row[Any]], spenders: set[str], kinds: Mapping[str, str]
-) -> Iterator[tuple[int, int, str, bool, str, str]]:
-    """What entries change of what an account can spend: number, change, account, whether it is debited, kind, id."""
+def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[int, int, str, str, str]]:
+    """What entries change of what an account can spend: number, change, account, kind and id of the transfer."""
     for transfer_id, kind, _, _, debit, credit, amount, posted_at, voided_at, _, entered, settled, _ in transfers:
         if debit in spenders:
             voided = amount if voided_at is not None else 0
             if entered is not None:
-                yield entered, (voided if kind != "payment" else 0) - amount, debit, True, kind, transfer_id
-            if settled is not None and (voided_at is not None or kinds[debit] == "resource"):
-                yield settled, voided, debit, True, kind, transfer_id
+                yield entered, (voided if kind not in _PENDING_FIRST else 0) - amount, debit, kind, transfer_id
+            if settled is not None and voided_at is not None:
+                yield settled, voided, debit, kind, transfer_id
         if posted_at is not None and credit in spenders:
             last = max((number for number in (entered, settled) if number is not None), default=None)
             if last is not None:
-                yield last, amount, credit, False, kind, transfer_id
+                yield last, amount, credit, kind, transfer_id
 
 
 def compare_orders(rows: Rows) -> list[str]:

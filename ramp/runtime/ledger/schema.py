@@ -225,6 +225,11 @@ RECLAMATIONS = Table(
     ),
 )
 
+IS_OPEN: Final = RECLAMATIONS.c.decided_at.is_(None)
+OPEN_RECLAMATIONS: Final = Index(
+    "reclamations_open", RECLAMATIONS.c.valid_until, sqlite_where=IS_OPEN, postgresql_where=IS_OPEN
+)
+
 REMEMBERED_VOIDS = Table(
     "remembered_voids",
     _METADATA,
@@ -322,6 +327,7 @@ def _bring_up_to_date(connection: Connection, shown: str) -> None:
         migrate_from_version_3(connection)
     if version in {1, 2, 3, 4}:
         migrate_from_version_4(connection)
+    OPEN_RECLAMATIONS.create(connection, checkfirst=True)  # programs of this version have been without
 
 
 def _url(location: str | Path) -> URL:

@@ -64,6 +64,7 @@ from ramp.runtime.ledger.schema import (
     CERTIFICATES,
     ENTRIES,
     EVIDENCE,
+    IS_OPEN,
     IS_RESERVED,
     NONCES,
     ORDER_LINES,
@@ -132,6 +133,9 @@ _AMENDMENTS_OF: Final = (
 _RECLAMATIONS_OF: Final = (
     select(RECLAMATIONS).where(RECLAMATIONS.c.agreement_id == bindparam("wanted_id")).order_by(RECLAMATIONS.c.number)
 )
+_OPEN_RECLAMATIONS: Final = (
+    select(RECLAMATIONS).where(IS_OPEN).order_by(RECLAMATIONS.c.valid_until, *RECLAMATIONS.primary_key)
+)
 _FORGET_RECLAMATION: Final = delete(RECLAMATIONS).where(
     RECLAMATIONS.c.agreement_id == bindparam("wanted_id"), RECLAMATIONS.c.number == bindparam("wanted_number")
 )
@@ -191,13 +195,9 @@ class Tables:
         query = (
             select(TRANSFERS)
             .where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
-            .where(TRANSFERS.c.posted_at.is_not(None))
+            .where(*_posted_within(since, until))
             .order_by(TRANSFERS.c.posted_at, posting.scalar_subquery())
         )
-        if since is not None:
-            query = query.where(TRANSFERS.c.posted_at >= since)
-        if until is not None:
-            query = query.where(TRANSFERS.c.posted_at <= until)
         return [transfer_of(row) for row in self._connection.execute(query)]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
@@ -289,9 +289,10 @@ class Tables:
         """Forget the voids whose deadline has come."""
         self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
 
-    def evidence(self, reference: str) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came."""
+    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
         query = select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
+        query = query.offset(after) if after else query
         return [
             Evidence(row.reference, EvidenceKind(row.kind), row.text, row.at) for row in self._connection.execute(query)
         ]
@@ -319,6 +320,11 @@ class Tables:
         wanted = {"wanted_id": known.agreement_id, "wanted_number": known.number}
         self._connection.execute(_FORGET_RECLAMATION, wanted)
         self._connection.execute(insert(RECLAMATIONS), asdict(known))
+
+    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
+        """Reclamations of which nothing is decided; see `Records.open_reclamations`."""
+        query = _OPEN_RECLAMATIONS if due is None else _OPEN_RECLAMATIONS.where(RECLAMATIONS.c.valid_until <= due)
+        return [KnownReclamation(*row) for row in self._connection.execute(query)]
 
     def entries(self) -> Sequence[Entry]:
         """All entries in order."""

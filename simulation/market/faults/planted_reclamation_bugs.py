@@ -11,7 +11,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from ramp.ledger import partial_refunds
-from ramp.ledger.reclamations import rules
+from ramp.ledger.entry import TransferSettled
+from ramp.ledger.reclamations import rules, setting_aside
 from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
 from ramp.ledger.records import Records
 from ramp.model.agreement import Agreement, Reclamation
@@ -84,10 +85,14 @@ def notice_passed_over() -> Context:
 def compensation_kept() -> Context:
     """The ledger pays the refund only."""
 
-    def post(records: Records, agreement_id: str, number: int, *rest: Any) -> KnownReclamation:
+    def post(
+        records: Records, agreement_id: str, number: int, resource: str, at: Instant, evidence: str
+    ) -> KnownReclamation:
         known = rules._known(records, agreement_id, number)
+        if (aside := setting_aside.set_aside_for(records, known)) is not None:
+            records.append(TransferSettled(replace(aside, voided_at=at)))
         records.put_reclamation(replace(known, compensation=0))
-        found = original(records, agreement_id, number, *rest)
+        found = original(records, agreement_id, number, resource, at, evidence)
         records.put_reclamation(replace(found, compensation=known.compensation))
         return replace(found, compensation=known.compensation)
 
@@ -97,7 +102,7 @@ def compensation_kept() -> Context:
 
 def compensation_from_nowhere() -> Context:
     """The ledger pays a compensation also where the resource has not got it, nor may owe it."""
-    return patch.object(rules, "_funds_problem", lambda *_: None)
+    return patch.object(rules, "funds_problem", lambda *_: None)
 
 
 def posted_before_its_time() -> Context:

@@ -238,13 +238,20 @@ async def test_what_was_not_noticed_or_is_not_due_the_bank_does_not_post(market,
     signed = moriarty.signed(agreement)
     assert code_of(await brought(moriarty, signed, document)) == "ReclamationNoticed"
     await told(market, agreement, (2, []))
+    noted = await asyncio.to_thread(standing, market)
+    posted, reserved = before.balances[moriarty.name]
+    set_aside = before.balances | {moriarty.name: (posted, reserved + 1_800)}
+    assert before.changes(noted) == {
+        "entries": (before.entries, before.entries + 1),
+        "balances": (before.balances, set_aside),
+    }
     assert code_of(await taken(moriarty, agreement, 1)) == "too_early"
     assert code_of(await taken(rival, agreement, 1)) == "unknown_transfer"
     assert code_of(await taken(moriarty, agreement, 2)) == "not_noticed"
     other = moriarty.signed(agreement, FAR + MINUTE)
     assert code_of(await brought(moriarty, other, document)) == "duplicate_differs"
     assert code_of(await brought(moriarty, signed, document)) == "ReclamationNoticed"  # its own word once more
-    assert not before.changes(await asyncio.to_thread(standing, market))
+    assert not noted.changes(await asyncio.to_thread(standing, market))
 
 
 def passed_on(moriarty, agreement, sender, said):
@@ -324,7 +331,7 @@ async def test_what_is_posted_is_paid_once_and_proves_nothing_else(market, moria
     await told(market, agreement, (None, [2]))
     after = await asyncio.to_thread(standing, market)
     for name, gets in (("alice@localhost", 4_800), (moriarty.name, -4_800)):
-        assert after.balances[name] == (before[name][0] + gets, 0)
+        assert after.balances[name] == (before[name][0] + gets, before[name][1])
 
     async def replayed(next_one, *changes):
         return code_of(await brought(moriarty, next_one, document, *changes))

@@ -159,6 +159,24 @@ def test_nothing_is_posted_before_its_time_nor_after_it(paid: Any) -> None:
     assert paid.posted("alice") == 104_000
 
 
+def test_what_is_set_aside_for_one_that_nobody_posts_is_free_again_once_its_time_is_over(paid: Any) -> None:
+    noted(paid, body_of(paid))
+    assert (paid.ledger.balance("res1").reserved, paid.party.deadline) == (12_000, HALF + 2 * MINUTE)
+    paid.tick(HALF + 2 * MINUTE - 1)
+    assert paid.ledger.balance("res1").reserved == 12_000
+    paid.tick(HALF + 2 * MINUTE)
+    assert (paid.ledger.balance("res1").reserved, paid.party.deadline) == (0, None)
+
+
+def test_a_bank_that_starts_anew_knows_for_what_money_is_set_aside(paid: Any) -> None:
+    noted(paid, body_of(paid))
+    paid.restart(NOW + 1)
+    assert paid.party.deadline == HALF + 2 * MINUTE
+    paid.tick(HALF + 2 * MINUTE)
+    assert (paid.ledger.balance("res1").reserved, paid.party.deadline) == (0, None)
+    assert refusal(taken(paid, HALF)) == "expired"
+
+
 def test_another_seller_posts_nothing_and_another_buyer_learns_nothing(paid: Any) -> None:
     noted(paid, body_of(paid))
     assert refusal(taken(paid, HALF, sender="res2")) == "unknown_transfer"
