@@ -102,7 +102,7 @@ CAUGHT_BY = {
     "dearest_sets_price": (12, "price_owed"),
     "ideal_speed_up": (7, "size_owed"),
     "length_believed": (15, "size_owed"),
-    "paid_before_its_start": (19, "paid_for_its_start"),
+    "paid_before_its_start": (9, "paid_for_its_start"),
     "paid_back_untaken": (0, "amended_once"),
     "decisions_forgotten": (12, "refunded_once"),
     "rebates_refunded_again": (12, "refunded_once"),
