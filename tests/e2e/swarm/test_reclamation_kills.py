@@ -70,10 +70,10 @@ def ordered(market, agreement_id):
 
 
 def transferred(market, agreement_id):
-    """What the bank has moved by reclamations of an agreement: kinds and minor units."""
+    """What the bank has moved by reclamations of an agreement, or still has set aside for them: kinds, minor units."""
     with LedgerStore.open(market.state.ledger) as ledger:
         moved = [each for each in final_transfers(ledger.entries()) if each.agreement_id.startswith(f"{agreement_id}#")]
-    return [(each.kind, each.amount) for each in moved]
+    return sorted((each.kind, each.amount) for each in moved if each.voided_at is None)
 
 
 def verified(market, party, agreement_id):
@@ -120,7 +120,7 @@ def taken_back(market, request_id, wanted, point):
     back = floor(4 * PRICE * 100 * left)  # minor units, rounded down
     extra = floor(4 * RIGHT.compensation * 100 * left + Fraction(1, 2))  # rounded as prices are
     assert (reclamation["cores"], reclamation["refund"], reclamation["compensation"]) == (4, back, extra)
-    assert transferred(market, agreement_id) == [(TransferKind.REBATE, back), (TransferKind.COMPENSATION, extra)]
+    assert transferred(market, agreement_id) == [(TransferKind.COMPENSATION, extra), (TransferKind.REBATE, back)]
     assert books.sizes()[offer["offer_id"]] == 4
     for party in ("alice", "small1"):
         assert "and its 1 reclamation are one chain: 4 cores" in verified(market, party, agreement_id)

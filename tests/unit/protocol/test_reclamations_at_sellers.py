@@ -534,6 +534,33 @@ def test_after_one_on_record_has_come_to_nothing_too(seller: Desk) -> None:
     assert len(seller.desk.reclaimable([seller.participant], NOW + SECOND + MINUTE)) == 1
 
 
+def test_a_slot_is_left_alone_the_longer_the_oftener_one_has_come_to_nothing(seller: Desk) -> None:
+    now = NOW
+    for number, minutes in enumerate((1, 2, 4, 8, 15), start=1):
+        seller.drawn(number, now)
+        seller.bank(c.ReclamationRefused("a1", number, "insufficient_funds", "it has 0.00"), now)
+        assert seller.desk.reclaimable([seller.participant], now + minutes * MINUTE - 1) == []
+        now += minutes * MINUTE
+        assert len(seller.desk.reclaimable([seller.participant], now)) == 1
+
+
+def test_one_that_is_posted_begins_that_anew(seller: Desk) -> None:
+    seller.grant(replace(RIGHT, least=4))
+    for number in (1, 2):
+        seller.drawn(number)
+        seller.bank(c.ReclamationRefused("a1", number, "insufficient_funds", "it has 0.00"), NOW)
+    body = seller.body(3)
+    seller.machine(seller.orders(8))
+    seller.bank(notice(body))
+    (asked,) = [each for each in seller.desk.tick(TAKES) if isinstance(each, ResizeSlot)]
+    seller.machine(asked, now=TAKES)
+    seller.bank(paid(body), TAKES)
+    assert seller.participant.size == (8, 2 * HOUR)
+    seller.machine(seller.orders(2, TAKES), NO, now=TAKES)
+    assert seller.desk.reclaimable([seller.participant], TAKES + MINUTE - 1) == []
+    assert len(seller.desk.reclaimable([seller.participant], TAKES + MINUTE)) == 1
+
+
 def test_what_is_not_posted_is_given_back_and_told(seller: Desk) -> None:
     seller.posting()
     (asked,) = seller.bank(c.ReclamationRefused("a1", 1, "other_state", "it has changed"), TAKES)

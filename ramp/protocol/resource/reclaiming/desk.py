@@ -54,7 +54,11 @@ TOO_EXPENSIVE: Final = "too_expensive"
 """Code of what an administrator would have taken back at more than the resource pays, or than it may cost."""
 
 PAUSE: Duration = MINUTE
-"""So long after a reclamation has come to nothing its slot is left alone by the machine's own wish."""
+"""So long after a reclamation has come to nothing its slot is left alone by the machine's own wish; twice as long after
+the next one in a row."""
+
+PAUSE_MAX: Duration = 15 * MINUTE
+"""The longest that it is left alone: a cause that stands uses a thousand numbers up in ten days, no sooner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ class ReclaimDesk(SizeDesk):
         self._words = Words(resource, pace)
         self._make_room = make_room
         self._left_alone: dict[str, Instant] = {}
+        self._in_vain: dict[str, int] = {}  # by offer id, reclamations in a row that have come to nothing
 
     @property
     def deadline(self) -> Instant | None:
@@ -168,6 +173,7 @@ class ReclaimDesk(SizeDesk):
         super().forget(offer_id)
         self._words.forget(offer_id)
         self._left_alone.pop(offer_id, None)
+        self._in_vain.pop(offer_id, None)
 
     def kept(self, participant: Participant) -> None:
         """A participant has moved; one that is released has nothing to change any more."""
@@ -408,8 +414,10 @@ class ReclaimDesk(SizeDesk):
             self._stranded.append((offer_id, change.stranded))
         if isinstance(word, Reclaimed):
             self._settled(slot, change.body, word)
+            self._in_vain.pop(offer_id, None)
             return [Report(ReclamationAdvanced(change.body, "posted"))]
-        self._left_alone[offer_id] = change.ended_at + PAUSE
+        in_vain = self._in_vain[offer_id] = self._in_vain.get(offer_id, 0) + 1
+        self._left_alone[offer_id] = change.ended_at + min(PAUSE << (in_vain - 1), PAUSE_MAX)
         if word is None:
             slot.change = None
             slot.gave_way = slot.gave_way or change.why[0] == GAVE_WAY
