@@ -384,7 +384,7 @@ async def test_what_a_seller_hides_its_buyer_learns_from_the_bank(market, moriar
     assert kept.read_text() == signed.document
     after = await asyncio.to_thread(standing, market)
     for name, gets in (("alice@localhost", 4_800), (moriarty.name, -4_800)):
-        assert after.balances[name] == (before[name][0] + gets, 0)
+        assert after.balances[name] == (before[name][0] + gets, before[name][1])
 
     conversation = fresh("query")  # anybody else asks in vain
     query = ReclamationQuery(agreement.agreement_id, 1, first_state(agreement).digest)
