@@ -18,7 +18,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
 from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
-from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.tables import AdditionState, SizeChangeState
@@ -113,7 +113,9 @@ def the_bank_says_late_that_it_is_void() -> None:
 def the_seller_proves_early_that_it_is_posted() -> None:
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
         buyer.seller(proof(BODY))
-        assert buyer.outcome == (True, "", BODY.charge)
+        ((outcome, seal),) = buyer.growth.outcomes
+        assert outcome == AmendmentOutcome("a-1", 1, True, 24, OFFER.end, BODY.effective_at, charge=BODY.charge)
+        assert seal == proof(BODY).posted_seal
 
 
 def the_seller_gives_it_up() -> None:
@@ -125,8 +127,25 @@ def the_seller_gives_it_up() -> None:
         assert buyer.outcome == (False, "slot_taken", 0)
 
 
+def the_seller_says_no_more_than_a_code() -> None:
+    buyer = Buyer()
+    buyer.seller(replace(REFUSED, detail=""))
+    buyer.bank(VOIDED)
+    assert buyer.outcome == (False, "slot_taken", 0)
+
+
+def all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -> None:
+    buyer = Buyer(BODY, SECOND_BODY)
+    said = buyer.growth.tick(NOW + SECOND)
+    said += buyer.seller(c.AmendmentAgreed("a-1", 1)) + buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)
+    said += buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
+    named = [(each.message.receiver, each.message.reply_with) for each in said if isinstance(each, Send)]
+    assert named == [("res", "a-1#1"), ("res2", "a-2#1"), ("bank", "a-1#1"), ("res", "a-1#1"), ("res2", "a-2#1")]
+
+
 def the_order_is_refused_after_it_was_withdrawn() -> None:
     buyer = Buyer().withdrawing()
+    assert buyer.seller(c.AmendmentAgreed("a-1", 1)) == []  # it comes too late
     buyer.bank(c.OrderRefused("order-1", "insufficient_funds", "poor"))
     assert buyer.outcome == (False, "slot_taken", 0)
     late = Buyer().funded()
@@ -151,20 +170,23 @@ def nobody_answers() -> None:
             now = buyer.growth.deadline or now
             buyer.growth.tick(now)
         assert buyer.growth.state is S.WITHDRAWING
-        if state is S.FUNDED:
-            assert now > BODY.valid_until
+        if state is S.FUNDED:  # so long as it can be posted, and then as long as an answer may take
+            assert now == BODY.valid_until + Timing().cancellation_limit
 
 
 def it_ended_in_part_before_a_crash() -> None:
     """One of two conclusions is on record: the bank is asked once more, and nothing is proposed again."""
     growth = Growth([(BODY, AGREEMENT)], Pace(Timing()))
-    assert contents(growth.conclude(NOW)) == [("bank", "OrderWithdrawal")]
+    (asked,) = growth.conclude(NOW)
+    assert isinstance(asked, Send)
+    why = "its buyer does not know how it ended"
+    assert asked.message.content == c.OrderWithdrawal("order-1", BODY.valid_until, why)
 
 
 def two_sellers_have_to_agree() -> None:
     buyer = Buyer(BODY, SECOND_BODY)
     assert contents(buyer.seller(c.AmendmentAgreed("a-1", 1))) == []
-    assert contents(buyer.seller(c.AmendmentAgreed("a-1", 1))) == []
+    assert buyer.seller(c.AmendmentAgreed("a-1", 1)) == []
     assert contents(buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)) == [("bank", "PaymentOrder")]
     both = replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY)))
     assert contents(buyer.bank(both)) == [("res", "AmendmentFunded"), ("res2", "AmendmentFunded")]
@@ -186,17 +208,56 @@ def a_machine_never_answers_the_seller() -> None:
     assert growth.stranded == ""  # the slot itself is as it was
 
 
+def a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
+    """The question of before the restart may be done yet, so it is asked for the old size."""
+    growth = SlotGrowth(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    (asked,) = growth.recover(NOW)
+    assert isinstance(asked, ResizeSlot)
+    assert asked.cores == 24
+    (restored,) = growth.on_resized(SlotResized("o-1", asked.step, Refusal(0, RefusalCode.SLOT_TAKEN)), NOW)
+    assert restored == ResizeSlot("o-1", asked.step + 1, 16, OFFER.end)
+    assert growth.state is SizeChangeState.RESTORING
+
+
+def who_is_silent_is_named() -> None:
+    """To the bank as the reason, and so to the owner."""
+
+    def reason(buyer: Buyer) -> str:
+        state, effects = buyer.growth.state, list[Effect]()
+        while buyer.growth.state is state:
+            assert buyer.growth.deadline is not None
+            effects = buyer.growth.tick(buyer.growth.deadline)
+        (told,) = [each.message.content for each in effects if isinstance(each, Send)]
+        assert isinstance(told, c.OrderWithdrawal)
+        return told.reason
+
+    buyer = Buyer(BODY, SECOND_BODY)
+    buyer.seller(c.AmendmentAgreed("a-1", 1))
+    assert reason(buyer) == "res2 has not done its part in time"
+    assert reason(Buyer().agreed()) == "bank has not done its part in time"
+    buyer = Buyer(BODY, SECOND_BODY)
+    buyer.seller(c.AmendmentAgreed("a-1", 1))
+    buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)
+    buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
+    buyer.seller(proof(BODY))
+    assert reason(buyer) == "res2 has not done its part in time"
+
+
 SCENARIOS: tuple[Callable[[], None], ...] = (
     the_bank_says_late_that_it_is_posted,
     the_bank_says_late_that_it_is_void,
     the_seller_proves_early_that_it_is_posted,
     the_seller_gives_it_up,
+    the_seller_says_no_more_than_a_code,
+    all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers,
     the_order_is_refused_after_it_was_withdrawn,
     somebody_does_not_understand_it,
     nobody_answers,
     it_ended_in_part_before_a_crash,
     two_sellers_have_to_agree,
     a_machine_never_answers_the_seller,
+    a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before,
+    who_is_silent_is_named,
 )
 
 
@@ -260,11 +321,32 @@ def test_what_is_not_on_record_as_a_whole_was_never_said() -> None:
     assert (told.outcome.done, told.outcome.code, changes.open) == (False, "agent_failed", ())
 
 
+def test_an_order_that_was_never_said_is_no_obstacle_to_another() -> None:
+    """In one journal, in either order."""
+    other = replace(SECOND_BODY, order_id="order-2")
+    records = [AmendmentProposed(BODY, NOW, BOTH), AmendmentProposed(other, NOW, ("a-2",))]
+    for journal in (records, records[::-1]):
+        changes, effects = recovered(*journal)
+        assert contents(effects) == [("res2", "Signed")]
+        assert [type(each.progress) for each in effects if isinstance(each, Report)] == [AmendmentEnded]
+        assert changes.open == ("a-2",)
+
+
 def test_what_is_on_record_goes_on_together() -> None:
     proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
     changes, effects = recovered(*proposed)
     assert contents(effects) == [("res", "Signed"), ("res2", "Signed")]
     assert sorted(changes.open) == ["a-1", "a-2"]
+
+
+def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
+    proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    changes, first = recovered(*proposed)
+    assert changes.resume("a-2", proposed, NOW) == first
+    assert sorted(changes.open) == ["a-1", "a-2"]
+    changes.rest("a-1")  # a bug has met it once more
+    assert changes.resume("a-1", proposed, NOW) == []  # and then one something else of that name
+    assert changes.open == ()
 
 
 def test_what_has_ended_in_part_asks_the_bank_only() -> None:
@@ -276,6 +358,9 @@ def test_what_has_ended_in_part_asks_the_bank_only() -> None:
     both = c.OrderPosted(
         "order-1", tuple(c.PaymentMade(each.key, f"payment:{each.key}", each.charge) for each in (BODY, SECOND_BODY))
     )
-    effects = changes.handle(sealed("bank", Role.BANK, both), both, NOW)
+    word = sealed("bank", Role.BANK, both)
+    effects = changes.handle(word, both, NOW)
     assert contents(effects) == [("res2", "AmendmentFunded")]
+    other = AmendmentOutcome("a-2", 1, True, 24, OFFER.end, SECOND_BODY.effective_at, charge=SECOND_BODY.charge)
+    assert Persist(AmendmentConcluded(other, word.seal, NOW)) in effects
     assert changes.posted("a-2") == (SECOND_BODY,)

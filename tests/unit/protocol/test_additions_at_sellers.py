@@ -13,12 +13,14 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.agreement import Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.money import cost
 from ramp.model.request import ReclaimTerms
 from ramp.model.sizes.amended import SlotState, after, charge_owed, first_state, refund_owed
 from ramp.model.sizes.reclaimed import AMENDMENTS_BESIDE_A_RIGHT, SLOT_CHANGES_MAX
 from ramp.protocol import effects as fx
 from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.jobs.job_desk import due_at
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.resource.slots.size_desk import EFFECT_SLACK
 from ramp.protocol.timing import Timing
 
@@ -105,6 +107,76 @@ def test_an_addition_takes_effect_soon_after_its_notice_or_is_refused(buyer: Buy
     assert agreed == c.AmendmentAgreed("a1", 2)
 
 
+def refusal(answers: list[Any]) -> str:
+    (answer,) = answers
+    assert isinstance(answer, c.AmendmentRefused)
+    return answer.code
+
+
+def called(buyer: Buyer, cores: int, until: int = 2 * HOUR, number: int = 1, sender: str = "alice") -> list[Any]:
+    """What whoever asks for the price of such a slot is told."""
+    effects = buyer.resource.hear(sender, c.AmendmentCall("a1", number, cores, until, 70), AT)
+    return [each.message.content for each in effects if isinstance(each, fx.Send) and each.message.receiver == sender]
+
+
+def test_nobody_is_told_the_price_of_what_is_sold_to_another(buyer: Buyer) -> None:
+    assert refusal(called(buyer, 48, sender="mallory")) == "unknown_agreement"
+    stranger = c.AmendmentCall("a9", 1, 48, 2 * HOUR, 70)
+    assert refusal(said(buyer.resource.hear("alice", stranger, AT))) == "unknown_agreement"
+
+
+def test_what_is_added_has_the_price_that_was_named_at_least(buyer: Buyer) -> None:
+    dearest = 1_000
+    assert refusal(buyer.propose(buyer.amendment(48, AT, AT + NOTICE, dearest), AT)) == "no_price"
+    price = buyer.price(48, AT).cpu_hour_cost
+    assert refusal(buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price - 1), AT)) == "price"
+    (agreed,) = buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price), AT)
+    assert agreed == c.AmendmentAgreed("a1", 3)
+
+
+def test_a_copy_of_the_call_for_what_is_proposed_is_old_news(buyer: Buyer) -> None:
+    price = buyer.price(48, AT).cpu_hour_cost
+    buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price), AT)
+    assert called(buyer, 48) == []
+    assert refusal(called(buyer, 32, number=2)) == "another_open"
+
+
+def test_who_drains_adds_nothing(buyer: Buyer) -> None:
+    price = buyer.price(48, AT).cpu_hour_cost
+    buyer.resource.party.set_selling(PriceRange(60, 20), draining=True, now=AT)
+    assert refusal(called(buyer, 48)) == "draining"
+    assert refusal(buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price), AT)) == "draining"
+
+
+@pytest.mark.parametrize(
+    ("cores", "until", "granted"),
+    [
+        (32, 2 * HOUR, True),  # 16 more
+        (33, 2 * HOUR, False),
+        (16, 3 * HOUR, True),  # all 16 for longer
+        (17, 3 * HOUR, False),
+    ],
+)
+def test_what_is_set_aside_for_an_addition_counts_with_what_its_buyer_holds(
+    buyer: Buyer, cores: int, until: int, granted: bool
+) -> None:
+    """Half of 64 cores may be set aside for one buyer, who holds 16 that are not paid."""
+    buyer.resource.hold("r2", cores=16)
+    answers = called(buyer, cores, until)
+    if granted:
+        assert [type(each) for each in answers] == [c.AmendmentPriced]
+    else:
+        assert refusal(answers) == "quota"
+
+
+def test_what_is_paid_for_an_addition_is_not_given_back(buyer: Buyer) -> None:
+    """The price for 32 cores more, from the end of the notice to that of the slot."""
+    price = buyer.price(48, AT).cpu_hour_cost
+    buyer.grown(48, AT)
+    given_back = buyer.resource.party.sizes.given_back(buyer.offer.offer_id)
+    assert given_back == -cost(price, 32, 2 * HOUR - AT - NOTICE)
+
+
 def test_cores_that_would_be_given_up_before_they_count_are_never_free(buyer: Buyer) -> None:
     """899 s ahead, posted in seconds, given up at 880 s: that would be 32 cores for nothing, again and again."""
     price = buyer.price(48, AT).cpu_hour_cost
@@ -126,12 +198,6 @@ def test_what_is_added_twice_counts_from_its_own_instant_each(buyer: Buyer) -> N
         AT + NOTICE,
         AT + 2 * SECOND + NOTICE,
     ]
-
-
-def refusal(answers: list[Any]) -> str:
-    (answer,) = answers
-    assert isinstance(answer, c.AmendmentRefused)
-    return answer.code
 
 
 def test_a_slot_is_changed_some_dozens_of_times_at_most(buyer: Buyer) -> None:

@@ -16,18 +16,19 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
-from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
+from ramp.model.request import MoldableTerms, ReclaimTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import after, first_state, refund_owed, state_digest
 from ramp.model.sizes.reclaimed import AMENDMENTS_BESIDE_A_RIGHT, SLOT_CHANGES_MAX, number_problem
 from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
-from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
+from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.events import ClockAsked
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing import changes
 from ramp.protocol.user.resizing.changes import Changes
+from ramp.protocol.user.resizing.growth import Growth
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
@@ -180,6 +181,65 @@ def test_one_change_at_a_time(buyer: Buyer) -> None:
     outcome = outcome_of(buyer.resize(cores=4))
     assert (outcome.done, outcome.code) == (False, "another_open")
     assert "a1 is being changed already" in outcome.detail
+
+
+@pytest.mark.parametrize(("minor", "asked"), [(None, 1), (4, 1), (3, 0)])
+def test_what_adds_needs_a_bank_that_knows_additions(buyer: Buyer, minor: int | None, asked: int) -> None:
+    buyer.bank_minor = minor
+    effects = buyer.resize(cores=24)
+    assert len(messages(effects)) == asked
+    if not asked:
+        outcome = outcome_of(effects)
+        told = "bank speaks version 1.3 of the wire format; amendments that add to a slot need 1.4 or later"
+        assert (outcome.code, outcome.detail) == ("bank_too_old", told)
+
+
+def test_one_order_pays_at_one_bank() -> None:
+    agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2", bank="other")}
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
+    told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
+    assert [(each.agreement_id, each.code) for each in told] == [("a1", "not_together"), ("a2", "not_together")]
+    assert (len(ended), changes.open) == (2, ())
+
+
+def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
+    """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
+    unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
+    agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
+    assert call.content == c.AmendmentCall("a1", 1, 12, 8 * HOUR, 80)
+
+
+def test_nothing_is_added_to_a_submitted_job() -> None:
+    """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
+    submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))
+    changes = Changes(
+        {"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice")
+    )
+    ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
+    told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
+    assert [(each.agreement_id, each.done, each.code) for each in told] == [
+        ("a1", False, "not_reserved"),
+        ("a2", False, "not_reserved"),
+    ]
+    assert (len(ended), changes.open) == (2, ())
+
+
+def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
+    def proposed(number: int) -> tuple[AmendmentProposed, AmendmentConcluded]:
+        refused = AmendmentOutcome("a1", number, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn")
+        return AmendmentProposed(replace(FIRST, number=number), 0), AmendmentConcluded(refused, TO_SELLER, 1)
+
+    buyer.changes.recover(proposed(999), HOUR)
+    (call,) = messages(buyer.resize(cores=24))
+    assert call.content == c.AmendmentCall("a1", 1_000, 24, 5 * HOUR, 70)
+    buyer = Buyer()
+    buyer.changes.recover(proposed(1_000), HOUR)
+    outcome = outcome_of(buyer.resize(cores=24))
+    assert (outcome.done, outcome.code) == (False, "old_number")
+    assert buyer.changes.open == ()
 
 
 @pytest.mark.parametrize("minor", [None, 3, 4])
@@ -436,6 +496,14 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     assert buyer.changes.recover((AmendmentProposed(replace(FIRST, agreement_id="a9"), 0),), HOUR) == []
 
 
+def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) -> None:
+    assert buyer.changes.new_end("a1") == 0
+    first, second = replace(FIRST, until=4 * HOUR), replace(FIRST, number=2, until=3 * HOUR)
+    for body in (first, second):
+        buyer.changes.recover((AmendmentProposed(body, 0), AmendmentConcluded(_done(body), TO_SELLER, 1)), HOUR)
+        assert buyer.changes.new_end("a1") == body.until
+
+
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
     changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
@@ -465,6 +533,27 @@ def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None
     assert outcome.detail == "the user agent failed before it was proposed"
     assert buyer.changes.resume("a1", (), 7) == []
     assert buyer.changes.open == ()
+
+
+def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_the_slot_as_it_stands(
+    buyer: Buyer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced = c.AmendmentPriced("a1", 1, 60, MINUTE, 24, 5 * HOUR, first_state(AGREEMENT).digest)
+
+    def raise_bug(*_: object) -> list[Effect]:
+        raise AssertionError("a bug")
+
+    buyer.resize(cores=24)
+    with monkeypatch.context() as patched:
+        patched.setattr(Growth, "start", raise_bug)
+        (again,) = buyer.hears(priced)
+    assert isinstance(again, TakeUpAgain)
+    assert (again.reference, buyer.changes.open) == ("a1", ("a1",))
+    (told,) = buyer.changes.resume("a1", (), 2)
+    why = "the user agent failed before it was proposed"
+    outcome = AmendmentOutcome("a1", 0, False, 16, 5 * HOUR, code="agent_failed", detail=why)
+    assert told == Report(AmendmentEnded(outcome))
+    assert (buyer.changes.open, buyer.changes.resume("a1", (), 3)) == ((), [])
 
 
 def test_a_change_that_rests_is_silent(buyer: Buyer) -> None:

@@ -17,7 +17,7 @@ from ramp.model.agreement import Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import first_state, state_digest
+from ramp.model.sizes.amended import charge_owed, first_state, state_digest
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -204,6 +204,15 @@ def test_an_amendment_needs_a_bank_that_knows_them(desk: Desk, minor: int | None
     if not agreed:
         sentence = "bank speaks version 1.2 of the wire format; amendments need 1.3 or later"
         assert refusal(effects) == ("bank_too_old", sentence)
+
+
+@pytest.mark.parametrize(("minor", "code"), [(3, "bank_too_old"), (4, "no_price"), (None, "no_price")])
+def test_an_addition_needs_a_bank_that_knows_additions(desk: Desk, minor: int | None, code: str) -> None:
+    """One that does is no obstacle: what is wrong then is that no price was asked for."""
+    desk.bank_minor = minor
+    draft = desk.amendment(cores=24, refund=0, cpu_hour_cost=60, order_id="order-2")
+    body = replace(draft, charge=charge_owed(first_state(desk.participant.agreed), draft))
+    assert refusal(desk.propose(body))[0] == code
 
 
 def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(resource: Any, seal_message: Any) -> None:
@@ -517,6 +526,16 @@ def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> 
     desk.resized(question, None, now=NOTICE)
     assert desk.sizes.deadline == NOTICE + SECOND
     assert desk.sizes.tick(NOTICE + SECOND) == [question]
+
+
+def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: Desk) -> None:
+    """It may have been asked before the restart, and that may be done yet."""
+    body = desk.amendment()
+    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
+    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="not now"), now=NOTICE)
+    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
+    assert refusal(desk.resized(question, now=NOTICE)) == ("slot_taken", "not now")
 
 
 def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> None:

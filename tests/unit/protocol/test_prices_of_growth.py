@@ -56,6 +56,7 @@ class Buyer:
             ids=CountedIds("alice"),
             proposed=self.proposed.append,
             posted=self.posted.append,
+            not_done=not_done,
         )
 
     def asks(
@@ -88,6 +89,10 @@ class Buyer:
         return VirtualNotary(sender, Role.RESOURCE).seal(message, now)
 
 
+def not_done(agreement_id: str, code: str, detail: str) -> Report:
+    return Report(AmendmentEnded(AmendmentOutcome(agreement_id, 0, False, 16, 5 * HOUR, code=code, detail=detail)))
+
+
 @pytest.fixture
 def buyer() -> Buyer:
     return Buyer()
@@ -110,6 +115,7 @@ def outcomes(effects: list[Effect]) -> list[AmendmentOutcome]:
 
 def failed(effects: list[Effect]) -> list[tuple[str, bool, int, int, str, str]]:
     assert messages(effects) == []
+    assert {each.number for each in outcomes(effects)} == {0}  # none was proposed
     return [
         (each.agreement_id, each.done, each.cores, each.until, each.code, each.detail) for each in outcomes(effects)
     ]
@@ -153,6 +159,26 @@ def test_a_price_is_asked_for_as_long_as_before_when_the_clock_is_set(buyer: Buy
     buyer.growths.clock_set(HOUR)
     assert buyer.growths.deadline == HOUR + SECOND
     assert calls(buyer.growths.tick(HOUR + SECOND)) == CALLS[:1]
+
+
+def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buyer) -> None:
+    """Each by itself; and what is asked of two sellers at once is moved once."""
+    buyer.asks(FIRST)
+    buyer.asks(OTHER)
+    buyer.growths.clock_set(HOUR)
+    assert buyer.growths.tick(HOUR + SECOND - 1) == []
+    assert calls(buyer.growths.tick(HOUR + SECOND)) == CALLS
+    for agreement_id in ("a1", "a2"):
+        buyer.priced(agreement_id=agreement_id, now=HOUR + 2 * SECOND)
+    assert len(buyer.proposed) == 2
+    buyer.growths.clock_set(-HOUR)
+    assert buyer.growths.tick(3 * SECOND - 1) == []
+    again = messages(buyer.growths.tick(3 * SECOND))
+    assert [each.content for each in again] == [Signed(each) for each in buyer.proposed]
+    together = Buyer()
+    together.asks(FIRST, OTHER)
+    together.growths.clock_set(HOUR)
+    assert together.growths.deadline == HOUR + SECOND
 
 
 def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buyer: Buyer) -> None:
@@ -201,11 +227,19 @@ def test_all_together_may_cost_so_much(buyer: Buyer, max_cost: int, proposes: bo
         assert [(each.code, each.detail) for each in outcomes(effects)] == [("too_expensive", told)] * 2
 
 
+def test_what_would_take_effect_when_the_slot_ends_is_not_proposed(buyer: Buyer) -> None:
+    last = 5 * HOUR - NOTICE
+    buyer.asks(now=last - 1)
+    assert [each[4] for each in failed(buyer.priced(now=last))] == ["bad_times"]
+    assert (buyer.proposed, buyer.growths.open) == ([], ())
+
+
 def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
     buyer.asks(quote_only=True)
     effects = buyer.priced()
     (outcome,) = outcomes(effects)
-    assert (outcome.done, outcome.code, outcome.charge, outcome.refund) == (False, "quoted", CHARGE, 0)
+    assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
+    assert (outcome.code, outcome.charge, outcome.refund) == ("quoted", CHARGE, 0)
     assert (outcome.cores, outcome.until, outcome.effective_at) == (24, 5 * HOUR, 1 + NOTICE)
     assert (len(effects), buyer.growths.open, buyer.proposed) == (1, (), [])
 
@@ -248,6 +282,17 @@ def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Buyer) -> N
     buyer.asks()
     ((*_, code, detail),) = failed(buyer.growths.on_not_understood("a1", 1, "res1", 1))
     assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand it")
+
+
+def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(buyer: Buyer) -> None:
+    buyer.asks()
+    buyer.priced()
+    assert buyer.growths.on_not_understood("a1", 2, "res1", 2) == []
+    (withdrawal,) = messages(buyer.growths.on_not_understood("a1", 1, "res1", 2))
+    assert withdrawal.receiver == "bank"
+    assert isinstance(withdrawal.content, c.OrderWithdrawal)
+    assert withdrawal.content.reason.startswith("res1 does not understand it")
+    assert buyer.growths.deadline == 2 + SECOND  # when the bank is asked again
 
 
 def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:

@@ -1,289 +1,357 @@
-"""What a buyer makes of cores that its seller has taken back and hides: it asks its bank, and believes what is signed.
+"""What a buyer makes of cores that its seller takes back: whom it believes, what it keeps, and when it asks the bank.
 
-The slot: 16 cores from the first hour to the second. The seller leaves 12 of them, then 8; the bank pays.
+The slot has 16 cores from the first hour to the fifth and cost 16 * 4 * 60 = 3 840 credits. Its seller may leave 8,
+with a minute's notice and 10 credits/core-hour on top. The cores go at the third hour: half of the cores for half of
+the time, 960 credits back and 8 * 2 * 10 = 160 on top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import WIRE_MINOR, Message, Performative
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
-from ramp.model.seal import Role
-from ramp.model.sizes.amended import first_state, refund_owed, state_digest
-from ramp.model.sizes.reclaimed import compensation_owed, reclaimed
-from ramp.protocol.amending.asking import AgreementResized
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.model.seal import Role, Seal
+from ramp.model.sizes.amended import first_state
+from ramp.model.sizes.reclaimed import reclaimed
+from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
 from ramp.protocol.progress import ReclamationAdvanced
-from ramp.protocol.reclaiming.memory import ReclamationConcluded
-from ramp.protocol.records import Record
+from ramp.protocol.reclaiming.memory import NoticeHeard, ReclamationConcluded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
-NOW = HOUR
-RIGHT = ReclaimTerms(4, MINUTE, 30)
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), HOUR, HOUR, reclaim=RIGHT)
-OFFER = Offer("o-1", "r-1", 1, "res1", 60, HOUR, 2 * HOUR, 16, 0.0, HOUR)
-AGREEMENT = Agreement("a-1", "r-1", 1, "alice", "res1", "bank", UNIT, OFFER, "res-1", OFFER.cost, 0, "order-1", MINUTE)
-ROLES = {"bank": Role.BANK, "res1": Role.RESOURCE, "alice": Role.USER}
+GOES = 3 * HOUR
+TOLD = GOES - 65 * SECOND
+"""The notice, and 5 s for the way."""
+
+OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
+UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR, reclaim=ReclaimTerms(8, MINUTE, 10))
+AGREEMENT = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
+BOUGHT = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
+BODY = Reclamation(
+    "a1", 1, first_state(AGREEMENT).digest, "o1", "alice", "res", "bank", 8, 5 * HOUR, GOES, 960_00, 160_00, TOLD,
+    GOES + 2 * MINUTE,
+)  # fmt: skip
+ASKS = BODY.valid_until + Timing().cancellation_limit
+"""When it should be over, and its answer be here."""
+
+
+def signed(body: Reclamation = BODY) -> Signed:
+    return Signed(body, ("res",), "text")
+
+
+def noticed(body: Reclamation = BODY) -> c.ReclamationNoticed:
+    return c.ReclamationNoticed("a1", body.number, TOLD, signed(body))
+
+
+def paid(body: Reclamation = BODY) -> c.ReclamationPosted:
+    return c.ReclamationPosted("a1", body.number, f"rebate:a1#r{body.number}", body.refund, body.compensation)
+
+
+def to_seller(content: Any) -> Seal:
+    message = Message(Performative.AGREE, "bank", "res", "r1", content)
+    seal = VirtualNotary("bank", Role.BANK).seal(message, TOLD).seal
+    assert seal is not None
+    return seal
+
+
+def taken(body: Reclamation = BODY) -> c.Reclaimed:
+    return c.Reclaimed(signed(body), paid(body), to_seller(paid(body)))
 
 
 class Buyer:
-    """Alice, who has bought of res1.
+    """Alice, who has bought two slots of which cores may be taken back."""
 
-    Attributes:
-        journal: what is on record.
-        sent: what has left, not looked at yet.
-        told: that reclamations are posted, by number.
-    """
+    def __init__(self, bank_minor: int | None = None) -> None:
+        pace, ids = Pace(Timing()), CountedIds("alice")
+        self.changes = Changes(BOUGHT, lambda _: "active", pace, lambda: bank_minor, ids)
+        self.taken = self.changes.taken
 
-    def __init__(
-        self, journal: Sequence[Record] = (), *, bank_minor: int | None = WIRE_MINOR, right: bool = True
-    ) -> None:
-        request = UNIT if right else replace(UNIT, reclaim=None)
-        bought = {"a-1": replace(AGREEMENT, request=request)}
-        self.bank_minor = bank_minor
-        self.changes = Changes(bought, lambda _: "active", Pace(Timing()), lambda: self.bank_minor, CountedIds("alice"))
-        self.journal = list(journal)
-        self.sent: list[Message] = []
-        self.told: list[int] = []
-        self._take(self.changes.recover(self.journal, NOW))
+    def hears(self, content: Any, now: int = TOLD, sender: str = "bank", role: Role = Role.BANK) -> list[Effect]:
+        message = Message(Performative.INFORM, sender, "alice", "r1", content)
+        return self.changes.handle(VirtualNotary(sender, role).seal(message, now), content, now)
 
-    def hear(self, sender: str, content: Any, reply_to: str = "", minor: int = WIRE_MINOR, now: int = NOW) -> None:
-        message = Message(Performative.INFORM, sender, "alice", "r-1", content, in_reply_to=reply_to)
-        sealed = VirtualNotary(sender, ROLES[sender]).seal(message, now)
-        self._take(self.changes.handle(replace(sealed, wire_minor=minor), content, now))
+    def hears_seller(self, content: Any, now: int = TOLD) -> list[Effect]:
+        return self.hears(content, now, "res", Role.RESOURCE)
 
-    def tick(self) -> int:
-        """Let the next deadline come."""
-        now = self.changes.deadline
-        assert now is not None
-        self._take(self.changes.tick(now))
-        return now
-
-    def asked(self) -> list[tuple[int, str, str]]:
-        """What the bank was asked since: the number, the state, and what an answer quotes."""
-        sent, self.sent = self.sent, []
-        queries = [(each, each.content) for each in sent if isinstance(each.content, c.ReclamationQuery)]
-        assert {each.receiver for each, _ in queries} <= {"bank"}
-        return [(content.number, content.state, each.reply_with) for each, content in queries]
-
-    @property
-    def cores(self) -> int:
-        return self.changes.state("a-1").cores
-
-    def _take(self, effects: list[Effect]) -> None:
-        self.journal += [each.record for each in effects if isinstance(each, Persist)]
-        self.sent += [each.message for each in effects if isinstance(each, Send)]
-        for each in effects:
-            if isinstance(each, Report) and isinstance(each.progress, ReclamationAdvanced):
-                self.told += [each.progress.reclamation.number] if each.progress.stage == "posted" else []
-
-
-def taken(number: int, cores: int, *before: Reclamation, at: int = NOW + 10 * MINUTE) -> Reclamation:
-    """A reclamation by right of what the ones before have left."""
-    state = first_state(AGREEMENT)
-    for each in before:
-        state = reclaimed(state, each)
-    return Reclamation(
-        "a-1", number, state.digest, "o-1", "alice", "res1", "bank", cores, 2 * HOUR, at,
-        refund_owed(AGREEMENT, state, cores, 2 * HOUR, at), compensation_owed(RIGHT, state, cores, at),
-        at - 2 * MINUTE, at + MINUTE,
-    )  # fmt: skip
-
-
-FIRST = taken(3, 12)
-SECOND_ONE = taken(5, 8, FIRST, at=NOW + 20 * MINUTE)
-
-
-def noticed(body: Reclamation) -> c.ReclamationNoticed:
-    return c.ReclamationNoticed("a-1", body.number, NOW, Signed(body, ("res1",), "text"))
-
-
-def posted(body: Reclamation) -> c.ReclamationPosted:
-    return c.ReclamationPosted("a-1", body.number, "rebate", body.refund, body.compensation)
-
-
-def none_left(number: int) -> c.ReclamationRefused:
-    return c.ReclamationRefused("a-1", number, "not_noticed")
-
-
-def heard(buyer: Buyer) -> list[tuple[int, bool]]:
-    """What the seller was told that alice knows."""
-    contents = [each.content for each in buyer.sent if each.receiver == "res1"]
-    return [(each.number, each.posted) for each in contents if isinstance(each, c.ReclamationHeard)]
+    def recovers(self, *records: Any) -> list[Effect]:
+        return self.changes.recover(records, TOLD)
 
 
 @pytest.fixture
-def alice() -> Buyer:
-    """She has asked what she has missed, as after every start, and has missed nothing."""
-    buyer = Buyer()
-    ((number, state, reference),) = buyer.asked()
-    assert (number, state) == (1, state_digest(AGREEMENT))
-    buyer.hear("bank", none_left(1), reference)
-    assert (buyer.changes.deadline, buyer.changes.taken.awaited) == (None, ())
-    return buyer
+def buyer() -> Buyer:
+    return Buyer()
 
 
-def test_the_bank_s_word_without_the_document_makes_it_ask_until_nothing_has_followed(alice: Buyer) -> None:
-    alice.hear("bank", posted(SECOND_ONE))  # the second, and it knows neither
-    ((_, state, reference),) = alice.asked()
-    assert (alice.cores, state, alice.told) == (16, FIRST.previous, [])
-    alice.hear("bank", posted(FIRST), reference)
-    assert alice.cores == 16  # by the posting alone nobody knows the size
-    alice.hear("bank", noticed(FIRST), reference)
-    assert (alice.cores, heard(alice)) == (12, [(3, True)])
-    ((number, state, reference),) = alice.asked()
-    assert (number, state) == (4, state_digest(FIRST))
-    alice.hear("bank", noticed(SECOND_ONE), reference)  # its posting is known: that came first of all
-    assert (alice.cores, alice.told) == (8, [3, 5])
-    ((_, state, reference),) = alice.asked()
-    assert state == state_digest(SECOND_ONE)
-    alice.hear("bank", none_left(6), reference)
-    assert (alice.asked(), alice.changes.deadline) == ([], None)
-    assert Buyer(alice.journal).cores == 8
+def messages(effects: list[Effect]) -> list[tuple[str, Any]]:
+    return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, Send)]
 
 
-def test_answers_that_come_in_another_order_are_taken_all_the_same(alice: Buyer) -> None:
-    alice.hear("bank", posted(FIRST))
-    ((_, _, reference),) = alice.asked()
-    alice.hear("bank", noticed(FIRST), reference)
-    alice.hear("bank", posted(FIRST), reference)
-    assert (alice.cores, alice.told, len(alice.asked())) == (12, [3], 1)
+def asked(agreement_id: str, number: int) -> tuple[str, Any]:
+    """That the bank is asked what has changed a slot since it was bought."""
+    return "bank", c.ReclamationQuery(agreement_id, number, first_state(BOUGHT[agreement_id]).digest)
 
 
-def test_what_is_open_is_told_as_to_come_and_asked_for_once_more_when_it_is_posted() -> None:
-    buyer = Buyer()
-    ((_, _, reference),) = buyer.asked()
-    buyer.hear("bank", noticed(FIRST), reference)
-    assert (buyer.cores, heard(buyer), buyer.changes.taken.awaited) == (16, [(3, False)], ())
-    assert buyer.changes.taken.to_come("a-1") == FIRST
-    buyer.asked()
-    buyer.hear("bank", posted(FIRST))
-    assert (buyer.cores, [state for _, state, _ in buyer.asked()]) == (12, [state_digest(FIRST)])
+def heard(number: int = 1, *, posted: bool = False) -> list[tuple[str, Any]]:
+    return [("res", c.ReclamationHeard("a1", number, posted))]
 
 
-def test_a_silent_bank_is_asked_again_at_most_once_a_minute() -> None:
-    buyer = Buyer()
-    times = [NOW, *(buyer.tick() for _ in range(12))]
-    assert len(buyer.asked()) == 13
-    pauses = [after - before for before, after in pairwise(times)]
-    assert pauses == sorted(pauses)
-    assert (pauses[0], pauses[-1]) == (SECOND, MINUTE)
-    buyer.changes.clock_set(HOUR)
-    assert buyer.changes.deadline == times[-1] + MINUTE + HOUR
+# -- what is announced -----------------------------------------------------------------------------------------------
 
 
-def test_a_word_that_comes_while_it_asks_does_not_make_it_ask_twice(alice: Buyer) -> None:
-    for _ in range(3):
-        alice.hear("bank", posted(FIRST))
-    assert len(alice.asked()) == 1
+@pytest.mark.parametrize("by", ["bank", "seller"])
+def test_what_is_to_come_is_kept_and_the_seller_hears_that_it_is_known(buyer: Buyer, by: str) -> None:
+    if by == "bank":
+        effects = buyer.hears(noticed())
+    else:
+        effects = buyer.hears_seller(c.ReclamationAnnounced(noticed(), to_seller(noticed())))
+    assert effects[0] == Persist(NoticeHeard(signed(), TOLD))
+    assert messages(effects) == heard()
+    assert effects[2:] == [Report(ReclamationAdvanced(BODY, "noticed"))]
+    assert (buyer.taken.to_come("a1"), buyer.taken.to_come("a2")) == (BODY, None)
+    assert buyer.changes.state("a1") == first_state(AGREEMENT)
+    assert messages(buyer.hears(noticed(), TOLD + 1)) == heard()  # once more, and nothing else
 
 
-def test_its_own_change_that_comes_to_nothing_makes_it_ask(alice: Buyer) -> None:
-    alice._take(alice.changes.resize(AgreementResized("a-1", cores=14), NOW))
-    alice.hear("res1", c.AmendmentRefused("a-1", 1, "other_state", "another state"), "a-1#1")
-    assert alice.asked() == []  # not before it is known how that has ended
-    alice.hear("bank", c.AmendmentRefused("a-1", 1, "withdrawn", "its buyer has withdrawn it"), "a-1#1")
-    ((number, state, _),) = alice.asked()
-    assert (number, state) == (1, FIRST.previous)
+WRONG: dict[str, dict[str, Any]] = {
+    "below the minimum": {"cores": 7},
+    "on a shorter notice": {"effective_at": TOLD + MINUTE - 1},
+    "less back": {"refund": 960_00 - 1},
+    "less on top": {"compensation": 160_00 - 1},
+}
 
 
-def test_its_own_change_that_holds_makes_it_ask_for_what_was_posted_after_it(alice: Buyer) -> None:
-    """A reclamation of the smaller slot overtakes the news that the slot is smaller."""
-    alice._take(alice.changes.resize(AgreementResized("a-1", cores=14), NOW))
-    (proposed,) = [each.content.body for each in alice.sent if isinstance(each.content, Signed)]
-    assert isinstance(proposed, Amendment)
-    of_smaller = replace(FIRST, previous=state_digest(proposed))
-    alice.hear("bank", posted(of_smaller))
-    ((_, state, reference),) = alice.asked()
-    assert state == state_digest(AGREEMENT)
-    alice.hear("bank", none_left(1), reference)
-    word = c.AmendmentPosted("a-1", 1, "rebate", proposed.refund)
-    seal = VirtualNotary("bank", Role.BANK).seal(Message(Performative.AGREE, "bank", "res1", "r-1", word), NOW).seal
-    assert seal is not None
-    alice.hear("res1", c.Amended(Signed(proposed, ("alice", "res1"), "text"), word, seal), "a-1#1")
-    assert (alice.cores, [state for _, state, _ in alice.asked()]) == (14, [of_smaller.previous])
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_not_by_right_is_not_believed(buyer: Buyer, case: str) -> None:
+    with pytest.raises(RemoteProtocolError, match="is not by right"):
+        buyer.hears(noticed(replace(BODY, **WRONG[case])))
+    assert buyer.taken.open == ()
 
 
-@pytest.mark.parametrize("buyer", [Buyer(bank_minor=5), Buyer(right=False)], ids=["older bank", "no right granted"])
-def test_nothing_is_asked_where_nobody_could_answer(buyer: Buyer) -> None:
-    assert buyer.asked() == []
-    buyer.hear("bank", posted(FIRST))
-    assert (buyer.asked(), buyer.changes.deadline) == ([], None)
+def test_what_changes_a_state_that_is_not_known_yet_is_waited_for(buyer: Buyer) -> None:
+    """It is said again; the word on what came before may be on its way, and the bank is asked for it."""
+    later = replace(BODY, number=2, previous="another")
+    assert messages(buyer.hears(noticed(later))) == [asked("a1", 1)]
+    assert buyer.hears_seller(taken(later)) == []
+    assert (buyer.taken.open, buyer.changes.reclaimed("a1")) == ((), ())
 
 
-def test_a_bank_that_turns_out_to_be_older_is_asked_no_more() -> None:
-    """It passes the state over, and answers for the number."""
-    buyer = Buyer(bank_minor=None)
-    ((_, _, reference),) = buyer.asked()
-    buyer.hear("bank", posted(FIRST), reference, minor=5)
-    assert (buyer.asked(), buyer.changes.deadline, buyer.cores) == ([], None, 16)
+def test_of_two_the_later_one_comes(buyer: Buyer) -> None:
+    """The bank voids the one before by it."""
+    second = replace(BODY, number=2)
+    for body in (BODY, second):
+        buyer.hears(noticed(body))
+    assert buyer.taken.to_come("a1") == second
 
 
-def test_a_bank_that_does_not_understand_it_is_asked_no_more() -> None:
-    buyer = Buyer()
-    ((_, _, reference),) = buyer.asked()
+def test_what_changes_a_state_that_is_no_more_does_not_come(buyer: Buyer) -> None:
+    buyer.hears(noticed())
+    larger = Amendment(
+        "a1", 1, first_state(AGREEMENT).digest, "o1", "alice", "res", "bank", 12, 5 * HOUR, 2 * HOUR, 720_00, HOUR,
+        3 * HOUR,
+    )  # fmt: skip
+    done = AmendmentOutcome("a1", 1, True, 12, 5 * HOUR, 2 * HOUR, 720_00)
+    buyer.recovers(AmendmentProposed(larger, HOUR), AmendmentConcluded(done, to_seller(paid()), HOUR))
+    assert (buyer.taken.to_come("a1"), buyer.taken.open) == (None, (("a1", 1),))
 
-    def not_understood(sender: str) -> None:
-        answer = Message(
-            Performative.NOT_UNDERSTOOD, sender, "alice", "r-1", c.NotUnderstood("?"), in_reply_to=reference
-        )
-        assert buyer.changes.not_understood(answer, NOW) == []
 
-    not_understood("res1")
-    assert len(buyer.changes.taken.awaited) == 1
-    not_understood("bank")
-    assert len(buyer.changes.taken.awaited) == 0
+# -- how it ends -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_sellers_proof_ends_it(buyer: Buyer, known: bool) -> None:
+    """Also where the notice was never heard."""
+    if known:
+        buyer.hears(noticed())
+    effects = buyer.hears_seller(taken(), GOES)
+    assert effects[0] == SaveAgreement("a1.reclamation-1", signed(), to_seller(paid()).text)
+    assert effects[1] == Persist(ReclamationConcluded("a1", 1, signed(), "", "", GOES))
+    assert effects[2] == Report(ReclamationAdvanced(BODY, "posted"))
+    assert messages(effects) == heard(posted=True)
+    assert (buyer.taken.open, buyer.taken.deadline, buyer.taken.to_come("a1")) == ((), None, None)
+    assert buyer.changes.reclaimed("a1") == (BODY,)
+    assert buyer.changes.state("a1") == reclaimed(first_state(AGREEMENT), BODY)
+    assert messages(buyer.hears_seller(taken(), GOES + 1)) == heard(posted=True)  # nothing is written twice
+    assert buyer.hears(paid(), GOES + 1) == []
+
+
+def test_the_bank_ends_it_where_the_document_is_known(buyer: Buyer) -> None:
+    buyer.hears(noticed())
+    effects = buyer.hears(paid(), GOES)
+    assert Persist(ReclamationConcluded("a1", 1, signed(), "", "", GOES)) in effects
+    assert messages(effects) == []
 
 
 @pytest.mark.parametrize(
-    "lie",
-    [
-        replace(noticed(FIRST), reclamation=Signed(FIRST, ("bank",), "text")),
-        replace(noticed(FIRST), reclamation=Signed(FIRST, ("res1", "bank"), "text")),
-        noticed(replace(FIRST, cores=3)),
-        noticed(replace(FIRST, refund=FIRST.refund - 1)),
-        noticed(replace(FIRST, agreement_id="a-2")),
-    ],
-    ids=["signed by the bank", "signed by another too", "too few are left", "too little back", "another agreement"],
+    "wrong", [{"agreement_id": "a2"}, {"number": 2}, {"refund": 960_00 - 1}, {"compensation": 160_00 - 1}]
 )
-def test_a_bank_that_lies_is_not_believed_nor_asked_without_end(alice: Buyer, lie: c.ReclamationNoticed) -> None:
-    alice.hear("bank", posted(FIRST))
-    ((_, _, reference),) = alice.asked()
+def test_what_was_posted_is_what_the_seller_has_signed(buyer: Buyer, wrong: dict[str, Any]) -> None:
+    buyer.hears(noticed())
+    posted = replace(paid(), **wrong)
+    with pytest.raises(RemoteProtocolError, match=r"another (reclamation, or another amount|agreement)"):
+        buyer.hears_seller(c.Reclaimed(signed(), posted, to_seller(posted)))
+    assert buyer.changes.reclaimed("a1") == ()
+
+
+@pytest.mark.parametrize("by", ["bank", "seller"])
+def test_what_comes_to_nothing_is_told(buyer: Buyer, by: str) -> None:
+    void = c.ReclamationRefused("a1", 1, "expired", "too late")
+    hears = buyer.hears if by == "bank" else buyer.hears_seller
+    assert hears(void) == []  # of what was never announced
+    buyer.hears(noticed())
+    assert hears(c.ReclamationRefused("a1", 1, "still_open", "nothing is decided of it yet")) == []
+    ended, told = hears(void, GOES)
+    assert ended == Persist(ReclamationConcluded("a1", 1, None, "expired", "too late", GOES))
+    assert told == Report(ReclamationAdvanced(BODY, "dropped", "expired", "too late"))
+    assert (buyer.taken.to_come("a1"), buyer.changes.reclaimed("a1"), hears(void, GOES)) == (None, (), [])
+
+
+@pytest.mark.parametrize(
+    ("content", "sender", "role"),
+    [
+        (noticed(), "res", Role.RESOURCE),
+        (noticed(), "bank", Role.RESOURCE),
+        (paid(), "res", Role.RESOURCE),
+        (c.ReclamationAnnounced(noticed(), to_seller(noticed())), "bank", Role.BANK),
+        (taken(), "bank", Role.BANK),
+        (taken(), "mallory", Role.RESOURCE),
+        (c.ReclamationRefused("a1", 1, "expired"), "mallory", Role.BANK),
+        (c.ReclamationRefused("a1", 1, "expired"), "res", Role.BANK),
+    ],
+    ids=lambda it: it if isinstance(it, str) else type(it).__name__,
+)
+def test_nobody_speaks_for_another(buyer: Buyer, content: Any, sender: str, role: Role) -> None:
+    buyer.hears(noticed())
     with pytest.raises(RemoteProtocolError):
-        alice.hear("bank", lie, reference)
-    assert (alice.cores, alice.asked(), alice.told) == (16, [], [])
+        buyer.hears(content, GOES, sender, role)
+    assert buyer.taken.open == (("a1", 1),)
 
 
-def test_a_document_of_another_state_than_asked_for_is_not_asked_for_at_once_again(alice: Buyer) -> None:
-    alice.hear("bank", posted(FIRST))
-    ((_, _, reference),) = alice.asked()
-    alice.hear("bank", noticed(SECOND_ONE), reference)
-    assert (alice.cores, alice.asked()) == (16, [])
+FORGED: dict[str, dict[str, Any]] = {
+    "of another": {"signer": "mallory"},
+    "in another role": {"role": Role.RESOURCE},
+    "to another": {"receiver": "alice"},
+}
 
 
-def test_what_is_forgotten_is_asked_for_no_more(alice: Buyer) -> None:
-    alice.hear("bank", posted(FIRST))
-    alice.changes.forget(["a-1"])
-    assert (alice.changes.deadline, alice.changes.taken.awaited) == (None, ())
+@pytest.mark.parametrize("case", FORGED)
+def test_the_banks_word_that_is_passed_on_was_said_to_the_seller(buyer: Buyer, case: str) -> None:
+    for word in (
+        c.ReclamationAnnounced(noticed(), replace(to_seller(noticed()), **FORGED[case])),
+        replace(taken(), posted_seal=replace(to_seller(paid()), **FORGED[case])),
+    ):
+        with pytest.raises(RemoteProtocolError, match="not the bank's word to the seller"):
+            buyer.hears_seller(word)
 
 
-def test_that_it_knows_is_on_record(alice: Buyer) -> None:
-    alice.hear("bank", posted(FIRST))
-    ((_, _, reference),) = alice.asked()
-    alice.hear("bank", noticed(FIRST), reference)
-    (concluded,) = [each for each in alice.journal if isinstance(each, ReclamationConcluded)]
-    assert (concluded.number, concluded.code, concluded.reclamation) == (3, "", noticed(FIRST).reclamation)
+@pytest.mark.parametrize(
+    "document",
+    [
+        replace(signed(), signers=("alice",)),
+        replace(signed(), signers=("res", "alice")),
+        replace(signed(), body=AGREEMENT),
+        signed(replace(BODY, agreement_id="a2")),
+        signed(replace(BODY, user="mallory")),
+        signed(replace(BODY, resource="other")),
+    ],
+)
+def test_the_document_is_the_sellers_own_of_this_agreement(buyer: Buyer, document: Signed) -> None:
+    for word in (replace(noticed(), reclamation=document), replace(taken(), reclamation=document)):
+        with pytest.raises(RemoteProtocolError):
+            buyer.hears(word) if isinstance(word, c.ReclamationNoticed) else buyer.hears_seller(word)
+    assert buyer.taken.open == ()
+
+
+def test_of_what_was_never_bought_nothing_is_done(buyer: Buyer) -> None:
+    assert buyer.hears(replace(noticed(), agreement_id="a9")) == []
+    assert buyer.hears(c.ReclamationRefused("a9", 1, "expired"), sender="mallory") == []
+
+
+# -- when the bank is asked ------------------------------------------------------------------------------------------
+
+
+def test_the_bank_is_asked_when_it_should_be_over_and_nobody_has_said_so(buyer: Buyer) -> None:
+    buyer.hears(noticed())
+    assert buyer.taken.deadline == buyer.changes.deadline == ASKS
+    assert buyer.changes.tick(ASKS - 1) == []
+    (asked,) = buyer.changes.tick(ASKS)
+    question = c.ReclamationQuery("a1", 1)
+    assert asked == Send(Message(Performative.REQUEST, "alice", "bank", "r1", question, reply_with="a1#r1"))
+    assert buyer.taken.deadline == ASKS + SECOND
+    assert buyer.changes.tick(ASKS + SECOND - 1) == []
+    assert buyer.changes.tick(ASKS + SECOND) == [asked]
+    assert buyer.taken.deadline == ASKS + 3 * SECOND  # twice the pause
+
+
+def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
+    buyer.hears(noticed())
+    buyer.changes.clock_set(HOUR)
+    assert buyer.taken.deadline == ASKS + HOUR
+    buyer.changes.tick(ASKS + HOUR)
+    buyer.changes.clock_set(-HOUR)
+    assert buyer.taken.deadline == ASKS + SECOND
+
+
+def test_each_is_asked_about_when_it_is_due(buyer: Buyer) -> None:
+    other = replace(BODY, agreement_id="a2", previous=first_state(replace(AGREEMENT, agreement_id="a2")).digest)
+    buyer.hears(noticed())
+    buyer.hears(c.ReclamationNoticed("a2", 1, TOLD, signed(other)))
+    about = [("bank", c.ReclamationQuery(each, 1)) for each in ("a1", "a2")]
+    assert messages(buyer.changes.tick(ASKS)) == about
+
+
+# -- restarts and archives -------------------------------------------------------------------------------------------
+
+
+def test_what_was_heard_is_known_after_a_restart() -> None:
+    buyer = Buyer(bank_minor=5)  # which is asked nothing
+    lost = NoticeHeard(signed(replace(BODY, agreement_id="a9")), TOLD)
+    assert buyer.recovers(NoticeHeard(signed(), TOLD), lost) == []
+    assert (buyer.taken.to_come("a1"), buyer.taken.open) == (BODY, (("a1", 1),))
+    assert buyer.taken.deadline == ASKS
+
+
+def test_after_a_restart_the_bank_is_asked_what_was_missed(buyer: Buyer) -> None:
+    assert messages(buyer.recovers(NoticeHeard(signed(), TOLD))) == [asked("a1", 2), asked("a2", 1)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_was_taken_stays_so_after_a_restart(buyer: Buyer, known: bool) -> None:
+    notice = [NoticeHeard(signed(), TOLD)] if known else []
+    lost = ReclamationConcluded("a9", 1, signed(replace(BODY, agreement_id="a9")), "", "", GOES)
+    buyer.recovers(*notice, lost, ReclamationConcluded("a1", 1, signed(), "", "", GOES))
+    assert (buyer.taken.open, buyer.changes.reclaimed("a1")) == ((), (BODY,))
+    assert buyer.changes.state("a1") == reclaimed(first_state(AGREEMENT), BODY)
+    assert messages(buyer.hears_seller(taken(), GOES + 1)) == heard(posted=True)
+    assert messages(buyer.hears(noticed(), GOES + 1)) == heard(posted=True)
+
+
+def test_what_came_to_nothing_stays_so_after_a_restart(buyer: Buyer) -> None:
+    buyer.recovers(NoticeHeard(signed(), TOLD), ReclamationConcluded("a1", 1, None, "expired", "too late", GOES))
+    assert (buyer.taken.open, buyer.changes.reclaimed("a1")) == ((), ())
+    assert messages(buyer.hears(noticed(), GOES)) == heard()
+
+
+def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
+    buyer.hears(noticed())
+    buyer.changes.forget(["a2"])
+    assert buyer.taken.open == (("a1", 1),)
+    buyer.changes.forget(["a1"])
+    assert (buyer.taken.open, buyer.taken.deadline) == ((), None)
+    assert messages(buyer.hears(noticed())) == heard()
+    buyer.hears_seller(taken(), GOES)
+    buyer.changes.forget(["a1", "a2"])
+    assert buyer.changes.reclaimed("a1") == ()
+    assert len(buyer.hears_seller(taken(), GOES)) == 4  # as if nothing had been

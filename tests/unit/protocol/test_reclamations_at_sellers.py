@@ -30,6 +30,7 @@ from ramp.protocol.amending.memory import AmendmentReceived
 from ramp.protocol.progress import ReclamationAdvanced
 from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence
 from ramp.protocol.reclaiming.memory import (
+    BuyerHeard,
     CoresTaken,
     ReclamationDrawn,
     ReclamationDropped,
@@ -119,10 +120,10 @@ class Desk:
     def bank(self, content: Any, now: int = NOW) -> list[fx.Effect]:
         return self.desk.on_reclamation(content, SEAL, self.participant, now)
 
-    def hears(self, number: int = 1, now: int = NOW, sender: str = "alice", *, posted: bool = False) -> None:
+    def hears(self, number: int = 1, now: int = NOW, sender: str = "alice", *, posted: bool = False) -> list[fx.Effect]:
         word = c.ReclamationHeard("a1", number, posted)
         seal = Seal(sender, Role.USER, "res", "r1", now, "text")
-        self.desk.on_heard(
+        return self.desk.on_heard(
             Message(Performative.INFORM, sender, "res", "r1", word, seal=seal), word, self.participant, now
         )
 
@@ -304,6 +305,18 @@ def test_a_buyer_is_told_again_until_it_has_heard(seller: Desk) -> None:
     assert seller.desk.tick(TAKES - 1) == []
 
 
+def test_that_a_buyer_has_heard_is_on_record_where_the_reclamation_is(seller: Desk) -> None:
+    """Who guesses a number says so too early: a journal has no word of what it does not know of."""
+    asked = seller.orders()
+    assert seller.hears() == []
+    seller.machine(asked)
+    assert seller.hears() == []  # it is known already
+    seller.restart()
+    seller.noticed()
+    assert seller.hears() == [fx.Persist(BuyerHeard(seller.offer_id, 1, NOW))]
+    assert seller.hears() == []
+
+
 def test_only_its_buyer_has_heard(seller: Desk, refused: Any) -> None:
     seller.noticed()
     with refused:
@@ -444,6 +457,22 @@ def test_only_one_in_a_row_gives_way(seller: Desk) -> None:
     (message,) = sent(seller.proposes(2))
     assert isinstance(message.content, c.AmendmentRefused)
     assert message.content.code == "another_open"
+
+
+def test_one_that_nobody_was_told_of_gives_way_like_any_other(seller: Desk) -> None:
+    """The machine was being asked for it; only one in a row gives way then too."""
+    seller.orders()
+    seller.machine(seller.proposes()[-1], NO)
+    seller.noticed()
+    (message,) = sent(seller.proposes(2))
+    assert isinstance(message.content, c.AmendmentRefused)
+    assert message.content.code == "another_open"
+
+
+def test_one_that_the_machine_refuses_has_not_given_way(seller: Desk) -> None:
+    seller.machine(seller.orders(), NO)
+    seller.noticed()
+    assert "ReclamationDropped" in kinds(seller.proposes())
 
 
 def test_what_gave_way_is_remembered(seller: Desk) -> None:
@@ -692,6 +721,20 @@ def test_it_goes_on_from_its_record(seller: Desk) -> None:
         assert messages[0].receiver == receiver
     assert seller.participant.size == (8, 2 * HOUR)
     assert seller.desk.given_back(seller.offer_id) == body.refund
+
+
+@pytest.mark.parametrize(("on_record", "first"), [(30, 30), (0, 3)])
+def test_its_steps_at_the_machine_go_on(seller: Desk, on_record: int, first: int) -> None:
+    """Journals of before tell no steps of a reclamation: it took those that came next, here the first ones."""
+    body = seller.body()
+    for record in (
+        ReclamationDrawn(seller.offer_id, body, NOW, on_record),
+        ReclamationOnRecord(seller.offer_id, notice(body), SEAL, NOW),
+    ):
+        seller.desk.replay(record, seller.participant)
+    seller.desk.recover(seller.offer_id, NOW)
+    (asked,) = [each for each in seller.desk.tick(TAKES) if isinstance(each, ResizeSlot)]
+    assert asked == ResizeSlot(seller.offer_id, first + 1, 8, 2 * HOUR)
 
 
 @pytest.mark.parametrize(("now", "told"), [(2 * HOUR - 1, 1), (2 * HOUR, 0)])

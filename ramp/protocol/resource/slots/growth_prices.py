@@ -59,7 +59,6 @@ class _Pending:
 
     message: Message
     call: AmendmentCall
-    offer_id: str
     wanted: tuple[_Addition, ...]
     enlarged: Enlarged
     state: str
@@ -114,7 +113,6 @@ class GrowthPrices:
         begins = max(now + self._timing.amendment_notice, state.since)
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
-        offer_id = participant.offer.offer_id
         answered = self._answers.standing((call, state.digest), now)
         if answered is not None:
             return [reply(message, Performative.PROPOSE, answered)]
@@ -124,7 +122,7 @@ class GrowthPrices:
         additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
         right, lasts = participant.unit.reclaim, call.until - begins
         enlarged = Enlarged(call.cpu_hour_cost, message.sender, right, call.cores, lasts)
-        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, offer_id, additions, enlarged, state.digest)
+        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, additions, enlarged, state.digest)
         if len(self._pending) > PENDING_MAX:
             self._pending.popitem(last=False)
         return [QuoteSlots(f"{CALLS}{self._calls}", tuple(each.unit for each in additions))]

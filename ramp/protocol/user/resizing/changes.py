@@ -82,7 +82,14 @@ class Changes:
         self._posted: dict[str, list[Amendment | Reclamation]] = {}
         self._states: dict[str, tuple[int, SlotState]] = {}  # after so many changes
         self._open: dict[str, Change] = {}
-        self._growths = Growths(standing=standing, pace=pace, ids=ids, proposed=self._propose, posted=self._note)
+        self._growths = Growths(
+            standing=standing,
+            pace=pace,
+            ids=ids,
+            proposed=self._propose,
+            posted=self._note,
+            not_done=self._not_done,
+        )
         self.taken = TakenBack(agreements, self.state, self._note, pace, bank_minor)
 
     def __contains__(self, agreement_id: str) -> bool:

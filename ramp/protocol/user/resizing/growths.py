@@ -105,6 +105,7 @@ class Growths:
         ids: where names of orders come from.
         proposed: told of every amendment that goes on record.
         posted: told of every amendment that holds.
+        not_done: tells of a slot (an agreement's id) as it stands why nothing was proposed, as code and sentence.
     """
 
     def __init__(
@@ -115,12 +116,14 @@ class Growths:
         ids: IdSource,
         proposed: Callable[[Amendment], None],
         posted: Callable[[Amendment], None],
+        not_done: Callable[[str, str, str], Report],
     ) -> None:
         self._standing = standing
         self._pace = pace
         self._ids = ids
         self._proposed = proposed
         self._posted = posted
+        self._not_done = not_done
         self._inquiries: dict[str, _Inquiry] = {}
         self._open: dict[str, Growth] = {}
 
@@ -192,10 +195,8 @@ class Growths:
             return []
         if on_record:
             return self.begin(growth.lines, True, now)
-        return [
-            self._not_done(body, AGENT_FAILED, "the user agent failed before it was proposed")
-            for body in growth.amendments
-        ]
+        detail = "the user agent failed before it was proposed"
+        return [self._not_done(body.agreement_id, AGENT_FAILED, detail) for body in growth.amendments]
 
     def rest(self, agreement_id: str) -> None:
         """Let one of them rest until the next start, with all that is paid together with it."""
@@ -377,10 +378,6 @@ class Growths:
                 self._posted(body)
             effects += [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
         return effects
-
-    def _not_done(self, body: Amendment, code: str, detail: str) -> Report:
-        outcome = AmendmentOutcome(body.agreement_id, 0, False, body.cores, body.until, code=code, detail=detail)
-        return Report(AmendmentEnded(outcome))
 
 
 def _drawn_up(wanted: Wanted, price: int, order_id: str, times: tuple[Instant, Instant, Instant]) -> Amendment:
