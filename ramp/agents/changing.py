@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, assert_never, get_args
 
 from ramp.agents.control_channel import ControlSocket
 from ramp.agents.group_calls import Act, GroupCall
-from ramp.control.events import CALLERS_OWN, Event, MarketRefusalCode
+from ramp.control.events import Event, MarketRefusalCode, market_refused
 from ramp.control.market_changes import (
     AddResource,
     AddUser,
@@ -31,7 +31,7 @@ from ramp.control.market_changes import (
 from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
 from ramp.control.unmapped_users import unmapped
-from ramp.errors import ConfigurationError, MarketRefused, TransportError
+from ramp.errors import ConfigurationError, NotAnswered, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
@@ -185,11 +185,11 @@ class Changing:
         if taken:
             role = self._config.agents().get(name)
             what = f"a {role} of the market" if role is not None else "an account of the server"
-            raise _refused(MarketRefusalCode.NAME_TAKEN, f"{name} is {what} already; right would be another name")
+            raise market_refused(MarketRefusalCode.NAME_TAKEN, f"{name} is {what} already; right would be another name")
         address = self._config.address(name)
         if Register(self._state.invitations).is_promised(address, self._clock.now()):
             reason = f"{address} has been invited; right would be another name, or `ramp invite revoke {address}` first"
-            raise _refused(MarketRefusalCode.NAME_TAKEN, reason)
+            raise market_refused(MarketRefusalCode.NAME_TAKEN, reason)
 
     async def _come(self, name: str, then: Overlay, verb: str, what: str, who: str) -> MarketChanged:
         before = self._overlay
@@ -256,7 +256,7 @@ class Changing:
             role = self._config.roles()[name]
             hint = f"; `ramp resource drain {name}` sells nothing new meanwhile" if role is Role.RESOURCE else ""
             reason = f"{name} cannot be removed: {'; '.join(still_open)}{hint}; --force removes it all the same"
-            raise _refused(MarketRefusalCode.STILL_OPEN, reason)
+            raise market_refused(MarketRefusalCode.STILL_OPEN, reason)
 
     # -- what a resource asks ------------------------------------------------------------------------------------
 
@@ -295,10 +295,16 @@ class Changing:
     async def _reclaim(self, asked: ReclaimCores, who: str) -> MarketChanged:
         self._check_there(asked.name, Role.RESOURCE)
         call = GroupCall(Act.RECLAIM, asked.name, asked.slot, asked.cores or 0, asked.max_cost)
-        problems, told = await self._agents.call(call)
+        try:
+            problems, told = await self._agents.call(call)
+        except NotAnswered as error:  # what its agent has begun before that goes on by its journal
+            problems, told = ["no_answer"], [str(error)]
         if problems:
-            reason = f"{asked.name} takes nothing of {asked.slot} back: {'; '.join(problems)}"
-            raise _refused(MarketRefusalCode.NOT_RECLAIMED, reason)
+            reason = f"{asked.name} takes nothing of {asked.slot} back"
+            if told:  # asked, and not heard of: it may be done yet
+                reason = f"nobody knows yet whether {asked.name} takes cores of {asked.slot} back: {'; '.join(told)}"
+                self._record("resource reclaim", asked.name, reason, who)
+            raise market_refused(MarketRefusalCode.NOT_RECLAIMED, f"{reason}: {'; '.join(problems)}")
         return self._done("resource reclaim", asked.name, f"{asked.name} takes cores back: {'; '.join(told)}", who)
 
     # -- keys and agents -----------------------------------------------------------------------------------------
@@ -391,7 +397,7 @@ class Changing:
             return
         known = [each for each, its in roles.items() if role in (None, its)]
         noun = role or "agent"
-        raise _refused(
+        raise market_refused(
             MarketRefusalCode.UNKNOWN_AGENT, f"no {noun} of the market is called {name!r}{nearest_name(name, known)}"
         )
 
@@ -441,10 +447,6 @@ class Changing:
 def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:
     text = f"{step.text} ({'; '.join(still_open)}: refused unless forced)" if still_open else step.text
     return ChangeLine(step.kind.value, step.name, text)
-
-
-def _refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
-    return MarketRefused(code, reason, exit_code=2 if code in CALLERS_OWN else 1)
 
 
 class SupervisorControl(ControlSocket):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent
-from ramp.errors import TransportError
+from ramp.errors import NotAnswered
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.resource.party import ResourceParty
@@ -124,7 +124,7 @@ class OpenCalls:
         """A process has ended, and answers no more."""
         for asked, waiting in self._open.values():
             if asked == process and not waiting.done():
-                waiting.set_exception(TransportError(f"the process {process} has ended with status {status}"))
+                waiting.set_exception(NotAnswered(f"the process {process} has ended with status {status}"))
 
 
 def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str], list[str]]:

@@ -351,7 +351,8 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             order: of which slot how many, and at what cost.
 
         Returns:
-            Why nothing is taken, and else what is, as sentences; one of the two is empty.
+            Why nothing is taken, and else what is, as sentences; one of the two is empty. Where the bank has not said
+            in time that it has notice, it may have it yet: both say that then.
         """
         party = self.host.party
         assert isinstance(party, ResourceParty)
@@ -368,7 +369,10 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             found = await asyncio.wait_for(heard, RECLAIM_LIMIT_S)
         except TimeoutError:
             waits = f"the bank has not put it on record within {RECLAIM_LIMIT_S:g} s"
-            return [f"no_answer: {waits}; it is asked on while the notice can hold, see the log"], []
+            many = "all cores that may go" if order.cores is None else f"{order.cores} cores"
+            return [f"no_answer: {waits}; it is asked on while the notice can hold, see the log"], [
+                f"the bank is asked to note {many} of {order.reservation}, and has not said yet that it has"
+            ]
         finally:
             del self._reclaiming[offer_id]
         body = found.reclamation

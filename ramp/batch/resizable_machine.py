@@ -3,6 +3,8 @@
 The book is written first, as for a hold; then jobs are narrowed where they must be, the reservation is changed, and
 both are read back. What the system surely will not do leaves book and reservation as they were; what nobody knows stays
 as it was meant, and the next call, or the next look at the sold slots, brings the system to agree with it.
+
+Only jobs that the buyer has brought are narrowed. What the agent has launched keeps its nodes or is ended by it.
 """
 
 from __future__ import annotations
@@ -40,10 +42,12 @@ class ResizableBatchMachine(BatchMachine):
                 return answer
             return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
         same = (entry.slot.cores, entry.slot.end) == (cores, until)
-        if step < entry.step:
-            return _refused(entry, f"{key} was changed by step {entry.step} since")
-        if step == entry.step and not same:
-            return _refused(entry, f"step {step} of {key} was another change")
+        if step < entry.step or (step == entry.step and not same):
+            later = step < entry.step
+            why = (
+                f"{key} was changed by step {entry.step} since" if later else f"step {step} of {key} was another change"
+            )
+            return replace(_refused(entry, why), nearest=f"{entry.step + 1} step")
         if not same:
             return self._resized(entry, step, cores, until, now)
         if step > entry.step:
@@ -125,7 +129,7 @@ class ResizableBatchMachine(BatchMachine):
         """What the slot is to have, or why it cannot.
 
         Raises:
-            JobsInTheWay: for a job on it needs more.
+            JobsInTheWay: for jobs on it need more, and would not if those ended that the agent has launched.
         """
         assert entry.slot is not None
         slot = entry.slot
@@ -135,10 +139,15 @@ class ResizableBatchMachine(BatchMachine):
         inside = [job for job in picture.running if job.reservation == entry.name]
         planned: SmallerSlot | None = SmallerSlot(entry.parts)
         if cores < slot.cores:
-            planned = self._smaller(entry, cores, inside, picture)
-        if planned is None:
-            more_than = f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
-            raise JobsInTheWay(self.system.name, more_than, transient=False)
+            launched = self._told(lambda: self.system.launched_in(entry.name)) if inside else frozenset()
+            planned = self._smaller(entry, cores, inside, picture, kept=launched)
+            if planned is None:
+                others = [job for job in inside if job.job_id not in launched]
+                more_than = f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
+                if len(others) < len(inside) and self._smaller(entry, cores, others, picture) is None:
+                    return f"{_jobs(others)} alone has too much, which was not launched by its seller: {more_than}"
+                raise JobsInTheWay(self.system.name, more_than, transient=False)
+        assert planned is not None, "it is found, or a reason is told"
         if until > slot.end:
             longer = self._longer(slot, planned.parts, until, inside, now)
             if longer:
@@ -152,12 +161,18 @@ class ResizableBatchMachine(BatchMachine):
         return planned
 
     def _smaller(
-        self, entry: Entry, cores: int, inside: list[RunningJob], picture: SystemSnapshot
+        self,
+        entry: Entry,
+        cores: int,
+        inside: list[RunningJob],
+        picture: SystemSnapshot,
+        *,
+        kept: frozenset[str] = frozenset(),
     ) -> SmallerSlot | None:
         """What stays of a slot: whole nodes where it has whole ones, for those can be changed under jobs."""
         sizes = {node.name: node.cores for node in picture.nodes}
         whole = all(count == sizes.get(name) for name, count in entry.parts)
-        found = smaller_slot(entry.parts, cores, inside, whole=whole)
+        found = smaller_slot(entry.parts, cores, inside, whole=whole, kept=kept)
         return found or (smaller_slot(entry.parts, cores, inside, whole=False) if whole and not inside else None)
 
     def _longer(self, slot: Slot, parts: Parts, until: Instant, inside: list[RunningJob], now: Instant) -> str:

@@ -2,12 +2,12 @@
 
 Nodes on which the slot's jobs run stay before others. Where they are more than the smaller slot has, the widest job
 gives up its last node, again and again: a batch system lets a job keep the first of its nodes, in their order, and no
-others.
+others. What a Resource Agent has launched gives up none: it has said how many cores that has, and ends it itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ramp.batch.system import Parts, RunningJob
@@ -26,7 +26,9 @@ class SmallerSlot:
     jobs: tuple[tuple[str, int], ...] = ()
 
 
-def smaller_slot(parts: Parts, cores: int, jobs: Sequence[RunningJob], *, whole: bool) -> SmallerSlot | None:
+def smaller_slot(
+    parts: Parts, cores: int, jobs: Sequence[RunningJob], *, whole: bool, kept: Collection[str] = ()
+) -> SmallerSlot | None:
     """What stays of a slot; None where its jobs have more than that, and cannot be narrowed to it.
 
     Args:
@@ -34,7 +36,9 @@ def smaller_slot(parts: Parts, cores: int, jobs: Sequence[RunningJob], *, whole:
         cores: what it shall have, at least 1 and fewer than it has.
         jobs: that run in it.
         whole: whether nodes are to stay whole, where that can be.
+        kept: ids of jobs that are not narrowed.
     """
+    narrowable = [job for job in jobs if job.job_id not in kept]
     order = {name: number for number, (name, _) in enumerate(parts)}
     nodes = {
         job.job_id: sorted((name for name, _ in job.parts if name in order), key=order.__getitem__) for job in jobs
@@ -44,8 +48,8 @@ def smaller_slot(parts: Parts, cores: int, jobs: Sequence[RunningJob], *, whole:
         taken = _taken(parts, jobs, nodes, whole=whole)
         if sum(taken.values()) <= cores:
             return SmallerSlot(_kept(parts, cores, taken), tuple(narrowed.items()))
-        job = max(jobs, key=lambda each: len(nodes[each.job_id]))
-        if len(nodes[job.job_id]) < 2:
+        job = max(narrowable, key=lambda each: len(nodes[each.job_id]), default=None)
+        if job is None or len(nodes[job.job_id]) < 2:
             return None
         nodes[job.job_id].pop()
         narrowed[job.job_id] = len(nodes[job.job_id])

@@ -248,6 +248,16 @@ class ChangingSystem(BatchSystem, Protocol):
         """
         ...
 
+    def launched_in(self, name: str) -> frozenset[str]:
+        """Ids of the jobs in a reservation, as `RunningJob` has them, that a Resource Agent has launched.
+
+        Their agent ends them where they are in the way, and has promised their buyer that many cores until then.
+
+        Raises:
+            PluginError: nobody knows.
+        """
+        ...
+
     def narrow_job(self, job_id: str, nodes: int) -> None:
         """Let a running job keep only the first so many of its nodes.
 

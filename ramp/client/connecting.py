@@ -119,7 +119,7 @@ class MarketOperator:
 
         Raises:
             MarketRefused: `not_reclaimed` where the agreement, the bank or the machine does not allow it, or it costs
-                more.
+                more; also where the bank has not said in time that it has notice, which it may have yet.
         """
         return self.change(ReclaimCores(name, slot, cores, max_cost))
 

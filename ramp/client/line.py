@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_request
-from ramp.control.events import CALLERS_OWN, Event, Last, MarketRefusalCode, Refused, Welcome
+from ramp.control.events import Event, Last, MarketRefusalCode, Refused, Welcome, market_refused
 from ramp.control.requests import EVERYTHING, Hello, Request
 from ramp.errors import ControlLineError, MarketRefused, NoMarket, TransportError
 from ramp.runtime.state_folder import check_private
@@ -210,7 +210,7 @@ def ends(request: Request, event: Event) -> bool:
 
 def refused(event: Refused) -> MarketRefused:
     """A refusal as the exception that tells it."""
-    return MarketRefused(event.code, event.reason, exit_code=2 if event.code in CALLERS_OWN else 1)
+    return market_refused(event.code, event.reason)
 
 
 def _check_folder(path: Path) -> None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.control.market_changes import MarketChanged
+from ramp.errors import MarketRefused
 from ramp.model.agreement import Agreement, Amendment, Reclamation
 from ramp.model.contents import (
     AccountStatement,
@@ -53,7 +54,8 @@ class MarketRefusalCode(StrEnum):
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
     of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
     NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
-    NOT_RECLAIMED: agreement, bank or machine do not let a resource take cores back.
+    NOT_RECLAIMED: agreement, bank or machine do not let a resource take cores back, or the bank has not said yet that
+    it has notice of that.
     """
 
     OTHER_VERSION = "other_version"
@@ -82,6 +84,11 @@ CALLERS_OWN: Final = frozenset(
     }
 )
 """Refusals that asking again in the same way does not change: bad input, exit code 2; the others are 1."""
+
+
+def market_refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
+    """A refusal as the exception that tells it."""
+    return MarketRefused(code, reason, exit_code=2 if code in CALLERS_OWN else 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ COMMAND_LIMIT_S: Final = 10
 HANDED_OVER_S: Final = 10.0
 """Seconds for which a reservation is tried, again and again, that its buyer's account does not have yet."""
 
+JOB_PREFIX: Final = "ramp_"
+"""A batch system knows what was launched by it: a name that begins like this, and goes on with its folder's."""
+
 NOT_YET: Final = re.compile("Access denied to requested reservation|no suitable queues")
 """How a system refuses who may not use a reservation: it is handed over when it has been paid, at about that moment."""
 
@@ -235,7 +238,7 @@ class GridEngine(BatchSystem):
 
 def name_of(folder: Path) -> str:
     """What a batch system calls a job."""
-    return f"ramp_{folder.name}"
+    return f"{JOB_PREFIX}{folder.name}"
 
 
 def slurm_states(out: str) -> dict[str, tuple[str, str]]:

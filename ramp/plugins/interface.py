@@ -221,8 +221,9 @@ class ResizablePlugin(Protocol):
         Resource Agent starts no job on it before it is, and asks for the old size again, in a later step, where it is
         not. Less is refused with `JOB_IN_THE_WAY` where only jobs on the slot need what would go: where cores are taken
         back by right the Resource Agent ends them then, and asks again in the same step, and with no other refusal. A
-        refusal changes nothing. What comes after a change with a higher step is refused with `SLOT_TAKEN` and changes
-        nothing, for calls overtake each other.
+        refusal changes nothing. What comes after a change with a higher step, or is another change with the same step,
+        is refused with `SLOT_TAKEN` and changes nothing, for calls overtake each other. The refusal's nearest value is
+        then the next step that would be done (`7 step`), so that a Resource Agent that has lost count goes on there.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or
@@ -237,14 +238,14 @@ class ResizablePlugin(Protocol):
 
 @runtime_checkable
 class QueueingPlugin(Protocol):
-    """A plug-in that can tell how many cores somebody lacks who waits, so that a resource may take them back."""
+    """A plug-in that can tell how many cores the machine's own queue lacks, so that a resource may take them back."""
 
-    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
-        """How many cores more would have to be free; 0 where nobody waits, or where no number of cores would do.
+    def missing(self, now: Instant) -> int:
+        """How many cores more would have to be free for the first job that waits in the machine's own queue to start.
+
+        0 where none waits, or where no number of cores would do.
 
         Args:
-            unit: a unit that has no place, for its whole window; None for the first job that waits in the machine's
-                own queue, from now on.
             now: the present.
         """
         ...

@@ -324,8 +324,6 @@ def _change(effect: fx.Effect) -> str:
             return f"asks its ledger to post reclamation {effect.number} of {effect.agreement_id}"
         case rq.LookUpReclamation():
             return f"asks its ledger about reclamation {effect.number} of {effect.agreement_id}"
-        case rq.LookAtQueue(unit) if unit is not None:
-            return f"asks its machine what {effect.offer_id} lacks"
     return ""
 
 

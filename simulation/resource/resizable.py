@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from simulation.resource.booked_machine import BookedMachine
-from simulation.resource.reservation_book import Standing
+from simulation.resource.reservation_book import Entry, Standing
 
 
 class ResizableMachine(BookedMachine, ABC):
@@ -25,16 +24,16 @@ class ResizableMachine(BookedMachine, ABC):
                 return self._not_firm(key, now)
             slot = entry.reservation.slot
             if step < entry.step:
-                return Refusal(
-                    entry.unit, RefusalCode.SLOT_TAKEN, detail=f"{key} was changed by step {entry.step} since"
-                )
+                overtaken = f"{key} was changed by step {entry.step} since"
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, _next(entry), overtaken)
             if step > entry.step:
                 changed = self._resized(entry.reservation, entry.earlier, cores, until, now)
                 if isinstance(changed, str):
                     return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=changed)
                 writer.resize(key, step, slot, changed, now)
             elif (slot.cores, slot.end) != (cores, until):
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"step {step} of {key} was another change")
+                other = f"step {step} of {key} was another change"
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, _next(entry), other)
             return self._answer(key, now)
 
     def changed_by(self, key: str) -> int:
@@ -63,6 +62,11 @@ class ResizableMachine(BookedMachine, ABC):
         """
 
 
+def _next(entry: Entry) -> str:
+    """The next step that would be done, as the nearest value of a refusal."""
+    return f"{entry.step + 1} step"
+
+
 class CountedMachine(ResizableMachine, ABC):
     """A machine whose cores have no places: a reservation is a number of cores, and any of them may go."""
 
@@ -71,27 +75,6 @@ class CountedMachine(ResizableMachine, ABC):
     ) -> Slot | str:
         taken = self._more_taken(reservation, cores, until, now)
         return taken or replace(reservation.slot, cores=cores, end=until)
-
-    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
-        """Cores that are lacking for a unit, or for the machine's own queue; see `QueueingPlugin.missing`."""
-        if unit is None:
-            return max(self._lacking_for_queue(now), 0)
-        duration, earliest = unit.run_duration(now), unit.earliest_start(now)
-        latest = unit.deadline - duration
-        if duration <= 0 or latest < earliest or unit.cores.total > self.capacity:
-            return 0
-        fits, wanted = 0, unit.cores.total
-        while fits < wanted:  # the most cores that some time of the window has free together
-            tried = (fits + wanted + 1) // 2
-            if self._first_free(tried, duration, earliest, latest, now) is None:
-                wanted = tried - 1
-            else:
-                fits = tried
-        return unit.cores.total - fits
-
-    def _lacking_for_queue(self, now: Instant) -> int:
-        """Cores that are not free for the first job that waits; none where a machine has no queue of its own."""
-        return 0
 
     def _more_taken(self, reservation: Reservation, cores: int, until: Instant, now: Instant) -> str:
         """Why what a reservation gets beyond what it has is not free; empty where it is, or where it gets less."""

@@ -23,6 +23,7 @@ The commands of a script:
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
+    queue RESOURCE cores=16              the first job that waits in its machine's own queue (`reclaim=pwa`); 0 for none
     drop|double|delay|corrupt PATTERN [count=1] [by=SECONDS]   the next messages like `alice>res1 cfp`, `*>bank request`
     replay PATTERN [as=SENDER]           the last message like that comes again
     launch USER JOB AGREEMENT cores=16 start=3600      order a job on something bought (`launches=USER,...`)
@@ -97,6 +98,19 @@ REST = 30 * 60 * SECOND
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the transcripts of tests/protocol/scripts anew")
+
+
+class QueueingMachine(SteadyMachine):
+    """A machine with a queue of its own, of which the first job matters.
+
+    Attributes:
+        waits: how many cores that wants; 0 where none waits.
+    """
+
+    waits = 0
+
+    def missing(self, now: Instant) -> int:
+        return max(self.waits - (self.capacity - int(self.profile(now, now + 1).taken[0])), 0)
 
 
 @dataclass
@@ -257,7 +271,7 @@ class ScriptedMarket:
             self.timing[key] = options.duration(key)
 
     def do_resource(self, options: _Options) -> None:
-        kind = ForgetfulMachine if options.flag("forgetful") else SteadyMachine
+        kind = ForgetfulMachine if options.flag("forgetful") else QueueingMachine
         (name,) = options.words
         cores = options.whole("cores", 64)
         machine: ResourcePlugin = kind(name, cores, options.number("load", 0.5))
@@ -429,6 +443,12 @@ class ScriptedMarket:
         key = next(each for each in keys if machine.reservation(each, now) is None)
         machine.hold(key, unit, slot, now + DAY, now)
         machine.confirm(key, now)
+
+    def do_queue(self, options: _Options) -> None:
+        (name,) = options.words
+        machine = self.world.machines[name]
+        assert isinstance(machine, QueueingMachine)
+        machine.waits = options.whole("cores")
 
     def do_deposit(self, options: _Options) -> None:
         account, deposit_id = options.words

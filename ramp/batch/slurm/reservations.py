@@ -19,6 +19,7 @@ from ramp.batch.commands import Question
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.times import instant_of, told
 from ramp.batch.system import Parts, SystemReservation, WantedReservation
+from ramp.launching.psij_jobs import JOB_PREFIX
 from ramp.model.instant import Instant
 
 NONE_THERE: Final = "No reservations in the system"
@@ -142,6 +143,16 @@ def delete_question(name: str) -> tuple[str, ...]:
 def jobs_question(name: str) -> Question[tuple[str, ...]]:
     """The jobs that name a reservation, running or waiting."""
     return Question(("squeue", "-h", "-a", "-R", name, "-o", "%A"), _ids)
+
+
+def launched_question(name: str) -> Question[frozenset[str]]:
+    """The jobs in a reservation that bear the names that Resource Agents give to what they launch."""
+    return Question(("squeue", "-h", "-a", "-r", "-R", name, "-o", "%i|%j"), _launched)
+
+
+def _launched(text: str) -> frozenset[str]:
+    named = (line.partition("|") for line in text.splitlines())
+    return frozenset(job_id for job_id, _, name in named if name.startswith(JOB_PREFIX))
 
 
 def _ids(text: str) -> tuple[str, ...]:

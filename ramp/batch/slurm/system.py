@@ -169,6 +169,10 @@ class SlurmSystem:
                 raise
         return True
 
+    def launched_in(self, name: str) -> frozenset[str]:
+        """See `ramp.batch.system.ChangingSystem.launched_in`: by their names."""
+        return ask(reservations.launched_question(name), self.run)
+
     def narrow_job(self, job_id: str, nodes: int) -> None:
         """See `ramp.batch.system.ChangingSystem.narrow_job`; Slurm does it once for each job."""
         try:

@@ -175,21 +175,21 @@ class AskedPlugin:
         return found
 
     def demand_queueing(self) -> None:
-        """See that the plug-in can tell what those lack who wait.
+        """See that the plug-in can tell what the machine's own queue lacks.
 
         Raises:
             NotChecked: if it cannot.
         """
         self._queueing()
 
-    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
+    def missing(self, now: Instant) -> int:
         """See `QueueingPlugin.missing`.
 
         Raises:
             NotChecked: if the plug-in cannot tell.
         """
         plugin = self._queueing()
-        found: int = self._ask("missing", lambda: plugin.missing(unit, now), answers.missing_problem)
+        found: int = self._ask("missing", lambda: plugin.missing(now), answers.missing_problem)
         return found
 
     def _queueing(self) -> QueueingPlugin:

@@ -8,7 +8,6 @@ from typing import Final
 
 from ramp.model.agreement import Reclamation, Signed
 from ramp.model.instant import Duration, Instant
-from ramp.model.request import RequestUnit
 
 RECLAMATIONS_SINCE: Final = 4
 """Minor version of the wire format since which programs know reclamations (`ramp.model.acl.WIRE_MINOR`)."""
@@ -31,8 +30,7 @@ class Precedence(StrEnum):
 
     Attributes:
         RUNNING: precedence to running applications: never.
-        WAITING: precedence to waiting applications: when the next job of its own queue, or a buyer who has accepted its
-            offer, cannot be served otherwise.
+        WAITING: precedence to waiting applications: when the next job of its own queue cannot be served otherwise.
     """
 
     RUNNING = "pra"
@@ -138,16 +136,7 @@ class ReclaimOrdered:
 
 @dataclass(frozen=True, slots=True)
 class LookAtQueue:
-    """Ask the plug-in how many cores somebody lacks who waits; answered by `QueueSeen`.
-
-    Attributes:
-        unit: a unit whose offer was accepted and whose cores the machine had no more; None for the first job of its own
-            queue.
-        offer_id: of that offer; empty likewise.
-    """
-
-    unit: RequestUnit | None = None
-    offer_id: str = ""
+    """Ask the plug-in how many cores the first job of the machine's own queue lacks; answered by `QueueSeen`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +144,10 @@ class QueueSeen:
     """The plug-in's answer to `LookAtQueue`.
 
     Attributes:
-        unit: as asked.
         missing: cores that are not free for it; 0 where nobody waits, or the machine cannot say.
-        offer_id: as asked.
     """
 
-    unit: RequestUnit | None = None
     missing: int = 0
-    offer_id: str = ""
 
 
 AskAboutReclamation = NoteReclamation | PostReclamation | LookUpReclamation

@@ -77,7 +77,6 @@ from ramp.protocol.resource.slots.kept_participants import KeptParticipants, tol
 from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
 
 
@@ -206,10 +205,7 @@ class ResourceParty(KeptParticipants):
             case SlotsQuoted() | SlotsPriced() | MachineDescribed() | QueueSeen() | ReclaimOrdered():
                 effects = self._on_selling(event, now)
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
-                holding = participant.state is ParticipantState.HOLDING
                 effects = self._act(participant, partial(told_of_slot, participant, event, now))
-                if holding:
-                    effects += self._waiting.not_held(participant, now)
                 if isinstance(event, SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
@@ -233,7 +229,7 @@ class ResourceParty(KeptParticipants):
     def _on_selling(
         self, event: SlotsQuoted | SlotsPriced | MachineDescribed | QueueSeen | ReclaimOrdered, now: Instant
     ) -> list[Effect]:
-        """What machine and strategy say before anything is sold, and of those who wait."""
+        """What machine and strategy say before anything is sold, and of what waits in the machine's own queue."""
         match event:
             case SlotsQuoted() | SlotsPriced():
                 return guarded(event.call_id, partial(self._on_quotes, event, now))

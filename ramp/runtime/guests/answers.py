@@ -91,8 +91,8 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
             return ev.SlotsTended()  # it is told again
         case ResizeSlot(key, step):
             return SlotResized(key, step, None, reason)
-        case LookAtQueue(unit, offer_id):
-            return QueueSeen(unit, 0, offer_id)  # it is asked again
+        case LookAtQueue():
+            return QueueSeen()  # it is asked again
         case fx.PriceSlots(call_id, questions):
             return ev.SlotsPriced(call_id, (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=reason),) * len(questions))
     assert_never(question)
@@ -136,9 +136,8 @@ def answer_problem(question: Question, answer: Any) -> str:
                 return "the answer to another question"
             unsure = answer.answer is None
             return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
-        case LookAtQueue(unit, offer_id), QueueSeen():
-            same = (answer.unit, answer.offer_id) == (unit, offer_id)
-            return missing_problem(answer.missing) if same else "the answer to another question"
+        case LookAtQueue(), QueueSeen():
+            return missing_problem(answer.missing)
         case fx.TendSlots(slots), ev.SlotsTended(lost, moved):
             return lost_problem(dict(slots), dict(lost)) or moves_problem(dict(slots), dict(moved))
         case (

@@ -94,8 +94,8 @@ class GuardedPlugin:
                 return self.tend(slots, now)
             case ResizeSlot():
                 return self.resize(question, now)
-            case LookAtQueue(unit, offer_id):
-                return QueueSeen(unit, self.missing(unit, now), offer_id)
+            case LookAtQueue():
+                return QueueSeen(self.missing(now))
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
@@ -177,12 +177,12 @@ class GuardedPlugin:
             return SlotResized(key, step, None, answer.reason)
         return SlotResized(key, step, answer)
 
-    def missing(self, unit: RequestUnit | None, now: Instant) -> int:
-        """How many cores somebody lacks who waits; 0 where the machine cannot say."""
+    def missing(self, now: Instant) -> int:
+        """How many cores the first job of its own queue lacks; 0 where the machine cannot say."""
         plugin = self.plugin
         if not isinstance(plugin, QueueingPlugin):
             return 0
-        answer = self._ask("missing", now, lambda: plugin.missing(unit, now), missing_problem)
+        answer = self._ask("missing", now, lambda: plugin.missing(now), missing_problem)
         return 0 if isinstance(answer, MachineInDoubt) else answer
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:

@@ -262,7 +262,7 @@ def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
     if isinstance(question, fx.QuoteSlots | fx.DescribeMachine | fx.PriceSlots):
         return question.call_id
     if isinstance(question, LookAtQueue):
-        return question.offer_id or "the queue"
+        return "the queue"
     if isinstance(question, fx.TendSlots):
         return ",".join(key for key, _ in question.slots)
     return ",".join(question.keys) if isinstance(question, fx.ForgetSlots) else question.key

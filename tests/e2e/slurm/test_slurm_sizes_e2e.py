@@ -115,6 +115,23 @@ def test_the_buyers_job_is_narrowed_once_and_then_it_is_in_the_way(
     assert kept.slot == smaller.slot
 
 
+def test_what_agents_have_launched_is_known_by_its_name_and_not_narrowed(
+    cluster: EmulatedCluster, machine: ResizableBatchMachine
+) -> None:
+    slot = _sold(machine, 4 * CORES)
+    first, second = (_run(cluster, 2, "-J", f"ramp_{name}") for name in ("one", "two"))
+    places = [_where(cluster, job) for job in (first, second)]
+    refused = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
+    reason = _reason(refused, RefusalCode.JOB_IN_THE_WAY)
+    assert f"has more than {2 * CORES} cores of it" in reason
+    assert [_where(cluster, job) for job in (first, second)] == places
+    cluster.run("scancel", second)
+    wait_for(lambda: second not in cluster.run("squeue", "-h", "-a", "-o", "%i").split(), "the second has ended")
+    smaller = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
+    assert isinstance(smaller, Reservation), smaller
+    assert _where(cluster, first) == places[0]
+
+
 def test_a_slot_that_has_begun_grows_by_nodes_and_time_under_its_job(
     cluster: EmulatedCluster, machine: ResizableBatchMachine
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
+from ramp.agents import roles
 from ramp.agents.roles import ResourceAgent
 from ramp.model.agreement import Reclamation
 from ramp.protocol.amending.asking import ResizeSlot
@@ -56,3 +57,12 @@ async def test_two_orders_and_a_slot_that_nobody_has_asked_for():
     assert problems == []
     assert "agreement-of-offer-1" in told[0]
     assert await second == (["short_notice: too late"], [])
+
+
+async def test_where_the_bank_has_not_said_in_time_that_it_has_notice_it_may_have_it_yet(monkeypatch):
+    monkeypatch.setattr(roles, "RECLAIM_LIMIT_S", 0.0)
+    problems, told = await Selling().reclaim(ReclaimOrdered("offer-1", 4))
+    assert problems[0].startswith("no_answer: the bank has not put it on record within 0 s")
+    assert told == ["the bank is asked to note 4 cores of offer-1, and has not said yet that it has"]
+    _, told = await Selling().reclaim(ReclaimOrdered("offer-1"))
+    assert told[0].startswith("the bank is asked to note all cores that may go of offer-1")

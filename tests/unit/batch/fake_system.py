@@ -34,6 +34,8 @@ class FakeSystem:
     market_user: str = "market"
     changes: bool = True
     """Whether reservations of whole nodes can be changed in place; no others ever can."""
+    launched: frozenset[str] = frozenset()
+    """Jobs that an agent has launched."""
 
     def _fault(self, call: str) -> str:
         self.calls.append(call)
@@ -112,6 +114,10 @@ class FakeSystem:
         if fault == "after":
             raise NOBODY_KNOWS
         return True
+
+    def launched_in(self, name: str) -> frozenset[str]:
+        self._fault("launched_in")
+        return self.launched
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
         if self._fault("narrow_job"):

@@ -117,6 +117,50 @@ def test_a_job_that_keeps_all_its_nodes_is_named_and_nothing_has_changed() -> No
     assert (system.there, machine.book.entry("offer-1")) == (before, entry)
 
 
+def test_jobs_that_the_agent_has_launched_are_not_narrowed_but_in_the_way() -> None:
+    """Two jobs of two nodes each, of which one could stay whole; their agent ends one of them, and asks again."""
+    system = FakeSystem(launched=frozenset({"7", "8"}))
+    machine = _machine(system)
+    _sold(machine)
+    _runs(system, (("n1", 8), ("n2", 8)))
+    _runs(system, (("n3", 8), ("n4", 8)), "8")
+    before = dict(system.there), list(system.running)
+    answer = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    assert "job 7, 8 has more than 16 cores of it" in _reason(answer, RefusalCode.JOB_IN_THE_WAY)
+    assert (system.there, system.running) == before
+    assert "narrow_job" not in system.calls
+    system.running.pop()
+    smaller = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    assert isinstance(smaller, Reservation)
+    assert smaller.slot.placement == "n[1-2]"
+    assert system.running[0].parts == (("n1", 8), ("n2", 8))
+
+
+def test_beside_what_the_agent_has_launched_the_buyers_own_job_is_narrowed() -> None:
+    system = FakeSystem(launched=frozenset({"7"}))
+    machine = _machine(system)
+    _sold(machine)
+    _runs(system, (("n1", 8), ("n2", 8)))
+    _runs(system, (("n3", 8), ("n4", 8)), "8")
+    smaller = machine.resize("offer-1", 3, 24, END, BEGIN + MINUTE)
+    assert isinstance(smaller, Reservation)
+    assert smaller.slot.placement == "n[1-3]"
+    assert [job.parts for job in system.running] == [(("n1", 8), ("n2", 8)), (("n3", 8),)]
+
+
+def test_where_the_buyers_own_jobs_need_too_much_none_is_to_end_for_it() -> None:
+    """To end what the agent has launched would be of no use."""
+    system = FakeSystem(launched=frozenset({"7"}))
+    machine = _machine(system)
+    _sold(machine)
+    for number, node in enumerate(("n1", "n2", "n3"), start=7):
+        _runs(system, ((node, 8),), str(number))
+    reason = _reason(machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE))
+    assert reason.startswith("job 8, 9 alone has too much, which was not launched by its seller: job 7, 8, 9 has more")
+    answer = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    assert "job 7, 8, 9 has more than 16 cores" in _reason(answer, RefusalCode.JOB_IN_THE_WAY)
+
+
 def test_who_is_still_on_what_would_be_given_up_keeps_it() -> None:
     """A job that is narrowed and yet is there: the cores are not proven free, so nothing is given up."""
 
@@ -259,8 +303,10 @@ def test_steps_that_come_late_and_steps_that_were_others_change_nothing() -> Non
     _sold(machine)
     first = machine.resize("offer-1", 4, 16, END, NOW)
     assert machine.resize("offer-1", 4, 16, END, NOW) == first
-    assert "was another change" in _reason(machine.resize("offer-1", 4, 8, END, NOW))
-    assert "by step 4 since" in _reason(machine.resize("offer-1", 3, 8, END, NOW))
+    other, late = machine.resize("offer-1", 4, 8, END, NOW), machine.resize("offer-1", 3, 8, END, NOW)
+    assert "was another change" in _reason(other)
+    assert "by step 4 since" in _reason(late)
+    assert [each.nearest for each in (other, late) if isinstance(each, Refusal)] == ["5 step", "5 step"]
     assert len(system.there[NAME].parts) == 2
 
 

@@ -94,6 +94,13 @@ def test_running_jobs_with_the_cores_of_each_node() -> None:
     )
 
 
+def test_what_agents_have_launched_is_known_by_its_name() -> None:
+    """A name may be anything, with bars in it too."""
+    parse = reservations.launched_question("ramp_big1.o").parse
+    assert parse("12|ramp_job-1\n13|sleep\n14_3|ramp_a|b\n15|x|ramp_\n\n16|RAMP_1\n") == {"12", "14_3"}
+    assert parse("") == frozenset()
+
+
 def test_without_json_a_job_counts_with_as_much_of_each_node_as_it_may_have() -> None:
     listed = nodes.parse_nodes(_recorded("sinfo.txt"))
     jobs = queue.parse_queue(_recorded("squeue.txt"))

@@ -18,7 +18,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import ReclaimTerms
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import first_state, state_digest
@@ -39,7 +39,7 @@ from ramp.protocol.reclaiming.memory import (
 )
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.reclaiming.desk import PAUSE, Reclaimable, ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import Waiting, in_time, least_needed, pays
+from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
@@ -75,7 +75,7 @@ class Desk:
         terms, prices = StaticTerms(64), PriceRange(60, 30)
         seller = Seller("res", terms=terms, prices=prices, source="live", ids=CountedIds("res"), timing=Timing())
 
-        def make_room(offer_id: str, cores: int, now: int) -> list[fx.Effect] | None:
+        def make_room(offer_id: str, cores: int, now: int, *, refused: bool) -> list[fx.Effect] | None:
             self.ended.append((offer_id, cores, now))
             return []
 
@@ -512,17 +512,49 @@ def test_after_one_that_is_posted_the_next_gives_way_again(seller: Desk) -> None
 
 
 def test_a_machine_that_cannot_takes_nothing_and_nobody_is_told(seller: Desk) -> None:
-    for answer, said, code, detail in (
-        (NO, {}, "slot_taken", NO.detail),
-        (NO, {"able": False}, "cannot_resize", NO.detail),
-        (None, {"doubt": "no answer"}, "machine_unavailable", "no answer"),
+    for step, answer, said, code, detail in (
+        (3, NO, {}, "slot_taken", NO.detail),
+        (6, NO, {"able": False}, "cannot_resize", NO.detail),
+        (9, None, {"doubt": "no answer"}, "machine_unavailable", "no answer"),
     ):
         asked = seller.orders()
-        assert asked.step == 3  # nothing was on record of the ones before
+        assert asked.step == step  # the machine may have refused the number of the one before
         effects = seller.machine(asked, answer, **said)
         assert kinds(effects) == ["ReclamationAdvanced"]
         assert dropped(effects) == (code, detail)
         assert (seller.desk.open, seller.desk.deadline) == ((), None)
+
+
+def overtaken(nearest: str) -> Refusal:
+    return Refusal(1, RefusalCode.SLOT_TAKEN, nearest, "it was changed by a later step since")
+
+
+def test_a_machine_that_has_done_later_steps_than_are_on_record_is_asked_for_the_one_that_it_names(
+    seller: Desk,
+) -> None:
+    (again,) = seller.machine(seller.orders(), overtaken("3001 step"))
+    assert again == ResizeSlot(seller.offer_id, 3001, 16, 2 * HOUR)
+    (drawn, _) = seller.machine(again)
+    assert isinstance(drawn, fx.Persist)
+    assert drawn.record.step == 3001
+    assert seller.desk.steps == {seller.offer_id: 3003}
+
+
+def test_it_is_asked_once_more_at_a_time_and_believed_no_number_that_cannot_be(seller: Desk) -> None:
+    (again,) = seller.machine(seller.orders(), overtaken("7 step"))
+    assert again.step == 7
+    assert dropped(seller.machine(again, overtaken("20 step")))[0] == "slot_taken"
+    (again,) = seller.machine(seller.orders(), overtaken("100 step"))
+    assert dropped(seller.machine(again, overtaken("1000000001 step")))[0] == "slot_taken"
+    assert seller.orders().step == 103
+
+
+@pytest.mark.parametrize("nearest", ["", "1000000001 step", "0 step", "-7 step", "7", "7 steps", "7.5 step", "2 step"])
+def test_one_that_names_no_later_step_is_asked_for_later_ones_each_time(seller: Desk, nearest: str) -> None:
+    for step in (3, 6, 9):
+        asked = seller.orders()
+        assert asked.step == step
+        assert dropped(seller.machine(asked, overtaken(nearest)))[0] == "slot_taken"
 
 
 def test_what_the_bank_does_not_note_is_over(seller: Desk) -> None:
@@ -638,7 +670,7 @@ def test_of_which_slots_cores_can_be_taken(
 ) -> None:
     seller.grant(right)
     found = seller.desk.reclaimable([seller.participant], now)
-    expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare, now + 65 * SECOND, "alice")]
+    expected = [] if spare is None else [Reclaimable(seller.offer_id, HOUR, spare)]
     assert found == expected
 
 
@@ -690,8 +722,23 @@ def test_a_bank_that_knows_them_is_asked(seller: Desk) -> None:
 def test_no_more_than_a_bank_can_be_brought(seller: Desk, changes: int, fits: bool) -> None:
     kept = seller.desk._slot(seller.participant)
     kept.changes = [Signed(seller.body())] * changes
+    assert bool(seller.desk.reclaimable([seller.participant], NOW)) == fits
     effects, problem = seller.desk.take_back(seller.participant, None, None, NOW)
     assert (bool(effects), problem.startswith("too_many_changes")) == (fits, not fits)
+
+
+def test_what_could_not_be_taken_is_not_counted_on(seller: Desk) -> None:
+    """The numbers are used up, or the bank knows no such thing."""
+    assert seller.desk.reclaimable([seller.participant], NOW) != []
+    word = c.ReclamationRefused("a1", 1000, "no_answer", "the bank has not put it on record in time")
+    kept = seller.desk._slot(seller.participant)
+    kept.taken = {1000: word}
+    assert seller.problem().startswith("old_number")
+    assert seller.desk.reclaimable([seller.participant], NOW) == []
+    kept.taken = {999: word}
+    assert seller.desk.reclaimable([seller.participant], NOW) != []
+    seller.bank_minor = 3
+    assert seller.desk.reclaimable([seller.participant], NOW) == []
 
 
 # After a restart
@@ -798,8 +845,8 @@ def test_who_lets_what_runs_go_on_never_looks(seller: Desk) -> None:
 # How much, and of whom
 
 
-def reclaimable(name: str, spare: int, free_at: int = 0, user: str = "alice") -> Reclaimable:
-    return Reclaimable(name, 0, spare, free_at, user)
+def reclaimable(name: str, spare: int) -> Reclaimable:
+    return Reclaimable(name, 0, spare)
 
 
 @pytest.mark.parametrize(
@@ -817,14 +864,3 @@ def test_no_more_is_taken_than_is_lacking_and_nothing_where_all_is_not_enough(
     missing: int, taken: list[tuple[str, int]]
 ) -> None:
     assert least_needed([reclaimable("a", 4), reclaimable("b", 3)], missing) == taken
-
-
-def test_for_who_has_accepted_only_what_others_have_and_is_free_in_time() -> None:
-    offer = Offer("o-2", "r2", 1, "res", 60, 2 * HOUR, 3 * HOUR, 16, 0.5, HOUR)
-    slots = [
-        reclaimable("in time", 4, 2 * HOUR),
-        reclaimable("too late", 4, 2 * HOUR + 1),
-        reclaimable("its own", 4, 2 * HOUR, "bob"),
-    ]
-    assert [each.offer_id for each in in_time(slots, offer, "bob")] == ["in time"]
-    assert pays(offer, 4) == 4 * 60_00

@@ -15,6 +15,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import cost, credits_text
 from ramp.model.request import ReclaimTerms, RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.sizes.reclaimed import CHANGES_MAX
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol.reclaiming.asking import QueueSeen, ReclaimOrdered
@@ -126,6 +127,30 @@ def test_its_own_queue_is_no_reason_to_pay_more(
     one = resource_that_takes_back
     one.unit = replace(UNIT, reclaim=replace(RIGHT, compensation=compensation))
     one.sell()
-    effects = one.answered(one.party.handle(QueueSeen(None, 5), HOUR), HOUR)
+    effects = one.answered(one.party.handle(QueueSeen(5), HOUR), HOUR)
     notices = [each.message.content for each in effects if isinstance(each, fx.Send)]
     assert [each.reclamation.body.cores for each in notices] == taken
+
+
+def test_a_slot_that_gives_nothing_more_keeps_no_other_from_giving(resource_that_takes_back: Any) -> None:
+    """Of two the one that started last would give first; here, as they start together, the first by its name."""
+    one = resource_that_takes_back
+    one.unit = replace(UNIT, reclaim=RIGHT)
+    first, second = one.sell("r1", "a1"), one.sell("r2", "a2")
+    kept = one.party.sizes._slot(one.party.participants[first.offer_id])
+    kept.changes = [one.party.participants[first.offer_id].agreement] * (CHANGES_MAX + 1)
+    effects = one.answered(one.party.handle(QueueSeen(5), HOUR), HOUR)
+    notices = [each.message.content.reclamation.body for each in effects if isinstance(each, fx.Send)]
+    assert [(each.offer_id, each.cores) for each in notices] == [(second.offer_id, 11)]
+
+
+def test_what_is_refused_all_the_same_is_passed_over_for_a_minute(resource_that_takes_back: Any) -> None:
+    """As one core may be worth less than a hundredth of a credit, where all that could go are worth more."""
+    one = resource_that_takes_back
+    one.unit = replace(UNIT, reclaim=RIGHT)
+    offer = one.sell()
+    participant = one.party.participants[offer.offer_id]
+    assert one.party.sizes.reclaimable([participant], HOUR) != []
+    one.party.sizes.leave_alone(offer.offer_id, HOUR)
+    assert one.party.sizes.reclaimable([participant], HOUR + MINUTE - 1) == []
+    assert one.party.sizes.reclaimable([participant], HOUR + MINUTE) != []

@@ -146,34 +146,13 @@ def test_windows_at_the_end_of_the_calendar(log: str) -> None:
 def test_what_the_first_waiting_job_lacks_by_hand(log: str) -> None:
     """At log time 20 s job 1 has 6 of 10 cores, and job 2, which wants 8, waits since 10 s; it starts at 500 s."""
     queue = machine(log)
-    assert queue.missing(None, NOW + 9 * SECOND) == 0
-    assert queue.missing(None, NOW + 20 * SECOND) == 4
+    assert queue.missing(NOW + 9 * SECOND) == 0
+    assert queue.missing(NOW + 20 * SECOND) == 4
     unit = asap(3, HOUR, NOW)
     queue.hold("k", unit, Slot(NOW + 30 * SECOND, NOW + 60 * SECOND, 3, 0.6), NOW + HOUR, NOW + 20 * SECOND)
-    assert [queue.missing(None, NOW + second * SECOND) for second in (29, 30, 59, 60)] == [4, 7, 7, 4]
-    assert queue.missing(None, NOW + 499 * SECOND) == 4
-    assert queue.missing(None, NOW + 500 * SECOND) == 0
-
-
-def test_what_a_unit_lacks_by_hand(log: str) -> None:
-    """Job 1 leaves 4 cores until 600 s as far as it asked for, job 2 then 2 until 700 s; the best time counts."""
-    queue, now = machine(log, base_time_s=20), NOW
-    begin = NOW - 20 * SECOND
-
-    def lacks(cores: int, begins: int, ends: int, run: int) -> int:
-        wall = run * SECOND
-        unit = RequestUnit(1, 70, begin + ends * SECOND, TotalCores(cores), begin + begins * SECOND, wall)
-        return queue.missing(unit, now)
-
-    assert lacks(4, 100, 200, 100) == 0
-    assert lacks(5, 100, 200, 100) == 1
-    assert lacks(10, 100, 200, 100) == 6
-    assert lacks(10, 600, 700, 100) == 8
-    assert lacks(10, 550, 650, 100) == 8  # the least that is free at any time of the run
-    assert lacks(10, 500, 700, 100) == 6  # from 500 s to 600 s
-    assert lacks(10, 600, 800, 100) == 0  # from 700 s on
-    assert lacks(11, 700, 800, 100) == 0  # no number of cores would do
-    assert lacks(10, 100, 150, 100) == 0  # nor any where the window is too short
+    assert [queue.missing(NOW + second * SECOND) for second in (29, 30, 59, 60)] == [4, 7, 7, 4]
+    assert queue.missing(NOW + 499 * SECOND) == 4
+    assert queue.missing(NOW + 500 * SECOND) == 0
 
 
 @pytest.mark.parametrize(

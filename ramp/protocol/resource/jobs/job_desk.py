@@ -7,7 +7,7 @@ answered: with how the job stands as its launcher has just seen it, or with a co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
@@ -147,7 +147,7 @@ class JobDesk:
             assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
             job = self._add(
-                JobTaken(offer.offer_id, word, account, due_at(word, participant, now), seal, now), participant
+                JobTaken(offer.offer_id, word, account, self._due_at(word, participant, now), seal, now), participant
             )
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
@@ -252,16 +252,18 @@ class JobDesk:
                 return f"the job {job.order.job_id} may run until {iso(job.to_run.end_at)}; it would have to end first"
         return ""
 
-    def make_room(self, offer_id: str, cores: int, now: Instant) -> list[Effect] | None:
+    def make_room(self, offer_id: str, cores: int, now: Instant, *, refused: bool) -> list[Effect] | None:
         """Cores of a slot are taken back: the jobs that do not fit into what is left end, as their buyer was told.
 
         Each that needs more than is left ends, and of those that run, the one ordered last first, as many as do not fit
-        together. What waits for cores that others have may wait on.
+        together. A machine may need more than that, for it counts whole nodes: then one more ends each time that it
+        refuses. What waits for cores that others have may wait on; whether it still does is seen first.
 
         Args:
             offer_id: the slot.
             cores: that are left of it.
             now: the present.
+            refused: whether the machine refuses for jobs though none is ending that it knows of.
 
         Returns:
             What is to be done, again for those that are ending; None where no job is in the way.
@@ -271,7 +273,12 @@ class JobDesk:
         running = [job for job in open_jobs if job not in ending and job.state is JobState.RUNNING]
         while sum(job.order.cores for job in running) > cores:
             ending.append(running.pop())
-        return [effect for job in ending for effect in job.cancel(now)] if ending else None
+        if refused and running and not ending:
+            ending.append(running.pop())
+        if ending:
+            return [effect for job in ending for effect in job.cancel(now)]
+        unseen = [job for job in open_jobs if refused and job.may_have_started(now)]
+        return [effect for job in unseen for effect in job.look(now)] if unseen else None
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
         """A slot is not its buyer's any more: its jobs end.
@@ -313,6 +320,10 @@ class JobDesk:
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
         return job
 
+    def _due_at(self, order: JobOrder, participant: Participant, now: Instant) -> Instant:
+        others = [job.taken for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final]
+        return due_at(order, participant, now, beside=others)
+
     def _wait(self, message: Message, job: Job) -> None:
         waiting = self._waiting.setdefault(job.order.job_id, [])
         if len(waiting) < WAITING_MAX:
@@ -334,19 +345,25 @@ class JobDesk:
         return reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))
 
 
-def due_at(order: JobOrder, participant: Participant, now: Instant) -> Instant:
+def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: Sequence[JobTaken] = ()) -> Instant:
     """When a job should have started.
 
     In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later. One
-    that needs cores that were added begins no sooner than these are paid for.
+    that needs cores that were added, by itself or beside those that begin before, begins no sooner than these are paid
+    for.
 
     Args:
         order: what the buyer wants.
         participant: the slot.
         now: the present.
+        beside: the other jobs on it that have not ended.
     """
     offer = participant.offer
     if offer.start_probability is None or order.begin_at > offer.start:
-        paid_from = (instant for instant, cores in participant.not_before if order.cores > cores)
+        paid_from = (
+            instant
+            for instant, cores in participant.not_before
+            if order.cores + sum(each.order.cores for each in beside if each.due_at < instant) > cores
+        )
         return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
@@ -43,7 +42,7 @@ from ramp.protocol.reclaiming.memory import (
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.policy import ON_THE_WAY, taking_lasts
-from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, Taking
+from ramp.protocol.resource.reclaiming.taking import BEFORE_TIME, MakeRoom, Taking
 from ramp.protocol.resource.reclaiming.words import Words
 from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.size_desk import KeptSlot, SizeDesk
@@ -69,15 +68,11 @@ class Reclaimable:
         offer_id: the slot.
         start: of the slot; of two the one that started later gives first.
         spare: how many cores could go.
-        free_at: from when on they would be free.
-        user: whose they are.
     """
 
     offer_id: str
     start: Instant
     spare: int
-    free_at: Instant
-    user: str
 
 
 class ReclaimDesk(SizeDesk):
@@ -90,8 +85,7 @@ class ReclaimDesk(SizeDesk):
         bank_minor: as in `SizeDesk`.
         seller: as in `SizeDesk`.
         unpaid: as in `SizeDesk`.
-        make_room: ends the jobs on a slot (an offer's id) that do not fit into so many cores; None where none is in
-            the way.
+        make_room: see `JobDesk.make_room`.
     """
 
     def __init__(
@@ -103,7 +97,7 @@ class ReclaimDesk(SizeDesk):
         *,
         seller: Seller,
         unpaid: Unpaid,
-        make_room: Callable[[str, int, Instant], list[Effect] | None],
+        make_room: MakeRoom,
     ) -> None:
         super().__init__(pace, in_the_way, bank_minor, seller=seller, unpaid=unpaid)
         self._words = Words(resource, pace)
@@ -190,34 +184,27 @@ class ReclaimDesk(SizeDesk):
     # -- taking back ---------------------------------------------------------------------------------------------
 
     def reclaimable(self, participants: Iterable[Participant], now: Instant) -> list[Reclaimable]:
-        """The running slots of which cores could be taken back now, the one that started last first.
+        """The running slots of which `take_back` would take cores now, the one that started last first.
 
         That is FPSMA's order of shrinking (CoreGRID TR-0092, section 4).
         """
         found = []
         for participant in participants:
-            offer_id = participant.offer.offer_id
-            if participant.state is not ParticipantState.SOLD or participant.agreement is None:
+            offer_id, start = participant.offer.offer_id, participant.offer.start
+            if not start <= now or now < self._left_alone.get(offer_id, 0):
                 continue
-            right = participant.agreed.request.reclaim
-            slot = self._slot(participant)
-            spare = slot.state.cores - right.least if right is not None else 0
-            if right is None or slot.change is not None or spare < 1 or not participant.offer.start <= now:
+            body, _ = self._to_take(participant, None, None, now)
+            if body is None:
                 continue
-            if right.compensation > self._seller.compensation_max:
-                continue
-            if now + taking_lasts(right, self._pace.timing) >= slot.state.until:
-                continue
-            if now < self._left_alone.get(offer_id, 0):
-                continue
-            free_at = now + right.notice + ON_THE_WAY
-            found.append(Reclaimable(offer_id, participant.offer.start, spare, free_at, participant.user))
+            right, state = participant.agreed.request.reclaim, self._slot(participant).state
+            assert right is not None, "it is by right"
+            if now + taking_lasts(right, self._pace.timing) < state.until:
+                found.append(Reclaimable(offer_id, start, state.cores - body.cores))
         return sorted(found, key=lambda each: (-each.start, each.offer_id))
 
-    def cost_of(self, participant: Participant, cores: int, now: Instant) -> int:
-        """What its seller would pay for so many cores of a slot, refund and compensation, minor units."""
-        body = self._drawn_up(self._slot(participant), cores, now)
-        return 0 if body is None else body.refund + body.compensation
+    def leave_alone(self, offer_id: str, now: Instant) -> None:
+        """Pass a slot over for a while, so that others are asked for what it does not give."""
+        self._left_alone[offer_id] = now + PAUSE
 
     def take_back(
         self, participant: Participant, cores: int | None, max_cost: int | None, now: Instant
@@ -234,30 +221,36 @@ class ReclaimDesk(SizeDesk):
         Returns:
             What is to be done, or why nothing is, as a sentence.
         """
+        body, problem = self._to_take(participant, cores, max_cost, now)
+        if body is None:
+            return [], problem
+        slot = self._slot(participant)
+        change = slot.change = self._taking(slot, body, slot.next_step)
+        return self._kept(slot, change.start()), ""
+
+    def _to_take(
+        self, participant: Participant, cores: int | None, max_cost: int | None, now: Instant
+    ) -> tuple[Reclamation | None, str]:
+        """What a reclamation would say, or why there can be none, as a sentence; see `take_back`."""
         if participant.state is not ParticipantState.SOLD or participant.agreement is None:
-            return [], f"the slot is {participant.state}; right would be sold"
+            return None, f"the slot is {participant.state}; right would be sold"
         minor = self._bank_minor()
         if minor is not None and minor < RECLAMATIONS_SINCE:
             right_is = f"version 1.{minor} of the wire format; right would be 1.{RECLAMATIONS_SINCE} or later"
-            return [], f"{BANK_TOO_OLD}: {participant.agreed.bank} speaks {right_is}"
+            return None, f"{BANK_TOO_OLD}: {participant.agreed.bank} speaks {right_is}"
         slot = self._slot(participant)
         if slot.change is not None:
             kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"
-            return [], f"another_open: {kind} {slot.change.body.number} of it is open"
+            return None, f"another_open: {kind} {slot.change.body.number} of it is open"
         if len(slot.changes) > CHANGES_MAX:
-            return (
-                [],
-                f"{TOO_MANY_CHANGES}: the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}",
-            )
+            changed = f"the slot was changed {len(slot.changes)} times; right would be {CHANGES_MAX}"
+            return None, f"{TOO_MANY_CHANGES}: {changed}"
         body = self._drawn_up(slot, cores, now)
         if body is None:
-            return [], "no_right: the agreement gives its seller no right to take cores back"
+            return None, "no_right: the agreement gives its seller no right to take cores back"
         problem = reclamation_problem(participant.agreed, slot.state, body)
         problem = problem or self._cost_problem(participant.agreed, body, max_cost)
-        if problem is not None:
-            return [], f"{problem[0]}: {problem[1]}"
-        change = slot.change = self._taking(slot, body, slot.next_step)
-        return self._kept(slot, change.start()), ""
+        return (body, "") if problem is None else (None, f"{problem[0]}: {problem[1]}")
 
     def _cost_problem(self, agreement: Agreement, body: Reclamation, max_cost: int | None) -> tuple[str, str] | None:
         """Why a reclamation costs too much, as code and sentence."""
@@ -382,8 +375,7 @@ class ReclaimDesk(SizeDesk):
     def _taking(self, slot: KeptSlot, body: Reclamation, first_step: int) -> Taking:
         agreement = slot.participant.agreement
         assert agreement is not None, "it is sold"
-        room = partial(self._make_room, body.offer_id, body.cores)
-        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace, room)
+        return Taking(body, agreement, tuple(slot.changes), slot.state, first_step, self._pace, self._make_room)
 
     def _announced(self, slot: KeptSlot, change: Taking, now: Instant) -> list[Effect]:
         if change.announcement is None or change.heard:
@@ -409,6 +401,7 @@ class ReclaimDesk(SizeDesk):
     def _over(self, slot: KeptSlot, change: Taking) -> list[Effect]:
         """A reclamation has ended: it holds, or it comes to nothing and its buyer is told so."""
         offer_id, word = slot.participant.offer.offer_id, change.last_word
+        slot.ended(change)
         self._words.over(offer_id, change.body.number)
         if change.stranded:
             self._stranded.append((offer_id, change.stranded))
@@ -419,7 +412,6 @@ class ReclaimDesk(SizeDesk):
         in_vain = self._in_vain[offer_id] = self._in_vain.get(offer_id, 0) + 1
         self._left_alone[offer_id] = change.ended_at + min(PAUSE << (in_vain - 1), PAUSE_MAX)
         if word is None:
-            slot.change = None
             slot.gave_way = slot.gave_way or change.why[0] == GAVE_WAY
             return [Report(ReclamationAdvanced(change.body, "dropped", *change.why))]
         self._ended(slot, change.body, word)

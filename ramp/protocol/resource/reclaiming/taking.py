@@ -7,8 +7,7 @@ What it goes through with the machine is in `ramp.protocol.resource.slots.slot_c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -47,6 +46,14 @@ BEFORE_TIME = (S.CHECKING, S.NOTICING, S.AGREED)
 """States in which nothing has been taken yet."""
 
 
+class MakeRoom(Protocol):
+    """Ends the jobs that do not fit into what is left of a slot."""
+
+    def __call__(self, offer_id: str, cores: int, now: Instant, *, refused: bool) -> list[Effect] | None:
+        """See `JobDesk.make_room`."""
+        ...
+
+
 class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
     """One reclamation.
 
@@ -57,7 +64,7 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         state: of the slot, which is to be changed.
         first_step: number of the first of its steps at the machine.
         pace: of the selling agent.
-        make_room: ends the jobs on the slot that do not fit into what is left; None where none is in the way.
+        make_room: see `JobDesk.make_room`.
 
     Attributes:
         announcement: what the buyer is told once the bank has it on record.
@@ -74,7 +81,7 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         state: SlotState,
         first_step: int,
         pace: Pace,
-        make_room: Callable[[Instant], list[Effect] | None],
+        make_room: MakeRoom,
     ) -> None:
         assert isinstance(agreement.body, Agreement)
         super().__init__(agreement.body.request_id, RECLAMATION, body, state, first_step, pace)
@@ -82,6 +89,7 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         self.heard = False
         self._make_room = make_room
         self._room_made = False
+        self._jobs_end = False
         self._brought = ReclamationNotice(Signed(body), agreement, changes)
 
     @property
@@ -145,12 +153,17 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         refusal = resized.answer if isinstance(resized.answer, Refusal) else None
         if refusal is not None and refusal.code is not RefusalCode.JOB_IN_THE_WAY:
             return super()._on_new_size(resized, now)
-        ended = self._make_room(now)
+        offer_id, cores = self.body.offer_id, self.body.cores
         if refusal is None:
+            ended = self._make_room(offer_id, cores, now, refused=False)
             return [*(ended or ()), *super()._on_new_size(resized, now)]
+        ended = self._make_room(offer_id, cores, now, refused=not self._jobs_end)
         self._room_made = self._room_made or ended is not None
         if not self._room_made:  # what is in the way is none of the jobs that were ordered here
             return super()._on_new_size(resized, now)
+        ending = ended is not None
+        if ending is not self._jobs_end:  # others end, or they have, perhaps only since the machine was asked
+            self._jobs_end, self._asked_before = ending, False
         self._ask_again_later(now)  # they take a while to end
         return ended or []
 

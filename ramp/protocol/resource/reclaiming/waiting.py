@@ -1,31 +1,25 @@
 """When a resource takes cores back by itself: KOALA's PRA and PWA (CoreGRID TR-0092, section 3), with a price.
 
 With precedence to running applications it never does. With precedence to waiting ones the machine is asked every so
-often what the first job of its own queue lacks, and what an offer lacks that was accepted when its cores had gone; a
-call binds nobody, and is no reason. So much is taken back and no more, of the slot that started last first (FPSMA);
-where all that the rights allow is not enough, nothing is. For an offer it must pay: what the buyer has agreed to give
-for just these cores is more than all that goes back to whoever has them, the refund (which is not earned then) and what
-comes on top.
+often what the first job of its own queue lacks. So much is taken back and no more, of the slot that started last first
+(FPSMA); where all that the rights allow is not enough, nothing is.
+
+Nothing is taken for a buyer. A call binds nobody, and an acceptance of an offer whose cores have gone is refused: the
+cores are free only when the notice is over, and who is refused pays nothing. What went back for its sake would be money
+for which nobody gives any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.model.money import cost
-from ramp.model.offer import Offer, RefusalCode
-from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import Effect
 from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.reclaiming.desk import Reclaimable
 from ramp.protocol.tables import ParticipantState
-
-TAKEN: Final = (RefusalCode.SLOT_TAKEN, RefusalCode.CORES_TAKEN)
-"""What a machine says of a slot whose cores have gone."""
 
 LOOK_EVERY: Final[Duration] = 15 * SECOND
 """So often the machine is asked for its queue while something could be taken back for it."""
@@ -78,17 +72,6 @@ class Waiting:
         self._look_at = now + LOOK_EVERY if runs else min(starts)
         return [LookAtQueue()] if runs else []
 
-    def not_held(self, participant: Participant, now: Instant) -> list[Effect]:
-        """An offer was accepted, and the machine has its cores no more: how many it lacks."""
-        gone = participant.released
-        if self.precedence is not Precedence.WAITING or gone is None or gone.code not in TAKEN:
-            return []
-        if not self.granted(now):
-            return []
-        offer = participant.offer
-        unit = replace(as_offered(participant.unit, offer), not_before=offer.start, deadline=offer.end)
-        return [LookAtQueue(replace(unit, wall_time=offer.end - offer.start), offer.offer_id)]
-
     def clock_set(self) -> None:
         """The clock has been set: look again at once, which does no harm; see `Party.clock_set`."""
         self._hurry()
@@ -114,19 +97,3 @@ def least_needed(slots: Sequence[Reclaimable], missing: int) -> list[tuple[str, 
         if missing == 0:
             break
     return taken
-
-
-def in_time(slots: Iterable[Reclaimable], offer: Offer, user: str) -> list[Reclaimable]:
-    """The slots of which cores can be taken for somebody who has accepted an offer: of others, and free by then.
-
-    Args:
-        slots: of which cores could be taken.
-        offer: what was accepted.
-        user: who has accepted it.
-    """
-    return [each for each in slots if each.free_at <= offer.start and each.user != user]
-
-
-def pays(offer: Offer, cores: int) -> int:
-    """What somebody who has accepted an offer would pay for so many of its cores, minor units."""
-    return cost(offer.cpu_hour_cost, cores, offer.end - offer.start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
@@ -16,7 +16,7 @@ from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import Waiting, in_time, least_needed, pays
+from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
@@ -43,7 +43,7 @@ class KeptParticipants:
         jobs: the jobs on sold slots.
         sizes: the changes of sold slots.
         tending: the machine that has to be told whose they are.
-        waiting: when cores are taken back for those who wait.
+        waiting: when cores are taken back for the machine's own queue.
 
     Attributes:
         participants: by the offer's id.
@@ -159,32 +159,23 @@ class KeptParticipants:
         return [], f"unknown_agreement: nothing is sold as {slot}"
 
     def _reclaiming(self, event: QueueSeen | ReclaimOrdered, now: Instant) -> list[Effect]:
-        """The machine's answer for somebody who waits, or the administrator's wish."""
+        """What the machine's own queue lacks, or what the administrator wishes."""
         if isinstance(event, QueueSeen):
-            return self._for_who_waits(event, now)
+            return self._for_own_queue(event.missing, now)
         effects, _ = self.reclaim(event, now)
         return effects
 
-    def _for_who_waits(self, seen: QueueSeen, now: Instant) -> list[Effect]:
-        """Take back what the machine lacks for its own queue, or for an accepted offer, if the agreements allow it."""
+    def _for_own_queue(self, missing: int, now: Instant) -> list[Effect]:
+        """Begin to take back what the first job of the machine's own queue lacks, if the agreements allow it."""
         if self._waiting.precedence is not Precedence.WAITING:
             return []
-        slots, missing = self.sizes.reclaimable(self._waiting.granted(now), now), seen.missing - self.sizes.being_taken
-        if seen.unit is None:
-            return self._taken(least_needed(slots, missing), now)
-        accepted = self.participants.get(seen.offer_id)
-        if accepted is None:
-            return []
-        chosen = least_needed(in_time(slots, accepted.offer, accepted.user), missing)
-        costs = sum(self.sizes.cost_of(self.participants[offer_id], cores, now) for offer_id, cores in chosen)
-        return self._taken(chosen, now) if pays(accepted.offer, missing) > costs else []
-
-    def _taken(self, chosen: Sequence[tuple[str, int]], now: Instant) -> list[Effect]:
-        """Begin to take so many cores of each of these slots back."""
+        slots = self.sizes.reclaimable(self._waiting.granted(now), now)
         effects: list[Effect] = []
-        for offer_id, cores in chosen:
-            begun, _ = self.sizes.take_back(self.participants[offer_id], cores, None, now)
+        for offer_id, cores in least_needed(slots, missing - self.sizes.being_taken):
+            begun, problem = self.sizes.take_back(self.participants[offer_id], cores, None, now)
             effects += begun
+            if problem:
+                self.sizes.leave_alone(offer_id, now)
         return effects
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:

@@ -64,8 +64,8 @@ class KeptSlot:
         change: the one that is open, or None.
         said: the last word on each amendment that has ended, by its number.
         changes: all that was posted, in its order; with its buyer's signature or, of a reclamation, with none yet.
-        steps: number of the first step at the machine of the change that was on record last; of what ended before it
-            was on record the next one takes the steps, for the machine was asked for the same then.
+        steps: number of the first step at the machine of the change that was on record last, or has ended since: what
+            came to nothing before it was on record counts until a restart, as the machine may have refused its number.
         taken: the last word on each reclamation that was noticed and has ended, by its number.
         gave_way: whether the reclamation before has given way to a proposal of the buyer's.
     """
@@ -88,6 +88,11 @@ class KeptSlot:
     def posted(self) -> list[Amendment | Reclamation]:
         """All that was posted, without signatures."""
         return [each.body for each in self.changes if isinstance(each.body, Amendment | Reclamation)]
+
+    def ended(self, change: SizeChange | Taking) -> None:
+        """A change has ended: the next one takes later steps, and none that the machine would not do."""
+        self.steps = max(self.steps, change.first_step, change.later_step)
+        self.change = None
 
     def amended(self, signed: Signed, body: Amendment) -> None:
         """An amendment has been posted."""
@@ -143,8 +148,13 @@ class SizeDesk:
 
     @property
     def steps(self) -> dict[str, int]:
-        """Of each slot that is being changed the number of the last step that its machine may be asked for."""
-        return {offer_id: change.first_step + STEPS - 1 for offer_id, change in self._open.items()}
+        """Of each slot of which a change is under way the number of the last step that its machine may be asked for."""
+        asking = (SizeChangeState.CHECKING, SizeChangeState.HOLDING)  # it may refuse the number yet
+        return {
+            offer_id: change.first_step + STEPS - 1
+            for offer_id, change in self._open.items()
+            if change.state not in asking
+        }
 
     def given_back(self, offer_id: str) -> int:
         """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
@@ -431,7 +441,7 @@ class SizeDesk:
         if change.state is SizeChangeState.ENDED:
             assert change.last_word is not None
             self._close(offer_id)
-            slot.change = None
+            slot.ended(change)
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, Amended):
                 slot.amended(change.signed, change.body)

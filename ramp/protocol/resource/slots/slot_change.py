@@ -11,6 +11,7 @@ goes another way (`growth.py`).
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
@@ -30,6 +31,9 @@ S = SizeChangeState
 
 STEPS = 3
 """Steps of each change at the machine: the size that the slot has, the new one, the old one again."""
+
+STEP_MAX = 10**9
+"""No machine has done more steps for one slot; what one says beyond that is not believed."""
 
 Body = TypeVar("Body", Amendment, Reclamation)
 Word = TypeVar("Word")
@@ -53,6 +57,8 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         last_word: what the buyer is told once it has ended; None where it was never told of it.
         why: code and sentence of why it comes to nothing; empty where it does not, or not yet.
         ended_at: when it came to nothing; 0 before that, and where it holds.
+        later_step: the first step that the machine would do, where it has refused one that a later one had overtaken; 0
+            where it has not said that.
         stranded: why the machine cannot give the slot its old size again, where it cannot; the slot is lost then.
         GIVEN_BACK: what the machine gives back, as a pronoun.
     """
@@ -74,12 +80,14 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self.on_record = False
         self.last_word: Word | None = None
         self.ended_at: Instant = 0
+        self.later_step = 0
         self.stranded = ""
         self._state = state
         self._retry = Retry(pace)
         self._taken = False
         self._asked_before = False
         self._in_doubt = False
+        self._renumbered = False
         self.why: tuple[str, str] = ("", "")
 
     # -- what the kinds of changes differ in ---------------------------------------------------------------------
@@ -147,6 +155,8 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         """The machine has changed the slot, or not, or nobody knows; answers to earlier steps are ignored."""
         if resized.step != self._step():
             return []
+        if isinstance(resized.answer, Refusal):
+            self.later_step = max(self.later_step, later_step(resized.answer))
         if self.state is S.CHECKING:
             return self._on_checked(resized, now)
         if resized.answer is None:
@@ -162,9 +172,16 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
     # -- the machine ---------------------------------------------------------------------------------------------
 
     def _on_checked(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        """Nothing is on record yet, so that what nobody knows is as good as a refusal."""
+        """Nothing is on record yet, so that what nobody knows is as good as a refusal.
+
+        A machine that has done steps of which this resource has no record (its journal is older than the machine's
+        book, or of a program that counted otherwise) is asked once more, for the step that it would do.
+        """
         if resized.answer is None:
             return self._end("machine_unavailable", resized.doubt, "SlotResized", now)
+        if isinstance(resized.answer, Refusal) and self.later_step > self.first_step and not self._renumbered:
+            self.first_step, self._renumbered = self.later_step, True
+            return [self._ask_machine()]
         if isinstance(resized.answer, Refusal):
             code = refusal_code(resized.answer, able=resized.able)
             return self._end(code, resized.answer.detail, "SlotResized", now)
@@ -265,6 +282,12 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self._retry.answered(now)
         self.deadline = None
         self.last_word = word
+
+
+def later_step(refusal: Refusal) -> int:
+    """The first step that a machine would do, as the nearest value of its refusal (`7 step`); 0 where it names none."""
+    named = re.fullmatch(r"([1-9][0-9]{0,9}) step", refusal.nearest)
+    return int(named[1]) if named and int(named[1]) <= STEP_MAX else 0
 
 
 def refusal_code(refusal: Refusal, *, able: bool) -> str:
