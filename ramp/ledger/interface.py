@@ -294,7 +294,9 @@ class Ledger(ABC):
             lambda records: reclamation_rules.post_reclamation(records, agreement_id, number, resource, at, evidence)
         )
 
-    def look_up_reclamation(self, agreement_id: str, number: int, user: str, *, at: Instant) -> KnownReclamation:
+    def look_up_reclamation(
+        self, agreement_id: str, number: int, user: str, *, at: Instant, state: str = ""
+    ) -> KnownReclamation:
         """What has become of a reclamation; one that is open and over by now is void from then on.
 
         Args:
@@ -302,12 +304,14 @@ class Ledger(ABC):
             number: of the reclamation.
             user: who asks; must be the one who has paid.
             at: now.
+            state: digest of a state of the slot: asked for is what was posted of it, or else what is open, whatever its
+                number; empty where the number says which.
 
         Raises:
             LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `malformed_value`.
         """
         return self._write(
-            lambda records: reclamation_rules.look_up_reclamation(records, agreement_id, number, user, at)
+            lambda records: reclamation_rules.look_up_reclamation(records, agreement_id, number, user, at, state)
         )
 
     def reclamations(self, agreement_id: str) -> tuple[KnownReclamation, ...]:

@@ -37,7 +37,7 @@ LANGUAGE: Final = "rfql-xml"
 WIRE_VERSION: Final = 1
 """Major version of metadata, documents and seals; a message that states none is of version 1."""
 
-WIRE_MINOR: Final = 5
+WIRE_MINOR: Final = 6
 """Minor version: grows whenever a document gets a part, or a closed list a word, that earlier programs do not know.
 
 Neighbours trade: whoever reads a message of a later minor version passes over what it does not know, and whoever

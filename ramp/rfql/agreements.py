@@ -117,7 +117,7 @@ RECLAMATION_POSTED: Final = Record(
 RECLAMATION_REFUSED: Final = Record(
     contents.ReclamationRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
 )
-RECLAMATION_QUERY: Final = Record(contents.ReclamationQuery, {"agreement_id": TEXT, "number": INTEGER})
+RECLAMATION_QUERY: Final = Record(contents.ReclamationQuery, {"agreement_id": TEXT, "number": INTEGER, "state": TEXT})
 
 _AGREEMENT_FORMS: Final[dict[str, Form]] = {
     "agreement_id": TEXT,

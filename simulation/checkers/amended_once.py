@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
+from ramp.model.contents import ReclamationPosted
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
 from ramp.model.sizes.reclaimed import reclaimed, reclamation_problem
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.user.party import UserParty
-from simulation.checkers.observation import Checker, MarketView
+from simulation.checkers.observation import BANK, Checker, MarketView
 from simulation.resource.resizable import ResizableMachine
 
 
@@ -23,6 +24,13 @@ class AmendedOnce(Checker):
 
     def __init__(self) -> None:
         self._sizes: dict[str, tuple[int, Instant]] = {}
+        self._told: dict[tuple[str, str], set[int]] = {}
+
+    def on_delivered(self, message: Message, view: MarketView) -> None:
+        """Remember which reclamations the bank has told somebody to be posted."""
+        if message.sender == BANK and isinstance(message.content, ReclamationPosted):
+            about = message.receiver, message.content.agreement_id
+            self._told.setdefault(about, set()).add(message.content.number)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """Remember what every amendment that is signed would make of its slot."""
@@ -88,12 +96,14 @@ class AmendedOnce(Checker):
                 self._follow(view, agreement, user.changes.chain(agreement_id))
 
     def _knows_what_was_taken(self, view: MarketView, user: UserParty, agreement_id: str) -> None:
-        """A seller that keeps to the protocol tells until it is heard."""
-        if user.agreements[agreement_id].resource in view.liars or user.agreement_state(agreement_id) == "cancelled":
+        """A seller that keeps to the protocol tells until it is heard; of another what the bank has told is known."""
+        if user.agreement_state(agreement_id) == "cancelled":
             return
         posted = {each.number for each in view.ledger.reclamations(agreement_id) if each.is_posted}
         known = {each.number for each in user.changes.chain(agreement_id) if isinstance(each, Reclamation)}
-        if posted != known:
+        lies = user.agreements[agreement_id].resource in view.liars
+        due = posted & self._told.get((user.name, agreement_id), set()) if lies else posted
+        if not due <= known <= posted:
             raise self._violated(f"{user.name} knows {known} taken of {agreement_id}, and {posted} are posted")
 
     def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment | Reclamation, ...]) -> None:

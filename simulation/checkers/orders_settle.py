@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ramp.ledger.transfer import reclamation_key
 from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
 
 
@@ -26,11 +27,17 @@ class OrdersSettle(Checker):
             raise self._violated(f"reclamation {first.number} of {first.agreement_id} is open after its deadline")
 
     def at_end(self, view: MarketView) -> None:
-        """At rest nothing is set aside any more."""
+        """At rest nothing is set aside any more but for reclamations whose time is not over: it may end first."""
+        now = view.time_of(BANK)
+        noticed = {
+            reclamation_key(each.agreement_id, each.number)
+            for each in view.ledger.open_reclamations()
+            if now <= each.valid_until
+        }
         waiting = [order.order_id for order in view.ledger.open_orders()]
-        reserved = [balance.account.account_id for balance in view.ledger.balances() if balance.reserved]
-        if waiting or reserved:
-            raise self._violated(f"still set aside: orders {waiting}, accounts {reserved}")
+        pending = [each.transfer_id for each in view.ledger.pending() if each.agreement_id not in noticed]
+        if waiting or pending:
+            raise self._violated(f"still set aside: orders {waiting}, transfers {pending}")
         self.at_stop(view)
 
     def at_stop(self, view: MarketView) -> None:

@@ -115,8 +115,8 @@ def new_checkers() -> list[Checker]:
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
+        ReclaimedByRight(),  # what is against it no buyer believes
         AmendedOnce(),
-        ReclaimedByRight(),
         MoneyConserved(),
     ]
 
@@ -415,6 +415,8 @@ def _at_rest(world: World, submitted: int) -> bool:
     if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
         return False
     if any(user.open_cancellations or user.changes.open or user.changes.taken.open for user in users.values()):
+        return False
+    if any(user.changes.taken.awaited for user in users.values()):
         return False
     resources = world.honest_resources
     if any(party.sizes.open or set(party.sizes.awaited) & set(users) for party in resources.values()):

@@ -217,6 +217,8 @@ def _reclaiming(content: c.Content) -> str:
         case c.ReclamationTaken():
             return f"to post reclamation {content.number} of {content.agreement_id}"
         case c.ReclamationQuery():
+            if content.state:
+                return f"what was taken back of {content.agreement_id}, from reclamation {content.number} on?"
             return f"what of reclamation {content.number} of {content.agreement_id}?"
         case c.ReclamationPosted():
             back, more = credits_text(content.refund), credits_text(content.compensation)

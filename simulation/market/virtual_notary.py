@@ -19,6 +19,7 @@ from ramp.model.contents import (
     Proposal,
     Reclaimed,
     ReclamationAnnounced,
+    ReclamationNotice,
     RefundClaim,
     Settled,
 )
@@ -75,6 +76,12 @@ class VirtualNotary:
             SignatureInvalid: always.
         """
         raise SignatureInvalid("the simulator passes typed documents, not text")
+
+
+def noticed_in(text: str) -> Signed | None:
+    """The reclamation of a seller's sealed notice that a ledger keeps; None of what is none."""
+    content = text.message.content if isinstance(text, SealedText) else None
+    return content.reclamation if isinstance(content, ReclamationNotice) else None
 
 
 def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED) -> bool:

@@ -522,3 +522,38 @@ def test_nobody_else_is_told(paid: Ledger) -> None:
     assert refusal_code(lambda: paid.look_up_reclamation("a-1", 2, "alice", at=30)) == "not_noticed"
     assert refusal_code(lambda: paid.look_up_reclamation("a-1", 1_001, "alice", at=30)) == "malformed_value"
     assert refusal_code(lambda: paid.look_up_reclamation("a-1", 1, "alice", at=-1)) == "malformed_value"
+
+
+# What has changed a state of the slot, for a buyer who does not know it
+
+
+def followed(ledger: Ledger, state: str, at: int = BEGINS, user: str = "alice") -> KnownReclamation:
+    return ledger.look_up_reclamation("a-1", 1, user, at=at, state=state)
+
+
+def test_a_buyer_is_told_what_is_to_change_a_state_whatever_its_number(paid: Ledger) -> None:
+    noted(paid, number=3)
+    noted(paid, 40, number=7, digest="state-7")
+    assert followed(paid, "state-0", 41).number == 7  # it has taken the place of the third
+    assert refusal_code(lambda: followed(paid, "state-7", 41)) == "not_noticed"
+    assert refusal_code(lambda: followed(paid, "state-0", 41, "hector")) == "unknown_transfer"
+    assert refusal_code(lambda: followed(paid, "state-0", -1)) == "malformed_value"
+
+
+def test_a_buyer_is_told_one_after_the_other_what_was_posted(paid: Ledger) -> None:
+    noted(paid)
+    first = posted(paid)
+    paid.note_reclamation(replace(NEXT, effective_at=BEGINS + NOTICE + 1), at=BEGINS)
+    second = posted(paid, 2, BEGINS + NOTICE + 1)
+    assert (first.is_posted, second.is_posted) == (True, True)
+    assert followed(paid, "state-0") == first
+    assert followed(paid, "state-1") == second
+    assert refusal_code(lambda: followed(paid, "state-2")) == "not_noticed"
+    assert followed(paid, "state-0", 10 * ENDS) == first
+
+
+def test_what_is_void_has_changed_nothing(paid: Ledger) -> None:
+    noted(paid)
+    assert followed(paid, "state-0", ENDS).code == "expired"
+    assert refusal_code(lambda: followed(paid, "state-0", ENDS)) == "not_noticed"
+    assert balances(paid) == (7_500, 2_500)

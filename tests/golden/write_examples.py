@@ -199,9 +199,15 @@ def write_reclamations(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) ->
         ("heard", contents.ReclamationHeard("agreement-9", 1, True)),
         ("taken", contents.ReclamationTaken("agreement-9", 1)),
         ("query", contents.ReclamationQuery("agreement-9", 1)),
+        ("query-of-a-state", contents.ReclamationQuery("agreement-9", 1, state_digest(agreement))),
         ("refused", contents.ReclamationRefused("agreement-9", 1, "below_minimum", "it leaves 16 cores")),
     ):
         _write(f"valid/reclamation-{name}.xml", documents.write_content(content))
+    _invalid(
+        "reclamation-query-of-no-state",
+        "a state is named by its digest | names: state",
+        documents.write_content(contents.ReclamationQuery("agreement-9", 1, "first")),
+    )
 
 
 def write_second_price(user: XmlNotary, resource: XmlNotary, other: XmlNotary) -> None:

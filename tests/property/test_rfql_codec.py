@@ -374,6 +374,7 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.AmendmentPriced, "cores"): st.just(0) | counts,
     (contents.AmendmentPriced, "until"): st.just(0) | instants,
     (contents.AmendmentPriced, "state"): st.just("") | digests,
+    (contents.ReclamationQuery, "state"): st.just("") | digests,
     (contents.ReclamationPosted, "refund"): sums,
     (contents.ReclamationPosted, "compensation"): st.integers(0, 10**12),
     (contents.AmendmentCall, "until"): instants,

@@ -102,12 +102,12 @@ CAUGHT_BY = {
     "dearest_sets_price": (12, "price_owed"),
     "ideal_speed_up": (7, "size_owed"),
     "length_believed": (15, "size_owed"),
-    "paid_before_its_start": (19, "paid_for_its_start"),
+    "paid_before_its_start": (9, "paid_for_its_start"),
     "paid_back_untaken": (0, "amended_once"),
     "decisions_forgotten": (12, "refunded_once"),
     "rebates_refunded_again": (12, "refunded_once"),
     "amendments_forgotten": (23, "amended_once"),
-    "minimum_passed_over": (231, "reclaimed_by_right"),
+    "minimum_passed_over": (172, "reclaimed_by_right"),
     "right_taken_for_granted": (84, "reclaimed_by_right"),
     "notice_passed_over": (160, "reclaimed_by_right"),
     "compensation_kept": (10, "reclaimed_by_right"),
@@ -115,6 +115,7 @@ CAUGHT_BY = {
     "posted_before_its_time": (34, "reclaimed_by_right"),
     "paid_for_untaken": (10, "amended_once"),
     "reclamations_forgotten": (34, "amended_once"),
+    "document_not_asked_for": (136, "amended_once"),
     "taken_refunded_again": (177, "refunded_once"),
     "handed_over_unpaid": (12, "amended_once"),
     "addition_kept": (218, "amended_once"),
@@ -156,6 +157,7 @@ OF_RECLAMATIONS = {
     "posted_before_its_time",
     "paid_for_untaken",
     "reclamations_forgotten",
+    "document_not_asked_for",
     "taken_refunded_again",
 }
 """Bugs that show where rights to take cores back are granted."""
@@ -296,7 +298,7 @@ def test_liars_of_every_habit_lie_beside_the_honest() -> None:
     roles = COMPOSITION.roles(("res0", "res1"), ("user0", "user1"))
     drawn = [draw_liars(seed, roles) for seed in range(400)]
     habits = Counter(habit for liars in drawn for spec in liars.values() for habit in spec.habits)
-    assert set(habits) == set(Habit) - {Habit.WRONG_RECLAMATION}  # that one is drawn where rights are
+    assert set(habits) == set(Habit) - {Habit.WRONG_RECLAMATION, Habit.HIDES_RECLAMATIONS}  # drawn where rights are
     assert all({"res0", "res1"} - set(liars) and {"user0", "user1"} - set(liars) for liars in drawn)
 
 

@@ -112,6 +112,7 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
         ({"valid_until": START + 4 * HOUR + 1}, "bad_times"),
         ({"refund": 96_001}, "bad_price"),
         ({"refund": 95_999}, "bad_price"),
+        ({"charge": 1}, "bad_price"),
     ],
 )
 def test_what_does_not_fit(change: dict[str, object], code: str) -> None:

@@ -135,11 +135,13 @@ def post_reclamation(
     return posted
 
 
-def look_up_reclamation(records: Records, agreement_id: str, number: int, user: str, at: Instant) -> KnownReclamation:
+def look_up_reclamation(
+    records: Records, agreement_id: str, number: int, user: str, at: Instant, state: str
+) -> KnownReclamation:
     """What has become of a reclamation, for the buyer; one whose time is over is void."""
     charge = _charge(records, agreement_id, number, at)
     check_payer(charge, user)
-    there = _known(records, agreement_id, number)
+    there = _following(records, agreement_id, state) if state else _known(records, agreement_id, number)
     problem = expired(there, at) if there.is_open else None
     return there if problem is None else void(records, there, *problem, at)
 
@@ -168,6 +170,14 @@ def _known(records: Records, agreement_id: str, number: int) -> KnownReclamation
     if there is None:
         refuse(RefusalCode.NOT_NOTICED, f"the bank has had no notice of reclamation {number} of {agreement_id}")
     return there
+
+
+def _following(records: Records, agreement_id: str, state: str) -> KnownReclamation:
+    """What has changed a state of a slot, or else is to change it; of what is void there may be any number."""
+    found = [each for each in records.reclamations(agreement_id) if each.previous == state and not each.code]
+    if not found:
+        refuse(RefusalCode.NOT_NOTICED, f"nothing is on record that takes cores back of that state of {agreement_id}")
+    return next((each for each in found if each.is_posted), found[-1])
 
 
 def _problem(

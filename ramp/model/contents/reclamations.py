@@ -133,7 +133,17 @@ class Reclaimed:
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class ReclamationQuery:
-    """REQUEST by the user to the bank: what has become of it?"""
+    """REQUEST by the user to the bank: what has become of it? Or: what was taken back of the slot as I know it?
+
+    The second is answered with the document too, `ReclamationNoticed`, and `ReclamationPosted` where it is posted.
+
+    Attributes:
+        agreement_id: of which agreement.
+        number: of the reclamation; with a state the first one that the user does not know.
+        state: digest of the state that is asked for what has changed it; empty in the first question. Banks before wire
+            version 1.6 pass it over, and go by the number.
+    """
 
     agreement_id: str
     number: int
+    state: str = ""

@@ -276,8 +276,9 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
     owed = refund_owed(agreement, state, amendment.cores, amendment.until, amendment.effective_at)
     if owed < 1:
         return "nothing_back", "what is given up is worth less than a hundredth of a credit"
-    if amendment.refund != owed:
-        return "bad_price", f"it gives {amendment.refund} minor units back; right would be {owed}"
+    if (amendment.charge, amendment.refund) != (0, owed):
+        gives = f"it costs {amendment.charge} and gives {amendment.refund} minor units back"
+        return "bad_price", f"{gives}; right would be {owed}, and that it costs nothing"
     return None
 
 

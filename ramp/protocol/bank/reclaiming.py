@@ -2,7 +2,8 @@
 
 The seller brings its own signed reclamation with the agreement of both, and all that was posted of the slot; so the
 bank judges minimum, refund and compensation by what the buyer has signed, and the notice by its own clock. Buyer and
-seller are told alike.
+seller are told alike. It keeps the document, so a buyer who has missed something need not rely on its seller: it asks
+what has changed the slot as it knows it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Reclamation, first_signer
+from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed, first_signer
 from ramp.model.contents import (
     ReclamationNotice,
     ReclamationNoticed,
@@ -62,7 +63,7 @@ def asked(message: Message, bank: str, now: Instant, timing: Timing, wait: Calla
     content = message.content
     if isinstance(content, ReclamationQuery):
         sealed_lately(message, Role.USER, now, timing)
-        return LookUpReclamation(wait(message), content.agreement_id, content.number, message.sender)
+        return LookUpReclamation(wait(message), content.agreement_id, content.number, message.sender, content.state)
     if isinstance(content, Unverified):
         raise RemoteProtocolError(f"the reclamation does not verify: {content.code}: {content.detail}")
     seal = sealed_lately(message, Role.RESOURCE, now, timing)
@@ -109,9 +110,11 @@ def told(found: ReclamationKnown, message: Message) -> list[Effect]:
     if found.code:
         refused = ReclamationRefused(found.agreement_id, found.number, found.code, found.detail)
         return [reply(message, Performative.REFUSE, refused)]
+    if found.reclamation is not None:
+        return _followed(found, found.reclamation, message)
     word: ReclamationNoticed | ReclamationPosted
     if found.transfer_id:
-        word = ReclamationPosted(found.agreement_id, found.number, found.transfer_id, found.refund, found.compensation)
+        word = _posted(found)
     elif isinstance(message.content, ReclamationNotice):
         reclamation = message.content.reclamation
         word = ReclamationNoticed(found.agreement_id, found.number, found.noticed_at, reclamation)
@@ -122,3 +125,19 @@ def told(found: ReclamationKnown, message: Message) -> list[Effect]:
         return [reply(message, Performative.INFORM, word)]
     to_buyer = Message(Performative.INFORM, message.receiver, found.user, message.conversation_id, word)
     return [reply(message, Performative.AGREE, word), Send(to_buyer)]
+
+
+def _followed(found: ReclamationKnown, reclamation: Signed, message: Message) -> list[Effect]:
+    """What a buyer is told who asks what has changed the slot as it knows it: the document, which alone has the size.
+
+    That it is posted comes first: then the buyer takes it for what it is, and not for what is to come.
+    """
+    noticed = ReclamationNoticed(found.agreement_id, found.number, found.noticed_at, reclamation)
+    told = [reply(message, Performative.INFORM, noticed)]
+    if found.transfer_id:
+        told.insert(0, reply(message, Performative.INFORM, _posted(found)))
+    return [*told]
+
+
+def _posted(found: ReclamationKnown) -> ReclamationPosted:
+    return ReclamationPosted(found.agreement_id, found.number, found.transfer_id, found.refund, found.compensation)

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ramp.model.agreement import Reclamation
+from ramp.model.agreement import Reclamation, Signed
 from ramp.model.instant import Duration, Instant
 
 RECLAMATIONS_SINCE: Final = 4
 """Minor version of the wire format since which programs know reclamations (`ramp.model.acl.WIRE_MINOR`)."""
+
+STATES_ASKED_SINCE: Final = 6
+"""Minor version since which a bank tells its buyer what has changed a state of a slot, with the document."""
 
 TOO_EARLY: Final = "too_early"
 """The bank's code of what it does not post yet; every other refusal of it is final."""
@@ -66,12 +69,22 @@ class PostReclamation:
 
 @dataclass(frozen=True, slots=True)
 class LookUpReclamation:
-    """Ask the ledger what has become of a reclamation, for its buyer; answered by `ReclamationKnown`."""
+    """Ask the ledger what has become of a reclamation, for its buyer; answered by `ReclamationKnown`.
+
+    Attributes:
+        call_id: names the question.
+        agreement_id: of which agreement.
+        number: of the reclamation.
+        user: who asks.
+        state: digest of the state that is asked for the reclamation that has changed it, or will, whatever its number;
+            empty where the number says which.
+    """
 
     call_id: str
     agreement_id: str
     number: int
     user: str
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,7 @@ class ReclamationKnown:
         compensation: minor units on top.
         code: why it is void, or why nothing was done; else empty.
         detail: the same as a sentence.
+        reclamation: as its seller has signed it; only to `LookUpReclamation` of a state.
     """
 
     call_id: str
@@ -101,6 +115,7 @@ class ReclamationKnown:
     compensation: int = 0
     code: str = ""
     detail: str = ""
+    reclamation: Signed | None = None
 
 
 @dataclass(frozen=True, slots=True)

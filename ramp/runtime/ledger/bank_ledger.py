@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ramp.errors import LedgerRefusal
 from ramp.ledger.amendments.amendment import AmendmentTerms
+from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.reclamations.reclamation import ReclamationTerms
+from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
 from ramp.ledger.transfer import TransferKind, reclamation_key, transfer_id_of
-from ramp.model.agreement import Amendment, amendment_key
+from ramp.model.agreement import Amendment, Reclamation, Signed, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
@@ -24,6 +27,7 @@ from ramp.protocol.reclaiming.asking import (
     ReclamationKnown,
 )
 from ramp.protocol.user.party import REPLAYED
+from ramp.runtime.ledger.kept_documents import noticed_in
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
@@ -43,10 +47,12 @@ class BankLedger:
 
     Args:
         ledger: the accounts.
+        noticed: reads the reclamation out of its seller's sealed notice as it is kept; None of what is none.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, noticed: Callable[[str], Signed | None] = noticed_in) -> None:
         self.ledger = ledger
+        self._noticed = noticed
 
     def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
         """Carry one effect out; it is durable when this returns."""
@@ -196,24 +202,38 @@ class BankLedger:
                         agreement_id, number, effect.resource, at=now, evidence=effect.evidence
                     )
                 case LookUpReclamation():
-                    known = self.ledger.look_up_reclamation(agreement_id, number, effect.user, at=now)
+                    known = self.ledger.look_up_reclamation(
+                        agreement_id, number, effect.user, at=now, state=effect.state
+                    )
         except LedgerRefusal as refusal:
             return ReclamationKnown(effect.call_id, agreement_id, number, code=refusal.code, detail=refusal.reason)
         if known.code:
-            return ReclamationKnown(effect.call_id, agreement_id, number, code=known.code, detail=known.reason)
+            return ReclamationKnown(effect.call_id, agreement_id, known.number, code=known.code, detail=known.reason)
         payment = self.ledger.transfer(agreement_id)
         assert payment is not None, "only what is paid is taken back"
-        key = reclamation_key(agreement_id, number)
+        key = reclamation_key(agreement_id, known.number)
         transfer_id = transfer_id_of(key, TransferKind.REBATE) if known.is_posted else ""
+        asks_state = isinstance(effect, LookUpReclamation) and effect.state
         return ReclamationKnown(
             effect.call_id,
             agreement_id,
-            number,
+            known.number,
             payment.debit_account,
             known.noticed_at,
             transfer_id,
             known.refund,
             known.compensation,
+            reclamation=self._document_of(known) if asks_state else None,
+        )
+
+    def _document_of(self, known: KnownReclamation) -> Signed | None:
+        """What its seller has signed, of the notice that is kept as evidence; None where none was."""
+        kept = self.ledger.evidence(known.agreement_id)
+        notices = (each.text for each in kept if each.kind is EvidenceKind.RECLAMATION)
+        found = (signed for text in notices if (signed := self._noticed(text)) is not None)
+        return next(
+            (each for each in found if isinstance(each.body, Reclamation) and state_digest(each.body) == known.digest),
+            None,
         )
 
     # -- what owner and keeper see -------------------------------------------------------------------------------

@@ -14,10 +14,13 @@ from typing import Final
 from ramp.errors import DocumentError
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
+from ramp.model.agreement import Signed, first_signer
 from ramp.model.instant import Instant
+from ramp.rfql import agreements
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import inner_of
 from ramp.rfql.signing.proofs import claimed_by, first_signed
+from ramp.rfql.xml.parser import parse_wire
 
 AGREEMENTS_MAX: Final = 10_000
 """Of so many agreements it is remembered what is kept; of one it takes some kilobytes at most."""
@@ -79,6 +82,25 @@ class KeptDocuments:
         return read.kept_at
 
 
+def noticed_in(text: str) -> Signed | None:
+    """The reclamation of a seller's sealed notice as it is kept: it was verified when it was put on record.
+
+    Args:
+        text: of a piece of evidence.
+
+    Returns:
+        The document byte for byte as it came; None where the text is no such notice.
+    """
+    document = _first_signed_in(text)
+    if not document:
+        return None
+    root = parse_wire(document)
+    if root.tag != agreements.RECLAMATION.tag:
+        return None
+    body = agreements.RECLAMATION.read(root)
+    return Signed(body, (first_signer(body),), document)
+
+
 def _digest(document: str) -> bytes:
     return sha256(document.encode()).digest()
 
@@ -88,9 +110,12 @@ def _documents_of(evidence: Evidence) -> tuple[str, ...]:
     if evidence.kind in {EvidenceKind.AGREEMENT, EvidenceKind.AMENDMENT}:
         # of an amendment its buyer's sealed withdrawal may stand there, which is no document
         return evidence.text, inner_of(evidence.text)
-    if evidence.kind is not EvidenceKind.RECLAMATION:
-        return ()
+    return (_first_signed_in(evidence.text),) if evidence.kind is EvidenceKind.RECLAMATION else ()
+
+
+def _first_signed_in(text: str) -> str:
+    """The first document that a sealed message passes on; empty where it is none, or passes none on."""
     try:
-        return (first_signed(seals.parse(evidence.text).body),)
+        return first_signed(seals.parse(text).body)
     except DocumentError:
-        return ()
+        return ""

@@ -26,6 +26,9 @@ SHARE: Final = 0.3
 WORTH: Final = ((0, 200), (0, 30), (10, 200), (50, None))
 """Discounts for rights, and the most that is paid on top of a refund: all that is asked, some, or the minimum price."""
 
+AWAY: Final[Duration] = 4 * SECOND
+"""So long a liar's buyer is down: less than the shortest notice, so that it hears of what is posted."""
+
 LATER: Final[Duration] = 3 * MINUTE
 """Some orders come so much later at most, so that they meet those before, amendments, cancellations and crashes."""
 
@@ -57,17 +60,26 @@ def taking_back(spec: ResourceSpec, random: Random | None) -> ResourceSpec:
 
 
 def take_some(world: World, random: Random | None) -> None:
-    """Let administrators take cores of sold slots back, now or soon, of some twice; without a stream none."""
+    """Let administrators take cores of sold slots back, now or soon, of some twice; without a stream none.
+
+    A liar takes something of all, and its buyers are down when the bank tells them of it: afterwards what is taken is
+    told by the liar alone, or by nobody.
+    """
     if random is None:
         return
     for name, party in sorted(world.resources.items()):
         for offer_id, participant in sorted(party.participants.items()):
             if participant.state is not ParticipantState.SOLD:
                 continue
-            for _ in range(random.choice((0, 1, 2, 3))):
-                cores = None if random.random() < 0.4 else random.randint(1, max(1, participant.offer.cores // 3))
+            lies = name in world.liars
+            for _ in range(random.choice((0, 1, 2, 3)) or lies):
+                cores = (
+                    None if random.random() < 0.4 or lies else random.randint(1, max(1, participant.offer.cores // 3))
+                )
                 at = world.now + int(random.random() * LATER / SECOND) * SECOND
                 world.command(name, ReclaimOrdered(offer_id, cores), at)
+                if lies:
+                    world.let_fail(participant.user, at, AWAY)
 
 
 def with_wrong_reclamations(seed: int, liars: Mapping[str, LiarSpec], resources: Sequence[str]) -> dict[str, LiarSpec]:
@@ -92,4 +104,15 @@ def with_wrong_reclamations(seed: int, liars: Mapping[str, LiarSpec], resources:
     honest = [name for name in resources if name not in found]
     if len(honest) > 1 and random.random() < 0.5:
         found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.WRONG_RECLAMATION,), 0.8)
+    return _with_hidden_reclamations(seed, found, resources)
+
+
+def _with_hidden_reclamations(
+    seed: int, liars: Mapping[str, LiarSpec], resources: Sequence[str]
+) -> dict[str, LiarSpec]:
+    """In half of these markets a seller tells its buyers nothing of what it takes back, and does nothing wrong else."""
+    random, found = stream(seed, "hidden reclamations"), dict(liars)
+    honest = [name for name in resources if name not in found]
+    if len(honest) > 1 and random.random() < 0.5:
+        found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.HIDES_RECLAMATIONS,), 1.0)
     return found

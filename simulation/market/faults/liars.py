@@ -26,7 +26,7 @@ from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
 from simulation.market.actors import BANK
 from simulation.market.faults.lies import Forger, missized
-from simulation.market.faults.wrong_reclamations import taken_without_right, wrongly_noticed
+from simulation.market.faults.wrong_reclamations import is_of_what_is_taken, taken_without_right, wrongly_noticed
 
 LIES_MAX: Final = 60
 """Lies of one liar in a run."""
@@ -69,6 +69,7 @@ class Habit(StrEnum):
     OLD_PROOF = "settles with old proofs"
     FALSE_PAYMENT = "invents payments"
     WRONG_RECLAMATION = "takes back what it may not"  # drawn where rights are, beside the others
+    HIDES_RECLAMATIONS = "tells nobody but the bank what it takes back"  # likewise
     WRONG_SIZE = "offers other sizes, times and costs than were asked for"  # drawn where sizes are, beside the others
 
 
@@ -465,4 +466,5 @@ _ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Lie] | None]] = {
     Habit.FALSE_PAYMENT: Liar._false_payment,
     Habit.WRONG_SIZE: Liar._wrong_size,
     Habit.WRONG_RECLAMATION: Liar._wrong_reclamation,
+    Habit.HIDES_RECLAMATIONS: lambda _, message, now: [] if is_of_what_is_taken(message) else None,
 }

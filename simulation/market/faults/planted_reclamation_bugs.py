@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
@@ -140,9 +140,16 @@ def steps_begun_anew() -> Context:
     return patch.object(ReclaimDesk, "replay", replay)
 
 
-def reclamations_forgotten() -> Context:
-    """A user that restarts knows nothing of what was taken back before."""
-    return patch.object(TakenBack, "replay", lambda *_: None)
+@contextlib.contextmanager
+def reclamations_forgotten() -> Iterator[None]:
+    """A user that restarts knows nothing of what was taken back before, and does not ask its bank."""
+    with patch.object(TakenBack, "replay", lambda *_: None), document_not_asked_for():
+        yield
+
+
+def document_not_asked_for() -> Context:
+    """A user that is told that cores were taken waits for its seller to say which."""
+    return patch.object(TakenBack, "look", lambda *_: [])
 
 
 def taken_refunded_again() -> Context:
@@ -193,7 +200,12 @@ OF_RECLAMATIONS: Final[Mapping[str, tuple[Callable[[], Context], str, str]]] = {
     ),
     "reclamations_forgotten": (
         reclamations_forgotten,
-        "a user that restarts does not know what was taken back",
+        "a user that restarts does not know what was taken back, nor asks",
+        "amended_once",
+    ),
+    "document_not_asked_for": (
+        document_not_asked_for,
+        "a user whose seller hides what it has taken does not ask its bank for it",
         "amended_once",
     ),
     "taken_refunded_again": (

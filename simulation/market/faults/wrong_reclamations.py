@@ -1,4 +1,7 @@
-"""What a lying seller brings to the bank in place of a reclamation by right: all of it well signed, by itself alone."""
+"""What a lying seller brings to the bank in place of a reclamation by right: all of it well signed, by itself alone.
+
+Or it brings what is right, and hides it from its buyer.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
-from ramp.model.contents import ReclamationNotice, ReclamationTaken, Settled
+from ramp.model.contents import Reclaimed, ReclamationAnnounced, ReclamationNotice, ReclamationTaken, Settled
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.model.request import ReclaimTerms
 from ramp.model.sizes.amended import SlotState, first_state, refund_owed
@@ -15,6 +19,11 @@ from ramp.model.sizes.reclaimed import changed, compensation_owed
 
 Sign = Callable[[Reclamation, Instant], Signed]
 """Signs in the liar's name."""
+
+
+def is_of_what_is_taken(message: Message) -> bool:
+    """Whether a seller tells its buyer by this, with the document, what it takes back or has taken."""
+    return isinstance(message.content, ReclamationAnnounced | Reclaimed)
 
 
 def taken_without_right(

@@ -1,7 +1,8 @@
 """A seller that takes cores back without right, too soon, too cheaply, twice, or unknown to the bank (A1, A4, A5).
 
 It is certified, sells honestly and is paid. What it may take back stands in the agreement: the bank refuses all else
-with its code, and the buyer believes nothing that the bank has not said of that very reclamation.
+with its code, and the buyer believes nothing that the bank has not said of that very reclamation. What it takes by
+right it may hide from its buyer, whom the bank tells, and nobody else.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ramp.model.contents import (
     ReclamationNotice,
     ReclamationNoticed,
     ReclamationPosted,
+    ReclamationQuery,
     ReclamationRefused,
     ReclamationTaken,
     Settled,
@@ -130,7 +132,7 @@ def code_of(message):
 def market(module_market, kind):
     users = {"alice": 1_000_000, "bob": 1_000}
     accounts = ["moriarty", "rival", "mallory"]
-    market = module_market(kind=kind, users=users, timing=SHORT_TIMING, accounts=accounts, per_process=4)
+    market = module_market(kind=kind, users=users, timing=SHORT_TIMING, accounts=accounts, per_process=4, armed=True)
     market.up()
     return market
 
@@ -289,8 +291,8 @@ async def test_the_buyer_believes_no_word_of_the_bank_but_its_own(market, moriar
     await untouched(market, before, agreement)
 
 
-async def one_posted(moriarty, document):
-    """A reclamation that the bank has posted: the document, its notice and its posting as the bank said them.
+async def one_noticed(moriarty, document):
+    """A reclamation that the bank has on record: the document, and what the bank said.
 
     One that a busy computer brings too late is drawn up anew, under the next number.
     """
@@ -300,10 +302,21 @@ async def one_posted(moriarty, document):
         if code_of(noticed) == "short_notice":
             continue
         assert isinstance(noticed.content, ReclamationNoticed), noticed.content
-        while code_of(posted := await taken(moriarty, document.body, number)) == "too_early":
-            await asyncio.sleep(0.1)
-        return signed, noticed, posted
+        return signed, noticed
     raise AssertionError("always too late")
+
+
+async def once_due(moriarty, document, number):
+    """What the bank says when the cores are there, as soon as it is their time."""
+    while code_of(posted := await taken(moriarty, document.body, number)) == "too_early":
+        await asyncio.sleep(0.1)
+    return posted
+
+
+async def one_posted(moriarty, document):
+    """A reclamation that the bank has posted: the document, its notice and its posting as the bank said them."""
+    signed, noticed = await one_noticed(moriarty, document)
+    return signed, noticed, await once_due(moriarty, document, signed.body.number)
 
 
 async def test_what_is_posted_is_paid_once_and_proves_nothing_else(market, moriarty):
@@ -350,3 +363,30 @@ async def test_what_is_posted_is_paid_once_and_proves_nothing_else(market, moria
     assert not after.changes(await asyncio.to_thread(standing, market))
     assert await asyncio.to_thread(stands, market, agreement.agreement_id) == (None, [2])
     assert await asyncio.to_thread(stands, market, other.body.agreement_id) == (None, [])
+
+
+async def test_what_a_seller_hides_its_buyer_learns_from_the_bank(market, moriarty, enter):
+    """The bank fails before it has told the buyer that cores go; the seller, who knows, never says a word of it."""
+    document, mallory = await sold(market, moriarty, 12), await enter(Buyer, "mallory")
+    await sold(market, moriarty, 14)  # it must have the compensation
+    agreement = document.body
+    before = (await asyncio.to_thread(standing, market)).balances
+    market.let_fail("bank")
+    market.arm("bank", "agree ReclamationNoticed", "after")
+    signed, _ = await one_noticed(moriarty, document)
+    await asyncio.to_thread(until, market.victim, "the bank has failed")
+    await asyncio.to_thread(market.wait_ready)
+    assert await asyncio.to_thread(stands, market, agreement.agreement_id) == (None, [])
+    posted = await once_due(moriarty, document, signed.body.number)
+    assert isinstance(posted.content, ReclamationPosted), posted.content
+    await told(market, agreement, (None, [2]))
+    kept = market.state.agreement("alice", f"{agreement.agreement_id}.reclamation-{signed.body.number}")
+    assert kept.read_text() == signed.document
+    after = await asyncio.to_thread(standing, market)
+    for name, gets in (("alice@localhost", 4_800), (moriarty.name, -4_800)):
+        assert after.balances[name] == (before[name][0] + gets, before[name][1])
+
+    conversation = fresh("query")  # anybody else asks in vain
+    query = ReclamationQuery(agreement.agreement_id, 1, first_state(agreement).digest)
+    await mallory.say(P.REQUEST, "bank", query, conversation, reply_with=conversation)
+    assert code_of(await mallory.answer(conversation, *ANSWERS)) == "unknown_transfer"

@@ -152,12 +152,16 @@ class Market:
         config: its configuration's file.
         state: its state folder's path.
         armed: whether its agents heed `arm`.
+
+    Attributes:
+        failing: agents whose process a test ends on purpose.
     """
 
     def __init__(self, config: Path, state: Path, *, armed: bool = False) -> None:
         self.config = config
         self.state = StateFolder(state)
         self.armed = armed
+        self.failing: set[str] = set()
         self._traps = state / "traps"
         self._supervisor: subprocess.Popen[bytes] | None = None
 
@@ -227,6 +231,13 @@ class Market:
         assert self.armed
         (self._traps / f"{name}.lost").touch()
         self.kill(name)
+
+    def let_fail(self, name: str) -> None:
+        """Note that an agent's process, with all that are in it, is to end by what a test does, and to begin again."""
+        status = self.status()
+        assert status is not None
+        process = self.agent(name)["pid"]
+        self.failing |= {entry["name"] for entry in status["agents"] if entry["pid"] == process}
 
     def wait_ready(self) -> None:
         """Wait until every agent runs and the directory knows every resource."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Amendment, Reclamation, Signed
@@ -200,6 +201,60 @@ def test_who_asks_after_it_was_posted_is_told_so(paid: Any) -> None:
     noted(paid, body_of(paid))
     taken(paid, HALF)
     assert asked(paid, 2 * HOUR) == c.ReclamationPosted("a1", 1, "rebate:a1#r1", 24_000, 12_000)
+
+
+def followed(paid: Any, state: str, now: int, sender: str = "alice") -> list[Any]:
+    """What the bank says to who asks what has changed a state of the slot, with the number that it knows nothing of."""
+    query = c.ReclamationQuery("a1", 1, state)
+    answers = said(paid.hear(sender, query, now, performative=Performative.REQUEST))
+    assert {each.receiver for each in answers} == {sender}
+    return [each.content for each in answers]
+
+
+def test_who_does_not_know_what_was_taken_is_given_the_document(paid: Any) -> None:
+    """The seller takes twice, under numbers of its choice, and says nothing to its buyer."""
+    first = body_of(paid, number=4, cores=12, refund=12_000, compensation=6_000)
+    (nothing,) = followed(paid, first.previous, NOW)
+    assert nothing.code == "not_noticed"
+    noted(paid, first)
+    signed = Signed(first, ("res1",), "text")
+    assert followed(paid, first.previous, NOW) == [c.ReclamationNoticed("a1", 4, NOW, signed)]
+    taken(paid, HALF, number=4)
+    at = HALF + 10 * MINUTE
+    second = body_of(
+        paid, number=9, effective_at=at, issued_at=HALF, valid_until=at + MINUTE, refund=8_000, compensation=4_000
+    )  # 4 cores for 20 minutes
+    second = replace(second, previous=state_digest(first))
+    noted(paid, second, now=HALF, changes=(signed,))
+    taken(paid, at, number=9)
+    posted = c.ReclamationPosted("a1", 4, "rebate:a1#r4", 12_000, 6_000)
+    assert followed(paid, first.previous, at) == [posted, c.ReclamationNoticed("a1", 4, NOW, signed)]
+    of_second = c.ReclamationNoticed("a1", 9, HALF, Signed(second, ("res1",), "text"))
+    assert followed(paid, second.previous, at)[1:] == [of_second]
+    (nothing,) = followed(paid, state_digest(second), at)
+    assert nothing.code == "not_noticed"
+    paid.restart(at)
+    assert followed(paid, first.previous, 2 * HOUR)[1:] == [c.ReclamationNoticed("a1", 4, NOW, signed)]
+
+
+def test_the_document_is_for_its_buyer_alone(paid: Any) -> None:
+    body = body_of(paid)
+    noted(paid, body)
+    taken(paid, HALF)
+    for sender in ("mallory",):
+        (answer,) = followed(paid, body.previous, HALF, sender)
+        assert (answer.code, answer.detail.count("8")) == ("unknown_transfer", 0)
+    with pytest.raises(RemoteProtocolError):
+        followed(paid, body.previous, HALF, "res1")
+
+
+def test_what_was_never_posted_is_not_told_as_if_it_was(paid: Any) -> None:
+    body = body_of(paid)
+    noted(paid, body)
+    (void,) = followed(paid, body.previous, HALF + 2 * MINUTE)
+    assert void == c.ReclamationRefused("a1", 1, "expired", "it was valid until 1970-01-01T01:32:00Z")
+    (nothing,) = followed(paid, body.previous, HALF + 2 * MINUTE)
+    assert nothing.code == "not_noticed"
 
 
 def amended(paid: Any, **changes: Any) -> Amendment:

@@ -39,6 +39,7 @@ TOLD = GOES - 65 * SECOND
 OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
 UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR, reclaim=ReclaimTerms(8, MINUTE, 10))
 AGREEMENT = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
+BOUGHT = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
 BODY = Reclamation(
     "a1", 1, first_state(AGREEMENT).digest, "o1", "alice", "res", "bank", 8, 5 * HOUR, GOES, 960_00, 160_00, TOLD,
     GOES + 2 * MINUTE,
@@ -73,9 +74,9 @@ def taken(body: Reclamation = BODY) -> c.Reclaimed:
 class Buyer:
     """Alice, who has bought two slots of which cores may be taken back."""
 
-    def __init__(self) -> None:
-        agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-        self.changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    def __init__(self, bank_minor: int | None = None) -> None:
+        pace, ids = Pace(Timing()), CountedIds("alice")
+        self.changes = Changes(BOUGHT, lambda _: "active", pace, lambda: bank_minor, ids)
         self.taken = self.changes.taken
 
     def hears(self, content: Any, now: int = TOLD, sender: str = "bank", role: Role = Role.BANK) -> list[Effect]:
@@ -96,6 +97,11 @@ def buyer() -> Buyer:
 
 def messages(effects: list[Effect]) -> list[tuple[str, Any]]:
     return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, Send)]
+
+
+def asked(agreement_id: str, number: int) -> tuple[str, Any]:
+    """That the bank is asked what has changed a slot since it was bought."""
+    return "bank", c.ReclamationQuery(agreement_id, number, first_state(BOUGHT[agreement_id]).digest)
 
 
 def heard(number: int = 1, *, posted: bool = False) -> list[tuple[str, Any]]:
@@ -135,9 +141,9 @@ def test_what_is_not_by_right_is_not_believed(buyer: Buyer, case: str) -> None:
 
 
 def test_what_changes_a_state_that_is_not_known_yet_is_waited_for(buyer: Buyer) -> None:
-    """It is said again; the word on what came before may be on its way."""
+    """It is said again; the word on what came before may be on its way, and the bank is asked for it."""
     later = replace(BODY, number=2, previous="another")
-    assert buyer.hears(noticed(later)) == []
+    assert messages(buyer.hears(noticed(later))) == [asked("a1", 1)]
     assert buyer.hears_seller(taken(later)) == []
     assert (buyer.taken.open, buyer.changes.reclaimed("a1")) == ((), ())
 
@@ -182,7 +188,6 @@ def test_the_sellers_proof_ends_it(buyer: Buyer, known: bool) -> None:
 
 
 def test_the_bank_ends_it_where_the_document_is_known(buyer: Buyer) -> None:
-    assert buyer.hears(paid(), GOES) == []  # the seller sends the document until it is heard
     buyer.hears(noticed())
     effects = buyer.hears(paid(), GOES)
     assert Persist(ReclamationConcluded("a1", 1, signed(), "", "", GOES)) in effects
@@ -313,11 +318,16 @@ def test_each_is_asked_about_when_it_is_due(buyer: Buyer) -> None:
 # -- restarts and archives -------------------------------------------------------------------------------------------
 
 
-def test_what_was_heard_is_known_after_a_restart(buyer: Buyer) -> None:
+def test_what_was_heard_is_known_after_a_restart() -> None:
+    buyer = Buyer(bank_minor=5)  # which is asked nothing
     lost = NoticeHeard(signed(replace(BODY, agreement_id="a9")), TOLD)
     assert buyer.recovers(NoticeHeard(signed(), TOLD), lost) == []
     assert (buyer.taken.to_come("a1"), buyer.taken.open) == (BODY, (("a1", 1),))
     assert buyer.taken.deadline == ASKS
+
+
+def test_after_a_restart_the_bank_is_asked_what_was_missed(buyer: Buyer) -> None:
+    assert messages(buyer.recovers(NoticeHeard(signed(), TOLD))) == [asked("a1", 2), asked("a2", 1)]
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -90,7 +90,7 @@ def test_slots_have_fipa_s_names() -> None:
         "reply-by": "1500",
         "ontology": "ComputeMarket",
         "language": "rfql-xml",
-        "version": "1.5",
+        "version": "1.6",
         "protocol": "fipa-iterated-contract-net",
     }
     assert encoded.thread == "request-4"

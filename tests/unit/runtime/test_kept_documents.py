@@ -29,7 +29,7 @@ from ramp.model.sizes.amended import state_digest
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger import kept_documents
-from ramp.runtime.ledger.kept_documents import KeptDocuments
+from ramp.runtime.ledger.kept_documents import KeptDocuments, noticed_in
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 LATER = NOW + 30 * DAY
@@ -284,3 +284,16 @@ def test_what_a_sealed_word_passes_on_is_no_evidence_of_itself(keys: KeyStore, p
     assert kept.kept_at(posted.taken.document) == NOW
     assert kept.kept_at("no sealed text") is None
     assert kept.kept_at("") is None
+
+
+def test_a_bank_reads_the_document_of_a_notice_again_byte_for_byte(keys: KeyStore, posted: Posted) -> None:
+    texts = [each.text for each in posted.ledger.evidence("agreement-9")]
+    assert [noticed_in(text) for text in texts] == [
+        None,
+        None,
+        posted.taken,
+    ]  # the agreement and the amendment are none
+    word = Message(Performative.REQUEST, RESOURCE, BANK, "request-4", c.ReclamationTaken("agreement-9", 1))
+    seal = keys.notary(RESOURCE).seal(word, NOW).seal
+    assert seal is not None
+    assert noticed_in(seal.text) is None

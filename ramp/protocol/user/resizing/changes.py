@@ -90,7 +90,7 @@ class Changes:
             posted=self._note,
             not_done=self._not_done,
         )
-        self.taken = TakenBack(agreements, self.state, self._note, pace)
+        self.taken = TakenBack(agreements, self.state, self._note, pace, bank_minor)
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open or agreement_id in self._growths
@@ -169,6 +169,9 @@ class Changes:
             lines = [(body, self._agreements[body.agreement_id]) for body in bodies]
             whole = len(bodies) == len(wanted)
             effects += guarded(bodies[0].agreement_id, partial(self._growths.begin, lines, whole, now))
+        for agreement_id in self._agreements:
+            if self._standing(agreement_id) == "active":
+                effects += guarded(agreement_id, partial(self.taken.look, agreement_id, now))
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -341,6 +344,9 @@ class Changes:
         """
         if isinstance(content, ReclamationWord):
             return guarded(agreement_of(content), partial(self.taken.handle, message, content, now))
+        return self._and_looked(self._on_own_change(message, content, now), now)
+
+    def _on_own_change(self, message: Message, content: AmendmentWord | OrderWord, now: Instant) -> list[Effect]:
         if isinstance(content, OrderWord):
             return self._growths.on_bank(message, content, now)
         body = content.amendment.body if isinstance(content, Amended) else content
@@ -367,6 +373,11 @@ class Changes:
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Somebody has not understood a message of an amendment; of anything else nothing is done."""
+        if self.taken.not_understood(message):
+            return []
+        return self._and_looked(self._not_understood(message, now), now)
+
+    def _not_understood(self, message: Message, now: Instant) -> list[Effect]:
         agreement_id, _, number = message.in_reply_to.rpartition("#")
         if agreement_id in self._growths and number.isdecimal():
             return self._growths.on_not_understood(agreement_id, int(number), message.sender, now)
@@ -381,7 +392,7 @@ class Changes:
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
                 effects += guarded(agreement_id, partial(self._tick, change, now))
-        return effects + self.taken.tick(now)
+        return self._and_looked(effects, now) + self.taken.tick(now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
@@ -391,6 +402,18 @@ class Changes:
         self.taken.clock_set(by)
 
     # -- common --------------------------------------------------------------------------------------------------
+
+    def _and_looked(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """The effects, and where a change has ended with them a question to the bank whether something was missed."""
+        ended = [
+            each.progress.outcome
+            for each in effects
+            if isinstance(each, Report) and isinstance(each.progress, AmendmentEnded)
+        ]
+        looks = [
+            self.taken.own_change_ended(each.agreement_id, each.done, now) for each in ended if each.code != QUOTED
+        ]
+        return effects + [effect for look in looks for effect in look]
 
     def _tick(self, change: Change, now: Instant) -> list[Effect]:
         old_bank = old_bank_problem(change.amendment.bank, self._bank_minor())

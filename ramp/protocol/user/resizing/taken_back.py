@@ -2,7 +2,8 @@
 
 What the buyer believes is the bank's word, that it has it on record or that it is posted, and of what is to come also
 the seller's that it is given up. Where neither says what has become of it, the buyer asks the bank when its time is
-over.
+over. Where it may have missed something it asks the bank for the seller's document (`state_inquiries`): when it hears
+of what does not fit the slot as it knows it, when a change of its own comes to nothing, and after a restart.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ramp.protocol.reclaiming.asking import STILL_OPEN
 from ramp.protocol.reclaiming.memory import NoticeHeard, ReclamationConcluded
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.user.resizing.state_inquiries import StateInquiries
 
 ReclamationWord = ReclamationAnnounced | ReclamationNoticed | ReclamationPosted | ReclamationRefused | Reclaimed
 Key = tuple[str, int]
@@ -54,6 +56,7 @@ class TakenBack:
         state: how something bought stands.
         note: keeps what is posted.
         pace: of the user.
+        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class TakenBack:
         state: Callable[[str], SlotState],
         note: Callable[[Reclamation], None],
         pace: Pace,
+        bank_minor: Callable[[], int | None],
     ) -> None:
         self._agreements = agreements
         self._state = state
@@ -70,11 +74,19 @@ class TakenBack:
         self._told: dict[Key, Signed] = {}
         self._open: dict[Key, _Open] = {}
         self._posted: set[Key] = set()
+        self._unplaced: dict[Key, tuple[ReclamationPosted, Seal]] = {}  # posted of a state that is not known yet
+        self._inquiries = StateInquiries(pace, bank_minor)
 
     @property
     def deadline(self) -> Instant | None:
         """When `tick` wants to be called."""
-        return earliest(*(earliest(each.ask_at, each.retry.due) for each in self._open.values()))
+        own = (earliest(each.ask_at, each.retry.due) for each in self._open.values())
+        return earliest(self._inquiries.deadline, *own)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Agreements of which the bank is asked what was taken back of them."""
+        return self._inquiries.awaited
 
     @property
     def open(self) -> tuple[Key, ...]:
@@ -112,6 +124,32 @@ class TakenBack:
             del self._told[key]
             self._open.pop(key, None)
             self._posted.discard(key)
+        self._unplaced = {key: word for key, word in self._unplaced.items() if key[0] not in agreement_ids}
+        for agreement_id in agreement_ids:
+            self._inquiries.forget(agreement_id)
+
+    # -- what was missed -----------------------------------------------------------------------------------------
+
+    def look(self, agreement_id: str, now: Instant) -> list[Effect]:
+        """Ask the bank what was taken back of a slot as it is known here."""
+        known = max((number for each, number in self._told if each == agreement_id), default=0)
+        return self._inquiries.ask(self._agreements[agreement_id], self._state(agreement_id).digest, known, now)
+
+    def own_change_ended(self, agreement_id: str, done: bool, now: Instant) -> list[Effect]:
+        """A change of the buyer's own has ended, perhaps because the slot stands otherwise than is known here.
+
+        Args:
+            agreement_id: of which slot.
+            done: whether it holds: then what was posted after it can be understood.
+            now: the present.
+        """
+        waiting = any(key[0] == agreement_id for key in self._unplaced)
+        in_the_way = self.to_come(agreement_id) is not None  # then it is known why nothing came of the change
+        return self.look(agreement_id, now) if waiting or not (done or in_the_way) else []
+
+    def not_understood(self, message: Message) -> bool:
+        """The bank has not understood what it was asked; whether it was a question of what was missed."""
+        return self._inquiries.not_understood(message)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -131,21 +169,26 @@ class TakenBack:
                 return self._noticed(noticed, agreement, now)
             case ReclamationNoticed():
                 said_by(message, agreement.bank, Role.BANK)
-                return self._noticed(content, agreement, now)
+                asked_for = self._inquiries.answered(message, agreement.agreement_id, now)
+                effects = self._noticed(content, agreement, now)
+                return effects or ([] if asked_for else self.look(agreement.agreement_id, now))
             case Reclaimed(reclamation, posted, seal):
                 said_by(message, agreement.resource, Role.RESOURCE)
                 _check_passed_on(seal, agreement)
                 return self._reclaimed(reclamation, posted, seal, agreement, now)
             case ReclamationPosted():
                 seal = said_by(message, agreement.bank, Role.BANK)
-                told = self._told.get((content.agreement_id, content.number))
-                # without the document there is nothing to go on with: the resource sends it until it is heard
-                return [] if told is None else self._conclude(told, content, seal, agreement, now)
+                asked_for = self._inquiries.answered(message, agreement.agreement_id, now)
+                effects = self._on_posted(content, seal, agreement, now)
+                unplaced = (content.agreement_id, content.number) in self._unplaced
+                return effects + self.look(agreement.agreement_id, now) if unplaced and not asked_for else effects
             case ReclamationRefused():
                 if message.sender == agreement.resource:
                     said_by(message, agreement.resource, Role.RESOURCE)
                 else:
                     said_by(message, agreement.bank, Role.BANK)
+                    if self._inquiries.answered(message, agreement.agreement_id, now):
+                        return []
                 return self._void(content, now)
 
     def tick(self, now: Instant) -> list[Effect]:
@@ -160,29 +203,41 @@ class TakenBack:
             else:
                 continue
             effects.append(self._ask(key))
-        return effects
+        return effects + self._inquiries.tick(now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         for each in self._open.values():
             each.ask_at = moved(each.ask_at, by)
             each.retry.clock_set(by)
+        self._inquiries.clock_set(by)
 
     # -- common --------------------------------------------------------------------------------------------------
 
     def _noticed(self, noticed: ReclamationNoticed, agreement: Agreement, now: Instant) -> list[Effect]:
         signed, body = noticed.reclamation, _signed_body(noticed.reclamation, agreement)
         key = body.agreement_id, body.number
-        if key in self._told:
+        if key in self._told and key not in self._unplaced:
             return [self._heard(body, posted=key in self._posted)]
         problem = reclamation_problem(agreement, self._state(agreement.agreement_id), body)
         if problem is not None and problem[0] == "other_state":
-            return []  # perhaps of a state that is not known here yet; it is said again
+            return []  # perhaps of a state that is not known here yet
         if problem is not None:
             raise RemoteProtocolError(f"reclamation {body.number} is not by right: {problem[0]}: {problem[1]}")
+        if key in self._unplaced:
+            return [*self._conclude(signed, *self._unplaced[key], agreement, now), self._heard(body, posted=True)]
         self._hear(signed, body)
         told = Report(ReclamationAdvanced(body, "noticed"))
         return [Persist(NoticeHeard(signed, now)), self._heard(body, posted=False), told]
+
+    def _on_posted(self, posted: ReclamationPosted, seal: Seal, agreement: Agreement, now: Instant) -> list[Effect]:
+        """What the bank has posted; without the document, or of another state, it is kept until it can be placed."""
+        key = posted.agreement_id, posted.number
+        signed = self._told.get(key)
+        effects = [] if signed is None else self._conclude(signed, posted, seal, agreement, now)
+        if not effects and key not in self._posted:
+            self._unplaced[key] = posted, seal
+        return effects
 
     def _reclaimed(
         self, signed: Signed, posted: ReclamationPosted, seal: Seal, agreement: Agreement, now: Instant
@@ -201,14 +256,16 @@ class TakenBack:
         if said != (*key, body.refund, body.compensation):
             raise RemoteProtocolError("what the bank has posted is another reclamation, or another amount")
         if key in self._posted or body.previous != self._state(agreement.agreement_id).digest:
-            return []  # of a state that is not known here yet: it is said again
+            return []  # of a state that is not known here yet
         self._told[key] = signed
         self._open.pop(key, None)
+        self._unplaced.pop(key, None)
         self._posted.add(key)
         self._note(body)
         saved = SaveAgreement(f"{body.agreement_id}.reclamation-{body.number}", signed, seal.text)
         ended = Persist(ReclamationConcluded(*key, signed, "", "", now))
-        return [saved, ended, Report(ReclamationAdvanced(body, "posted"))]
+        missed = self.look(body.agreement_id, now) if body.agreement_id in self._inquiries else []
+        return [saved, ended, Report(ReclamationAdvanced(body, "posted")), *missed]
 
     def _void(self, refused: ReclamationRefused, now: Instant) -> list[Effect]:
         key = refused.agreement_id, refused.number
