@@ -299,6 +299,24 @@ def test_what_is_set_aside_is_so_once_the_ledger_is_opened_again(paid: Ledger, r
     assert (again.pending(), set_aside(again), balances(again)) == ((), 0, (8_800, 1_200))
 
 
+@pytest.mark.parametrize("compensation", [1_500, 1_501])
+def test_what_was_noticed_by_a_program_that_set_nothing_aside_is_paid_if_it_can_be(
+    paid: Ledger, compensation: int
+) -> None:
+    """hector has 2 500, of which 1 000 go back."""
+    noticed = replace(NOTED, compensation=compensation)
+    paid._write(lambda records: records.put_reclamation(noticed))
+    assert set_aside(paid) == 0
+    done = posted(paid, at=BEGINS + 1)
+    paying = paid.transfer("a-1#r1", TransferKind.COMPENSATION)
+    if compensation > 1_500:
+        assert (done.code, paying, balances(paid)) == ("insufficient_funds", None, (7_500, 2_500))
+    else:
+        assert paying is not None
+        assert (paying.amount, paying.entered_at, paying.posted_at) == (1_500, BEGINS + 1, BEGINS + 1)
+        assert (done.is_posted, balances(paid), paid.pending()) == (True, (10_000, 0), ())
+
+
 def given_back(ledger: Ledger) -> None:
     ledger.refund("a-1", at=31)
 

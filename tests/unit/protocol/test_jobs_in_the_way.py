@@ -133,6 +133,12 @@ def one(launching_resource: Any) -> Any:
     return launching_resource(TERMS)
 
 
+def test_what_has_room_on_what_is_left_runs_on(one: Any) -> None:
+    site = Site(one, {"a": {1}, "b": {2}})
+    site.take(site.begin(("a", 1), ("b", 1)), 2 * NODE)
+    assert (site.ended, site.cores, site.dropped) == ([], 2 * NODE, None)
+
+
 def test_small_jobs_on_a_node_each_end_one_by_one_the_one_ordered_last_first_until_it_is_enough(one: Any) -> None:
     site = Site(one, {"a": {1}, "b": {2}, "c": {3}, "d": {4}})
     site.take(site.begin(("a", 1), ("b", 1), ("c", 1), ("d", 1)), 2 * NODE)

@@ -63,6 +63,8 @@ class Desk:
         self.cost = self.participant.agreed.cost
         self.bank_minor: int | None = None
         self.ended: list[tuple[str, int, int]] = []
+        self.room: list[list[fx.Effect] | None] = []
+        self.refused: list[bool] = []
         self.restart()
 
     def grant(self, right: ReclaimTerms | None) -> None:
@@ -77,7 +79,8 @@ class Desk:
 
         def make_room(offer_id: str, cores: int, now: int, *, refused: bool) -> list[fx.Effect] | None:
             self.ended.append((offer_id, cores, now))
-            return []
+            self.refused.append(refused)
+            return self.room.pop(0) if self.room else []
 
         self.desk = ReclaimDesk(
             "res",
@@ -250,6 +253,19 @@ def test_when_the_notice_is_over_the_cores_are_taken_and_then_jobs_end(seller: D
     (message,) = sent(effects)
     assert (message.receiver, message.content) == ("bank", c.ReclamationTaken("a1", 1))
     assert seller.desk.given_back(seller.offer_id) == 0
+
+
+def test_another_job_ends_only_when_the_machine_refuses_once_those_before_have_ended(seller: Desk) -> None:
+    """A job that has ended since the machine was asked may be what it refuses for; it is asked again a second later."""
+    seller.noticed()
+    seller.hears()
+    (asked,) = seller.desk.tick(TAKES)
+    seller.room = [[], None, []]  # one ends, it has ended, another ends
+    for now in (TAKES, TAKES + SECOND, TAKES + 2 * SECOND):
+        seller.machine(asked, Refusal(1, RefusalCode.JOB_IN_THE_WAY), now=now)
+        assert seller.desk.deadline == now + SECOND
+        (asked,) = seller.desk.tick(now + SECOND)
+    assert seller.refused == [True, False, True]
 
 
 def test_once_it_is_posted_its_buyer_has_the_documents(seller: Desk) -> None:
@@ -552,12 +568,22 @@ def test_it_is_asked_once_more_at_a_time_and_believed_no_number_that_cannot_be(s
     (again,) = seller.machine(seller.orders(), overtaken("7 step"))
     assert again.step == 7
     assert dropped(seller.machine(again, overtaken("20 step")))[0] == "slot_taken"
-    (again,) = seller.machine(seller.orders(), overtaken("100 step"))
+    asked = seller.orders()
+    assert asked.step == 23  # later than what the machine has named, too
+    (again,) = seller.machine(asked, overtaken("100 step"))
     assert dropped(seller.machine(again, overtaken("1000000001 step")))[0] == "slot_taken"
     assert seller.orders().step == 103
 
 
-@pytest.mark.parametrize("nearest", ["", "1000000001 step", "0 step", "-7 step", "7", "7 steps", "7.5 step", "2 step"])
+def test_the_last_step_that_can_be_is_asked_for(seller: Desk) -> None:
+    (again,) = seller.machine(seller.orders(), overtaken("1000000000 step"))
+    assert isinstance(again, ResizeSlot)
+    assert again.step == 10**9
+
+
+@pytest.mark.parametrize(
+    "nearest", ["", "1000000001 step", "0 step", "-7 step", "7", "7 steps", "7.5 step", "2 step", "3 step"]
+)
 def test_one_that_names_no_later_step_is_asked_for_later_ones_each_time(seller: Desk, nearest: str) -> None:
     for step in (3, 6, 9):
         asked = seller.orders()

@@ -154,3 +154,20 @@ def test_what_is_refused_all_the_same_is_passed_over_for_a_minute(resource_that_
     one.party.sizes.leave_alone(offer.offer_id, HOUR)
     assert one.party.sizes.reclaimable([participant], HOUR + MINUTE - 1) == []
     assert one.party.sizes.reclaimable([participant], HOUR + MINUTE) != []
+
+
+def test_what_is_on_its_way_already_is_not_taken_once_more(resource_that_takes_back: Any) -> None:
+    """Twelve cores of each may go; of what the queue lacks both give, and the same lack later is met by that."""
+    one = resource_that_takes_back
+    one.unit = replace(UNIT, reclaim=RIGHT)
+    for number in (1, 2, 3):
+        one.sell(f"r{number}", f"a{number}")
+
+    def left(missing: int) -> list[int]:
+        effects = one.answered(one.party.handle(QueueSeen(missing), HOUR), HOUR)
+        contents = [each.message.content for each in effects if isinstance(each, fx.Send)]
+        return [each.reclamation.body.cores for each in contents if isinstance(each, c.ReclamationNotice)]
+
+    assert left(20) == [4, 8]
+    assert left(20) == []
+    assert left(21) == [15]
