@@ -365,6 +365,15 @@ def test_of_a_slot_that_is_forgotten_no_more_is_said(seller: Desk) -> None:
     assert (seller.desk.awaited, seller.desk.tick(TAKES + MINUTE)) == ((), [])
 
 
+def test_of_a_slot_that_is_given_back_no_more_is_said(seller: Desk) -> None:
+    seller.posted()
+    seller.desk.kept(seller.participant)
+    assert seller.desk.awaited == ("alice",)
+    seller.participant.state = ParticipantState.RELEASED
+    seller.desk.kept(seller.participant)
+    assert (seller.desk.awaited, seller.desk.tick(TAKES + MINUTE)) == ((), [])
+
+
 def test_after_the_first_minutes_it_is_said_once_a_minute(seller: Desk) -> None:
     seller.posted()
     told = [at for at in range(TAKES, 2 * HOUR, SECOND) if sent(seller.desk.tick(at))]

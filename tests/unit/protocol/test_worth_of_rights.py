@@ -76,6 +76,15 @@ def test_a_discount_is_given_for_a_right_of_use_only(right: ReclaimTerms | None,
     assert (question.start_price, question.minimum_price) == expected
 
 
+@pytest.mark.parametrize(
+    ("price", "discount", "expected"), [(1_000, 50, 500), (61, 50, 31), (1_000, 1, 990), (1, 99, 1), (1_000, 0, 1_000)]
+)
+def test_a_discount_is_in_percent_and_rounded_up(price: int, discount: int, expected: int) -> None:
+    """What is sold is never free."""
+    policy = ReclaimPolicy(discount=discount)
+    assert (policy.price(price, granted=True), policy.price(price, granted=False)) == (expected, price)
+
+
 def test_what_is_added_to_a_slot_that_ends_within_the_notice_costs_the_full_price() -> None:
     late = Enlarged(70, "alice", RIGHT, 16, MINUTE + ON_THE_WAY + TIMING.amendment_window)
     assert seller().question_for_growth(late, SLOT).start_price == 60
