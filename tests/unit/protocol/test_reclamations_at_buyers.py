@@ -315,6 +315,23 @@ def test_each_is_asked_about_when_it_is_due(buyer: Buyer) -> None:
     assert messages(buyer.changes.tick(ASKS)) == about
 
 
+def test_a_bank_that_does_not_understand_what_it_is_asked_is_asked_no_more(buyer: Buyer) -> None:
+    """What it says of another message, or somebody else says, stops nothing."""
+    (question,) = buyer.hears(noticed(replace(BODY, number=2, previous="another")))
+    assert messages([question]) == [asked("a1", 1)]
+    assert isinstance(question, Send)
+
+    def not_understood(sender: str, about: str) -> list[Effect]:
+        word = c.NotUnderstood("?")
+        message = Message(Performative.NOT_UNDERSTOOD, sender, "alice", "r1", word, in_reply_to=about)
+        return buyer.changes.not_understood(message, TOLD + 1)
+
+    assert not_understood("bank", "") == not_understood("res", question.message.reply_with) == []
+    assert buyer.changes.tick(TOLD + SECOND) == [question]
+    assert not_understood("bank", question.message.reply_with) == []
+    assert buyer.changes.deadline is None
+
+
 # -- restarts and archives -------------------------------------------------------------------------------------------
 
 
