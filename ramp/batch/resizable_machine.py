@@ -42,11 +42,12 @@ class ResizableBatchMachine(BatchMachine):
                 return answer
             return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
         same = (entry.slot.cores, entry.slot.end) == (cores, until)
-        if step < entry.step or (step == entry.step and not same):
-            later = step < entry.step
-            why = (
-                f"{key} was changed by step {entry.step} since" if later else f"step {step} of {key} was another change"
-            )
+        why = ""
+        if step < entry.step:
+            why = f"{key} was changed by step {entry.step} since"
+        elif step == entry.step and not same:
+            why = f"step {step} of {key} was another change"
+        if why:
             return replace(_refused(entry, why), nearest=f"{entry.step + 1} step")
         if not same:
             return self._resized(entry, step, cores, until, now)

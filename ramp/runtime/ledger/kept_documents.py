@@ -57,7 +57,7 @@ class KeptDocuments:
 
         Args:
             document: the XML text of an agreement or of a change of one, as somebody has brought it, or of what its
-                user has signed of it (`inner_of`). A reclamation that came to nothing is not known.
+                user has signed of it (`inner_of`). A reclamation that had come to nothing when it was read is unknown.
 
         Raises:
             LedgerUnavailable: if the ledger does not answer.
