@@ -123,11 +123,19 @@ def reservation_names(cluster: EmulatedCluster) -> list[str]:
 def saved(cluster: EmulatedCluster) -> EmulatedCluster:
     """The cluster once its controller has written down what was done so far, from which it goes on after a kill.
 
-    A job is made and cancelled, for Slurm writes its jobs only when something has changed, some seconds later.
+    A job and a reservation are made and taken away again, for Slurm writes its jobs, and apart from them its
+    reservations, only when some of them have changed, some seconds later. Without it what an earlier test has removed
+    may come back.
     """
-    begun = time.time()
     job = cluster.run("sbatch", "--parsable", "--hold", "-n1", "-t1", "-o/dev/null", "--wrap", "true").strip()
     cluster.run("scancel", job)
-    jobs = cluster.folder / "state" / "job_state"
-    wait_for(lambda: jobs.exists() and jobs.stat().st_mtime > begun, "the controller has written its jobs down")
+    in_a_year = ("StartTime=now+365days", "Duration=1", "Users=root", "NodeCnt=1")
+    cluster.run("scontrol", "create", "reservation", "ReservationName=written-down", *in_a_year)
+    cluster.run("scontrol", "delete", "ReservationName=written-down")
+    since = time.time()
+    written = [cluster.folder / "state" / name for name in ("job_state", "resv_state")]
+    wait_for(
+        lambda: all(path.exists() and path.stat().st_mtime > since for path in written),
+        "the controller has written its jobs and reservations down",
+    )
     return cluster

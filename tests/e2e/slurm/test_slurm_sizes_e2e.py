@@ -18,7 +18,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, cleared, reservation_names, running_cluster, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, cleared, reservation_names, running_cluster, saved, wait_for
 
 pytestmark = pytest.mark.e2e
 NODES = 8
@@ -201,6 +201,7 @@ def test_a_slot_with_part_of_a_node_changes_its_end_in_place_and_its_cores_only_
 def test_a_change_that_a_killed_controller_forgets_is_made_again(
     cluster: EmulatedCluster, machine: ResizableBatchMachine
 ) -> None:
+    saved(cluster)  # else it comes up again with what the test before has reserved
     slot = _sold(machine, 4 * CORES, after=HOUR)
     smaller = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
     assert isinstance(smaller, Reservation), smaller

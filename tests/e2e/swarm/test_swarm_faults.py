@@ -17,9 +17,13 @@ from ramp.runtime.keys.store import KeyStore
 pytestmark = pytest.mark.e2e
 
 
+PATIENT_TIMING = {**SHORT_TIMING, "hold_time_s": 75, "agreement_validity_s": 110}
+"""Holds outlast the restart of a server and that everybody comes back to it, also where the processor is starved."""
+
+
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
+    market = module_market(armed=True, kind=kind, timing=PATIENT_TIMING, users={"alice": 1_000_000})
     market.up()
     return market
 

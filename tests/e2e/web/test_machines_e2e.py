@@ -83,8 +83,8 @@ def test_machines_are_looked_at(width, scheme, visitor, pages):
     page.get_by_role("option", name=job, exact=True).click()
     found = look_at(page, "machine-blue", width, scheme)
     # the slider goes by the keyboard: in half an hour what was bought has begun
-    page.get_by_role("slider").locator("[tabindex]").focus()
-    page.keyboard.press("ArrowRight")
+    page.get_by_role("listbox").wait_for(state="hidden")  # which gives its field the focus back as it closes
+    page.get_by_role("slider").locator("[tabindex]").press("ArrowRight")
     page.get_by_text("in 0.5 h").wait_for()
     rows.filter(has_text="sold by the market").first.wait_for()
     found |= look_at(page, "machine-blue-later", width, scheme)
