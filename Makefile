@@ -49,17 +49,21 @@ AS_WRITTEN := NUMBA_DISABLE_JIT=1
 # A file's tests stay together, and share what is costly to make. Files begin in the order of their names: what waits and
 # what computes for long comes early, and the many small files of tests/unit fill the end. A worker more than there are
 # cores would collect all tests once more, which takes longer than the few that wait.
-FAST := -n $(shell nproc) --dist loadfile --no-loadscope-reorder \
+FAST := -n $(shell nproc) --dist loadfile --no-loadscope-reorder -o tmp_path_retention_policy=failed \
 	-m "not e2e and not swarm and not slow" --ignore tests/e2e
+# Ledgers and journals write thousands of small files and have each written through to the disk: tests of what is in them
+# leave them in memory, where there is enough of it and programs may be run from there.
+MEMORY = $(shell $(BIN)/python tests/memory_folder.py)
+IN_MEMORY = $(if $(MEMORY),TMPDIR=$(MEMORY))
 test: $(STAMP)   ## the fast tests
-	$(AS_WRITTEN) $(PYTEST) $(IN_CI) $(FAST)
+	$(IN_MEMORY) $(AS_WRITTEN) $(PYTEST) $(IN_CI) $(FAST)
 
 # Nothing is tried again here: a limit that a busy computer runs into is what this looks for.
 BUSY ?= 16
 test-busy: $(STAMP) ## the fast tests beside BUSY endless loops: how busy the computer is decides nothing
 	@trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM; \
 	for number in $$(seq $(BUSY)); do $(BIN)/python -c "while True: pass" & loops="$$loops $$!"; done; \
-	$(AS_WRITTEN) $(PYTEST) $(FAST)
+	$(IN_MEMORY) $(AS_WRITTEN) $(PYTEST) $(FAST)
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
 # The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections import deque
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +31,11 @@ def easy_starts(
     Returns:
         Shape (jobs,), starts in seconds.
     """
-    machine = _EasyMachine(sizes.tolist(), runs.tolist(), requested.tolist(), machine_cores)
+    machine = _EasyMachine(sizes, runs.tolist(), requested, machine_cores)
     arrivals = submitted.tolist()
     for job, moment in enumerate(arrivals):
         machine.run_until(moment)
-        machine.waiting.append(job)
+        machine.queue(job)
         if job + 1 == len(arrivals) or arrivals[job + 1] != moment:
             machine.start_jobs(moment)
     machine.run_until(None)
@@ -44,13 +43,22 @@ def easy_starts(
 
 
 class _EasyMachine:
-    def __init__(self, sizes: list[int], runs: list[int], requested: list[int], cores: int) -> None:
-        self.sizes, self.runs, self.requested = sizes, runs, requested
+    """The waiting jobs are a slice of one array, for each change of the machine looks at all of them."""
+
+    def __init__(self, sizes: Int64Array, runs: list[int], requested: Int64Array, cores: int) -> None:
+        self.sizes, self.runs, self.requested = sizes.tolist(), runs, requested.tolist()
         self.free = cores
-        self.waiting: deque[int] = deque()
         self.starts = [0] * len(sizes)
+        self._of_all = sizes, requested
+        self._waiting = np.zeros(len(sizes), dtype=np.int64)
+        self._first = self._last = 0
         self._ends: list[tuple[int, int]] = []
         self._limits: list[tuple[int, int]] = []
+
+    def queue(self, job: int) -> None:
+        """Let a job wait behind all others."""
+        self._waiting[self._last] = job
+        self._last += 1
 
     def run_until(self, moment: int | None) -> None:
         """Let jobs end, and others take their place, up to and including a moment (None = to the end)."""
@@ -67,22 +75,33 @@ class _EasyMachine:
 
     def start_jobs(self, now: int) -> None:
         """Start what may start now."""
-        waiting = self.waiting
-        while waiting and self.sizes[waiting[0]] <= self.free:
-            self._start(waiting.popleft(), now)
-        if len(waiting) < 2 or self.free == 0:
+        while self._first < self._last and self.sizes[job := int(self._waiting[self._first])] <= self.free:
+            self._start(job, now)
+            self._first += 1
+        if self._last - self._first < 2 or self.free == 0:
             return
-        shadow, spare = self._shadow(self.sizes[waiting[0]])
-        kept = deque([waiting.popleft()])
-        for job in waiting:
-            size = self.sizes[job]
-            ends_in_time = now + self.requested[job] <= shadow
-            if size <= self.free and (ends_in_time or size <= spare):
+        shadow, spare = self._shadow(self.sizes[int(self._waiting[self._first])])
+        behind = self._waiting[self._first + 1 : self._last]
+        sizes, requested = (of_all[behind] for of_all in self._of_all)
+        in_time = now + requested <= shadow
+        started = []
+        for place in np.flatnonzero((sizes <= self.free) & (in_time | (sizes <= spare))).tolist():
+            job = int(behind[place])
+            size, ends_in_time = self.sizes[job], bool(in_time[place])
+            if size <= self.free and (ends_in_time or size <= spare):  # still, after those before it
                 self._start(job, now)
                 spare -= 0 if ends_in_time else size
-            else:
-                kept.append(job)
-        self.waiting = kept
+                started.append(place)
+        if started:
+            self._close_ranks(started)
+
+    def _close_ranks(self, started: list[int]) -> None:
+        """Take jobs out of the waiting ones, by their places behind the first, which stays the first."""
+        first = self._waiting[self._first]
+        kept = np.delete(self._waiting[self._first + 1 : self._last], started)
+        self._first += len(started)
+        self._waiting[self._first] = first
+        self._waiting[self._first + 1 : self._last] = kept
 
     def _start(self, job: int, now: int) -> None:
         self.starts[job] = now
