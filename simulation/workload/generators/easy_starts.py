@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Int64Array = NDArray[np.int64]
+
+MANY = 64
+"""From so many waiting jobs on it is quicker to look at all of them at once."""
 
 
 def easy_starts(
@@ -43,7 +47,10 @@ def easy_starts(
 
 
 class _EasyMachine:
-    """The waiting jobs are a slice of one array, for each change of the machine looks at all of them."""
+    """The waiting jobs are those of `_waiting` from `_first` until `_last`; those before `_seen` need no second look.
+
+    While no job ends and none starts, what did not fit behind the first fits later still less.
+    """
 
     def __init__(self, sizes: Int64Array, runs: list[int], requested: Int64Array, cores: int) -> None:
         self.sizes, self.runs, self.requested = sizes.tolist(), runs, requested.tolist()
@@ -51,7 +58,7 @@ class _EasyMachine:
         self.starts = [0] * len(sizes)
         self._of_all = sizes, requested
         self._waiting = np.zeros(len(sizes), dtype=np.int64)
-        self._first = self._last = 0
+        self._first = self._last = self._seen = 0
         self._ends: list[tuple[int, int]] = []
         self._limits: list[tuple[int, int]] = []
 
@@ -67,6 +74,7 @@ class _EasyMachine:
             while self._ends and self._ends[0][0] == now:
                 _, job = heapq.heappop(self._ends)
                 self.free += self.sizes[job]
+                self._seen = 0
                 self._limits.remove((self.starts[job] + self.requested[job], job))
             if now != moment:
                 self.start_jobs(now)
@@ -80,37 +88,50 @@ class _EasyMachine:
             self._first += 1
         if self._last - self._first < 2 or self.free == 0:
             return
+        unseen = max(self._seen, self._first + 1)
+        self._seen = self._last
+        if unseen == self._last:
+            return
         shadow, spare = self._shadow(self.sizes[int(self._waiting[self._first])])
-        behind = self._waiting[self._first + 1 : self._last]
-        sizes, requested = (of_all[behind] for of_all in self._of_all)
-        in_time = now + requested <= shadow
         started = []
-        for place in np.flatnonzero((sizes <= self.free) & (in_time | (sizes <= spare))).tolist():
-            job = int(behind[place])
-            size, ends_in_time = self.sizes[job], bool(in_time[place])
-            if size <= self.free and (ends_in_time or size <= spare):  # still, after those before it
+        for place, job in self._promising(unseen, shadow - now, spare):
+            size = self.sizes[job]
+            ends_in_time = now + self.requested[job] <= shadow
+            if size <= self.free and (ends_in_time or size <= spare):
                 self._start(job, now)
                 spare -= 0 if ends_in_time else size
                 started.append(place)
-        if started:
-            self._close_ranks(started)
+        for place in started:  # who is before it moves up
+            self._waiting[self._first + 1 : place + 1] = self._waiting[self._first : place]
+            self._first += 1
 
-    def _close_ranks(self, started: list[int]) -> None:
-        """Take jobs out of the waiting ones, by their places behind the first, which stays the first."""
-        first = self._waiting[self._first]
-        kept = np.delete(self._waiting[self._first + 1 : self._last], started)
-        self._first += len(started)
-        self._waiting[self._first] = first
-        self._waiting[self._first + 1 : self._last] = kept
+    def _promising(self, unseen: int, left: int, spare: int) -> Iterable[tuple[int, int]]:
+        """Waiting jobs with their places that might start behind the first, before any other of them does.
+
+        Args:
+            unseen: the first place to look at.
+            left: seconds until the first of all is to start.
+            spare: cores that are free then, beside its own.
+        """
+        jobs = self._waiting[unseen : self._last]
+        if len(jobs) < MANY:
+            return enumerate(jobs.tolist(), unseen)
+        sizes, requested = (of_all[jobs] for of_all in self._of_all)
+        places = np.flatnonzero((sizes <= self.free) & ((requested <= left) | (sizes <= spare)))
+        return zip((places + unseen).tolist(), jobs[places].tolist(), strict=True)
 
     def _start(self, job: int, now: int) -> None:
         self.starts[job] = now
         self.free -= self.sizes[job]
+        self._seen = 0
         heapq.heappush(self._ends, (now + self.runs[job], job))
         insort(self._limits, (now + self.requested[job], job))
 
     def _shadow(self, size: int) -> tuple[int, int]:
-        """When `size` cores will be free by the running jobs' limits, and how many more will be free then."""
+        """When `size` cores will be free by the running jobs' limits, and how many more will be free then.
+
+        Of several jobs with one limit only as many count as it takes.
+        """
         available = self.free
         for limit, job in self._limits:
             available += self.sizes[job]

@@ -168,7 +168,7 @@ def test_a_machine_that_is_started_again_has_the_boxes_as_they_are(tmp_path: Pat
 
 def test_who_waits_gets_what_is_given_back_in_mid_slot_and_nothing_else() -> None:
     machine = angara(load=3.0, scheduler="easy")
-    slot = sold(machine, "k", unit(32 * NODE, ahead=96 * HOUR))
+    slot = sold(machine, "k", unit(32 * NODE, ahead=24 * HOUR))
     begun = slot.start + MINUTE
     machine.advance(begun)
     assert not machine.live.queue.running

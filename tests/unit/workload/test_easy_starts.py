@@ -1,10 +1,21 @@
-"""EASY backfilling by hand."""
+"""EASY backfilling by hand, and beside its definition, job by job."""
 
 from __future__ import annotations
 
-import numpy as np
+from unittest import mock
 
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulation.workload.generators import easy_starts as module
 from simulation.workload.generators.easy_starts import easy_starts
+
+JOBS = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 8), st.integers(1, 20), st.integers(0, 20)), min_size=1, max_size=60
+)
+"""Submitted, cores, run time, and by how much more was asked for."""
 
 
 def starts(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
@@ -27,3 +38,46 @@ def test_a_long_job_on_cores_the_first_in_line_will_not_need_goes_ahead() -> Non
 
 def test_an_early_end_lets_the_line_move_at_once() -> None:
     assert starts([(0, 10, 20, 100), (1, 10, 5, 5), (1, 3, 5, 5)], 10) == [0, 20, 25]
+
+
+def defined(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
+    """What `starts` is to say: whoever waits is looked at whenever a job has ended or come."""
+    begun: dict[int, int] = {}
+    waiting: list[int] = []
+
+    def free_at(now: int) -> int:
+        return cores - sum(jobs[job][1] for job, at in begun.items() if at + jobs[job][2] > now)
+
+    def look(now: int) -> None:
+        while waiting and jobs[waiting[0]][1] <= free_at(now):
+            begun[waiting.pop(0)] = now
+        if not waiting:
+            return
+        limits = sorted((at + jobs[job][3], job) for job, at in begun.items() if at + jobs[job][2] > now)
+        spare, shadow = free_at(now) - jobs[waiting[0]][1], now
+        while spare < 0:
+            shadow, job = limits.pop(0)
+            spare += jobs[job][1]
+        for job in waiting[1:]:
+            _, size, _, requested = jobs[job]
+            if size <= free_at(now) and (now + requested <= shadow or size <= spare):
+                spare -= 0 if now + requested <= shadow else size
+                begun[job] = now
+                waiting.remove(job)
+
+    for now in range(sum(run for _, _, run, _ in jobs) + 31):
+        look(now)
+        for job in (job for job, (submitted, *_) in enumerate(jobs) if submitted == now):
+            look(now)
+            waiting.append(job)
+        look(now)
+    return [begun[job] for job in range(len(jobs))]
+
+
+@pytest.mark.parametrize("many", [1, 4, 1000])
+@given(drawn=JOBS, cores=st.integers(8, 12))
+def test_starts_are_those_of_the_definition(many: int, drawn: list[tuple[int, int, int, int]], cores: int) -> None:
+    """However many are looked at at once."""
+    jobs = [(submitted, size, run, run + more) for submitted, size, run, more in sorted(drawn)]
+    with mock.patch.object(module, "MANY", many):
+        assert starts(jobs, cores) == defined(jobs, cores)
