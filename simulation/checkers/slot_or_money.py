@@ -1,7 +1,8 @@
 """An honest user who has paid has the slot or the money back, whoever sold it.
 
 At an honest resource the slot is sold to it. A liar's slot is what the liar makes of it; but on the liar's own sealed
-word that it has failed, and on a cancellation asked in time, the money is back.
+word that it has failed, and on a cancellation asked in time, the money is back. A word that the user has lost, for it
+went down before that was on record, does not count: who is honest says it again when it is asked, a liar need not.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import Commitment, Failed
 from ramp.model.instant import MINUTE, Duration
+from ramp.protocol.records import FailureTold, Record
 from ramp.protocol.tables import ParticipantState
 from simulation.checkers.observation import BANK, Checker, MarketView, sold_long_ago, standing_payments
 
@@ -24,6 +26,7 @@ class SlotOrMoney(Checker):
 
     def __init__(self) -> None:
         self._agreements: dict[str, Agreement] = {}
+        self._heard: list[tuple[str, str]] = []
         self._failed: set[str] = set()
         self._given_back: set[str] = set()
 
@@ -49,7 +52,17 @@ class SlotOrMoney(Checker):
             if agreement is None or content.offer_id != agreement.offer.offer_id:
                 return  # what a seller says of its agreement with another's offer is no word that holds
             if (agreement.user, agreement.resource) == (message.receiver, message.sender):
-                self._failed.add(content.agreement_id)
+                self._heard.append((message.receiver, content.agreement_id))
+
+    def on_written(self, name: str, record: Record, view: MarketView) -> None:
+        """A user keeps what it was told, whatever becomes of it then."""
+        if isinstance(record, FailureTold):
+            self._failed.add(record.failed.agreement_id)
+
+    def on_step(self, view: MarketView) -> None:
+        """Whoever is still up has heard what it was told."""
+        self._failed.update(agreement_id for user, agreement_id in self._heard if user in view.honest_users)
+        self._heard.clear()
 
     def at_end(self, view: MarketView) -> None:
         """Look at every payment of an honest user that stands."""
