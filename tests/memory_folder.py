@@ -7,7 +7,7 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
 ENOUGH = 1 << 30
-"""Bytes; the tests leave some 60 MB there until the next run but two, and need a few times as much while they run."""
+"""Bytes; a hundred megabytes were seen in use in the middle of a run, and only what fails leaves anything behind."""
 
 
 def memory_folder(environment: dict[str, str], folder: Path = SHARED_MEMORY) -> Path | None:

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import memory_folder
 import pytest
 
+GIGABYTE = 1 << 30
 
-def test_memory_is_taken_where_it_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_folder, "ENOUGH", 1)
+
+@pytest.fixture
+def space(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """What every folder is told to be like: two gigabytes are free, and programs may be run."""
+    found = SimpleNamespace(f_flag=0, f_frsize=4096, f_bavail=2 * GIGABYTE // 4096)
+    monkeypatch.setattr(memory_folder.os, "statvfs", lambda folder: found)
+    return found
+
+
+def test_memory_is_taken_where_it_is_enough(tmp_path: Path, space: SimpleNamespace) -> None:
     assert memory_folder.memory_folder({}, tmp_path) == tmp_path
-    monkeypatch.setattr(memory_folder, "ENOUGH", 1 << 70)  # as in a container
+    space.f_bavail = GIGABYTE // 4096 - 1  # as in a container
     assert memory_folder.memory_folder({}, tmp_path) is None
 
 
-def test_what_somebody_has_named_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_folder, "ENOUGH", 1)
+def test_what_somebody_has_named_stays(tmp_path: Path, space: SimpleNamespace) -> None:
     assert memory_folder.memory_folder({"TMPDIR": "/var/tmp"}, tmp_path) is None
 
 
-def test_there_may_be_none_and_programs_may_not_run_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_folder, "ENOUGH", 1)
+def test_there_may_be_none(tmp_path: Path, space: SimpleNamespace) -> None:
     assert memory_folder.memory_folder({}, tmp_path / "none") is None
-    proc = Path("/proc")  # mounted without the right to run anything, and nothing can be written there
-    assert memory_folder.memory_folder({}, proc) is None
+
+
+def test_programs_may_have_to_run_elsewhere(tmp_path: Path, space: SimpleNamespace) -> None:
+    space.f_flag = os.ST_NOEXEC | os.ST_NOSUID
+    assert memory_folder.memory_folder({}, tmp_path) is None
