@@ -66,11 +66,13 @@ def defined(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
                 waiting.remove(job)
 
     for now in range(sum(run for _, _, run, _ in jobs) + 31):
-        look(now)
-        for job in (job for job, (submitted, *_) in enumerate(jobs) if submitted == now):
+        come = [job for job, (submitted, *_) in enumerate(jobs) if submitted == now]
+        ended = any(at + jobs[job][2] == now for job, at in begun.items())
+        for job in come:
             look(now)
             waiting.append(job)
-        look(now)
+        if come or ended:
+            look(now)
     return [begun[job] for job in range(len(jobs))]
 
 
@@ -81,3 +83,13 @@ def test_starts_are_those_of_the_definition(many: int, drawn: list[tuple[int, in
     jobs = [(submitted, size, run, run + more) for submitted, size, run, more in sorted(drawn)]
     with mock.patch.object(module, "MANY", many):
         assert starts(jobs, cores) == defined(jobs, cores)
+
+
+def test_who_starts_out_of_turn_lets_all_be_looked_at_again() -> None:
+    """The cores that the first leaves are counted anew when somebody has come, and may be more than were left over."""
+    jobs = [
+        *((8, 32, 200, 250), (9, 20, 200, 200), (22, 11, 200, 200), (40, 26, 150, 150), (43, 21, 100, 200)),
+        *((136, 30, 200, 300), (335, 11, 200, 300), (385, 2, 200, 200), (397, 6, 100, 150), (489, 4, 150, 200)),
+        *((536, 2, 200, 200), (617, 25, 200, 200)),
+    ]
+    assert starts(jobs, 37) == defined(jobs, 37)
