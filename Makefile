@@ -17,6 +17,7 @@ help:            ## this list
 
 # pip tells each package as it comes: half a gigabyte takes a minute or more, and silence looks like a fault. It compiles
 # all of them but an editable one, RAMP, which several processes at once would else compile as each of them starts.
+# pytest compiles tests in a way of its own, as it collects them.
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: 1 of 3, an empty environment"
 	$(PYTHON) -m venv $(VENV)
@@ -24,7 +25,8 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@echo "Setting up $(VENV), once: 3 of 3, RAMP and the packages that it needs (about a minute)"
 	$(BIN)/python -m pip install --editable . --group dev
-	$(BIN)/python -m compileall -q ramp simulation
+	@echo "Compiling RAMP and its tests (some ten seconds)"
+	@$(BIN)/python -m compileall -q ramp simulation & $(PYTEST) --collect-only >/dev/null 2>&1; wait
 	@echo "$(VENV) is ready"
 	@touch $(STAMP)
 
@@ -47,9 +49,9 @@ IN_CI := $(if $(CI),$(ONCE_MORE))
 # `make slow` has them compiled.
 AS_WRITTEN := NUMBA_DISABLE_JIT=1
 # A file's tests stay together, and share what is costly to make. Files begin in the order of their names: what waits and
-# what computes for long comes early, and the many small files of tests/unit fill the end. A worker more than there are
-# cores would collect all tests once more, which takes longer than the few that wait.
-FAST := -n $(shell nproc) --dist loadfile --no-loadscope-reorder -o tmp_path_retention_policy=failed \
+# what computes for long comes early, and the many small files of tests/unit fill the end. A tenth of the time is spent
+# waiting for other processes: a worker more than there are cores uses it.
+FAST := -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile --no-loadscope-reorder -o tmp_path_retention_policy=failed \
 	-m "not e2e and not swarm and not slow" --ignore tests/e2e
 # Ledgers and journals write thousands of small files and have each written through to the disk: tests of what is in them
 # leave them in memory, where there is enough of it and programs may be run from there.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import xdist.scheduler
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -57,6 +58,21 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
     gc.freeze()
+
+
+@pytest.hookimpl
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have xdist's workers tell of a test what somebody reads: what its call came to, and whatever else did not pass.
+
+    Six messages a test, of which four say that something has begun, has been set up or has ended as it should, take
+    the two processes longer than most tests do. Where failed tests are tried again, all is told: that plug-in needs it.
+    """
+    if not hasattr(item.config, "workerinput") or item.config.getoption("reruns", None):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 _place: dict[pytest.Item | pytest.Collector, int] = {}

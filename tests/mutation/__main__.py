@@ -6,11 +6,13 @@
 mutmut changes one thing at a time in the modules that `[tool.mutmut]` of pyproject.toml names, leaves out what mypy
 refuses, and runs the tests that reach the changed function. A mutant that no test notices has to be in survivors.txt
 with a reason, or this ends with exit code 1. Changes of nothing but words for people (a text with a blank in it, and
-what a `check_` function calls a value in its message) are counted apart: no test should hold them to the letter.
+what a `check_` function calls a value in its message) are counted apart and not tried: no test should hold them to the
+letter. Neither are survivors that are accounted for, as long as function and reason stand as they are; `--argued` tries
+those as well, and tells which of them a test catches by now.
 
-Verdicts stay in the folder `mutants`. What was caught is not tried again until its function changes; a survivor is
-tried every time, with the tests that are new or have changed. `make clean` forgets all, as one has to after tests were
-taken away.
+Verdicts stay in the folder `mutants`. What was caught is not tried again until its function changes; another survivor
+is tried every time, with the tests that are new or have changed. `make clean` forgets all, as one has to after tests
+were taken away.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import ast
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,16 +82,20 @@ def verdicts() -> Iterator[tuple[str, Path, str]]:
             yield name, path, status_by_exit_code[code]
 
 
-def mutant_of(name: str, path: Path) -> Mutant:
-    """What a mutant of mutmut changes, in a form that lasts."""
+def place_of(name: str, path: Path) -> str:
+    """The module and the function that a mutant of mutmut changes."""
     _, _, function = name.rpartition("__mutmut_")[0].rpartition(".")
     _, *words = function.split("ǁ")
-    plain = ".".join(words) if words else function.removeprefix("x_")
+    return f"{path} {'.'.join(words) if words else function.removeprefix('x_')}"
+
+
+def mutant_of(name: str, path: Path) -> Mutant:
+    """What a mutant of mutmut changes, in a form that lasts."""
     signed = [
         line for line in get_diff_for_mutant(name, path=path).splitlines() if line[:1] in "-+" and line[1:].strip()
     ]
     change = [f"{line[0]} {line[1:].strip()}" for line in signed if not line.startswith(("---", "+++"))]
-    return Mutant(f"{path} {plain}", tuple(change))
+    return Mutant(place_of(name, path), tuple(change))
 
 
 def changes_words_only(name: str, path: Path) -> bool:
@@ -99,6 +105,20 @@ def changes_words_only(name: str, path: Path) -> bool:
         return False
     before, after = (ast.parse(ast_text.strip()) for ast_text in map(_text_of, functions))
     return _differ_in_words(before, after)
+
+
+def needs_no_trial(name: str, path: Path, argued: Collection[Mutant]) -> bool:
+    """Whether what would come of a trial is of no interest, or known.
+
+    Args:
+        name: the mutant, as mutmut calls it.
+        path: its module.
+        argued: mutants that survive for a reason that stands.
+    """
+    place = place_of(name, path)
+    if any(each.place == place for each in argued) and mutant_of(name, path) in argued:
+        return True
+    return changes_words_only(name, path)
 
 
 def _text_of(function: object) -> str:
@@ -207,13 +227,15 @@ def main() -> int:
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names of mutants to try, with *")
     parser.add_argument("--processes", type=int, default=2, help="mutants tried at a time (2)")
     parser.add_argument("--report", action="store_true", help="try nothing, say what is known")
+    parser.add_argument("--argued", action="store_true", help="try those too that survivors.txt accounts for")
     options = parser.parse_args()
     accounted = read_accounted(SURVIVORS.read_text())
     if not options.report:
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where mypy is
         os.environ["RAMP_EXAMPLES"] = "all"
         forget_survivors()
-        quick_runs.run(options.patterns, options.processes)
+        argued = {} if options.argued else accounted
+        quick_runs.run(options.patterns, options.processes, lambda name, path: needs_no_trial(name, path, argued))
     return report(accounted)
 
 

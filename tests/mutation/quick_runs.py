@@ -19,7 +19,7 @@ import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -49,6 +49,7 @@ REFUSED = Path("mutants/refused-by-mypy.json")
 KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
 SURVIVED = Path("mutants/survived")  # lines of a mutant, a tab, and the files of tests that have not noticed it
 REACHED = Path("mutants/mutmut-stats.json")  # which tests reach which function, by mutmut
+SKIPPED = 34  # mutmut's exit status of a mutant that was not tried
 REACHED_IN = Path("mutants/reached-in")  # the code in which they do
 
 Trial = tuple[SourceFileMutationData, str, int | None]
@@ -220,9 +221,26 @@ def _refusal(name: str, path: str, line: int, why: str) -> FailedTypeCheckMutant
     return FailedTypeCheckMutant(method_location=place, name=name, error=TypeCheckingError(Path(path), line, why))
 
 
-def _not_yet_tried(*, mutant_names: Sequence[str]) -> tuple[list[Trial], dict[str, SourceFileMutationData]]:
+def left_to_try(
+    mutant_names: Sequence[str], needs_none: Callable[[str, Path], bool]
+) -> tuple[list[Trial], dict[str, SourceFileMutationData]]:
+    """The mutants without a verdict; those that need none are put down as skipped.
+
+    Args:
+        mutant_names: patterns of their names; none for all.
+        needs_none: whether a mutant, known by its name and its module's path, need not be tried.
+    """
     mutants, data_by_path = collect_source_file_mutation_data(mutant_names=list(mutant_names))
-    return [each for each in mutants if each[2] is None], data_by_path
+    refused = refused_by_mypy()
+    left: list[Trial] = []
+    for data, name, result in mutants:
+        if result is None and name not in refused and needs_none(name, data.path):
+            data.exit_code_by_key[name] = SKIPPED
+        elif result is None:
+            left.append((data, name, result))
+    for data in data_by_path.values():
+        data.save()
+    return left, data_by_path
 
 
 def look_anew_where_code_has_changed() -> None:
@@ -238,12 +256,13 @@ def look_anew_where_code_has_changed() -> None:
         REACHED_IN.write_text(code)
 
 
-def run(patterns: list[str], processes: int) -> None:
+def run(patterns: list[str], processes: int, needs_none: Callable[[str, Path], bool]) -> None:
     """Try the mutants that have no verdict.
 
     Args:
         patterns: patterns of the mutants' names; none for all.
         processes: how many are tried at a time.
+        needs_none: whether a mutant need not be tried; see `left_to_try`.
 
     Raises:
         SystemExit: if the tests fail without any mutant.
@@ -252,5 +271,5 @@ def run(patterns: list[str], processes: int) -> None:
     look_anew_where_code_has_changed()
     isolation.PytestRunner = CollectedTests  # type: ignore[misc]
     program.filter_mutants_with_type_checker = refused_by_mypy
-    program.collect_source_file_mutation_data = _not_yet_tried
+    program.collect_source_file_mutation_data = lambda *, mutant_names: left_to_try(mutant_names, needs_none)
     program._run(patterns, processes)

@@ -33,8 +33,6 @@ def test_all_transitions_happen(scripts: Any) -> None:
             with_old_peers()
         for out_of_turn in OUT_OF_TURN:
             out_of_turn()
-        for out_of_turn in OUT_OF_TURN:
-            out_of_turn()
         for seed in (*RICH, *range(200)):
             if all(table <= seen for table in TABLES.values()):
                 break

@@ -1,4 +1,4 @@
-"""Which tests reach which function is looked at anew once code has changed, and what has survived is tried with all."""
+"""What is looked at anew once code has changed, what is tried with all tests then, and what is not tried at all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mutmut", reason="`make mutants` installs it")
+
+from mutmut.mutation.data import SourceFileMutationData
 
 from tests.mutation import quick_runs
 
@@ -30,3 +32,23 @@ def test_what_was_seen_before_code_has_changed_is_forgotten(tmp_path: Path, monk
     code.write_text("def one(): ...\n\n\ndef another(): ...")
     assert not remains()
     assert remains()
+
+
+def test_what_needs_no_trial_is_skipped_but_not_what_mypy_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mutants").mkdir()
+    data = SourceFileMutationData(path=Path("module.py"))
+    killed, wanted, argued, refused = (f"module.x_one__mutmut_{number}" for number in range(4))
+    data.exit_code_by_key = {killed: 1, wanted: None, argued: None, refused: None}
+    trials = [(data, name, verdict) for name, verdict in data.exit_code_by_key.items()]
+    monkeypatch.setattr(quick_runs, "collect_source_file_mutation_data", lambda **_: (trials, {"module.py": data}))
+    monkeypatch.setattr(quick_runs, "refused_by_mypy", lambda: {refused: None})
+
+    left, _ = quick_runs.left_to_try((), lambda name, path: path == Path("module.py") and name != wanted)
+
+    assert left == [(data, wanted, None), (data, refused, None)]
+    kept = SourceFileMutationData(path=Path("module.py"))
+    kept.load()
+    assert kept.exit_code_by_key == {killed: 1, wanted: None, argued: quick_runs.SKIPPED, refused: None}
