@@ -181,7 +181,7 @@ class _Index:
             else:
                 del self._voids[order_id]
 
-    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+    def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
         """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
         return self._evidence.get(reference, [])[after:]
 

@@ -88,7 +88,7 @@ class Records(Protocol):
         """Forget the voids whose deadline has come."""
         ...
 
-    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+    def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
         """What is stored under a reference, in the order in which it came, without the first `after` of it."""
         ...
 

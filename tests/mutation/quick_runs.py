@@ -4,9 +4,9 @@ A survivor is tried again with those tests only that are new or have changed, or
 any code has changed.
 
 mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here
-all tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
-3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it) and the filter by mypy, which reads the
-line index of the mutants that mutmut writes instead of parsing them again.
+all tests are collected once, and every mutant's process is forked from there. What is replaced are three places of
+mutmut 3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it), the filter by mypy, which reads the
+line index of the mutants that mutmut writes instead of parsing them again, and the list of mutants to try.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ REFUSED = Path("mutants/refused-by-mypy.json")
 KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
 SURVIVED = Path("mutants/survived")  # lines of a mutant, a tab, and the files of tests that have not noticed it
 REACHED = Path("mutants/mutmut-stats.json")  # which tests reach which function, by mutmut
-SKIPPED = 34  # mutmut's exit status of a mutant that was not tried
+SKIPPED, REFUSED_BY_MYPY = 34, 37  # mutmut's exit statuses of mutants that are not tried
+SECONDS_BETWEEN_COUNTS = 2
 REACHED_IN = Path("mutants/reached-in")  # the code in which they do
 
 Trial = tuple[SourceFileMutationData, str, int | None]
@@ -224,7 +225,7 @@ def _refusal(name: str, path: str, line: int, why: str) -> FailedTypeCheckMutant
 def left_to_try(
     mutant_names: Sequence[str], needs_none: Callable[[str, Path], bool]
 ) -> tuple[list[Trial], dict[str, SourceFileMutationData]]:
-    """The mutants without a verdict; those that need none are put down as skipped.
+    """The mutants without a verdict that tests may have a say in; the others get theirs: refused by mypy, or skipped.
 
     Args:
         mutant_names: patterns of their names; none for all.
@@ -234,13 +235,28 @@ def left_to_try(
     refused = refused_by_mypy()
     left: list[Trial] = []
     for data, name, result in mutants:
-        if result is None and name not in refused and needs_none(name, data.path):
+        if result is None and name in refused:
+            data.exit_code_by_key[name] = REFUSED_BY_MYPY
+        elif result is None and needs_none(name, data.path):
             data.exit_code_by_key[name] = SKIPPED
         elif result is None:
             left.append((data, name, result))
     for data in data_by_path.values():
         data.save()
     return left, data_by_path
+
+
+def _count_now_and_then(count: Callable[..., None]) -> Callable[..., None]:
+    """mutmut's count of all verdicts, which it makes before every trial, and which takes as long as a quick one."""
+    due = 0.0
+
+    def count_if_due(*counted: object, force_output: bool = False) -> None:
+        nonlocal due
+        if force_output or time.monotonic() >= due:
+            count(*counted, force_output=force_output)
+            due = time.monotonic() + SECONDS_BETWEEN_COUNTS
+
+    return count_if_due
 
 
 def look_anew_where_code_has_changed() -> None:
@@ -270,6 +286,7 @@ def run(patterns: list[str], processes: int, needs_none: Callable[[str, Path], b
     shutil.rmtree("mutants/tests", ignore_errors=True)  # mutmut copies them, and leaves there what was taken away
     look_anew_where_code_has_changed()
     isolation.PytestRunner = CollectedTests  # type: ignore[misc]
+    program.print_stats = _count_now_and_then(program.print_stats)
     program.filter_mutants_with_type_checker = refused_by_mypy
     program.collect_source_file_mutation_data = lambda *, mutant_names: left_to_try(mutant_names, needs_none)
     program._run(patterns, processes)

@@ -289,7 +289,7 @@ class Tables:
         """Forget the voids whose deadline has come."""
         self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
 
-    def evidence(self, reference: str, after: int = 0) -> Sequence[Evidence]:
+    def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
         """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
         query = select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
         query = query.offset(after) if after else query

@@ -250,5 +250,5 @@ def test_an_order_is_void_where_something_else_was_signed_than_ordered(
 
 def test_without_an_order_nothing_is_added(paid: Any) -> None:
     ((receiver, content),) = added(paid)
-    assert (receiver, type(content)) == ("res1", c.AmendmentRefused)
+    assert (receiver, content) == ("res1", c.AmendmentRefused("a1", 1, "unknown_order", "no order names it"))
     assert paid.ledger.amendments("a1") == ()

@@ -169,6 +169,16 @@ def test_a_job_that_was_not_seen_to_run_is_looked_at_and_ends_if_it_does(one: An
     assert (site.cores, site.dropped) == (2 * NODE, None)
 
 
+def test_a_job_may_have_started_unseen_from_its_time_on_until_it_is_seen_to_run(one: Any) -> None:
+    site = Site(one, {"a": {1}}, unseen={"a"})
+    (job,) = one.party.jobs.jobs_of(site.begin(("a", 1)))
+    assert [job.may_have_started(now) for now in (HOUR - 1, HOUR, HOUR + 1)] == [False, True, True]
+    site.unseen.clear()
+    site.act(job.look(HOUR + 1), HOUR + 1)
+    assert job.state is JobState.RUNNING
+    assert not job.may_have_started(HOUR + 1)
+
+
 def test_where_none_of_its_jobs_is_left_it_comes_to_nothing(one: Any) -> None:
     site = Site(one, {}, strangers=frozenset({1, 2, 3}))
     site.take(site.begin(), 2 * NODE)

@@ -335,5 +335,10 @@ def test_a_seller_of_wire_version_1_4_names_the_price_alone(buyer: Buyer) -> Non
     assert done.amendment.cpu_hour_cost == 60
 
 
+def test_a_seller_from_wire_version_1_5_on_names_what_its_price_is_for(buyer: Buyer) -> None:
+    buyer.asks()
+    assert buyer.priced(60, minor=5, cores=0, until=0, state="") == []
+
+
 def records(effects: list[Effect]) -> list[Any]:
     return [each.record for each in effects if isinstance(each, Persist)]

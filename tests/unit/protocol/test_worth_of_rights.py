@@ -18,6 +18,7 @@ from ramp.model.request import ReclaimTerms, RequestForQuotation, RequestUnit, T
 from ramp.model.sizes.reclaimed import CHANGES_MAX
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
+from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.reclaiming.asking import QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.reclaiming.policy import ON_THE_WAY, ReclaimPolicy
 from ramp.protocol.resource.seller import Enlarged, PriceRange, Seller
@@ -30,11 +31,11 @@ SLOT = Slot(HOUR, 2 * HOUR, 16, 0.0)
 TIMING = Timing()
 
 
-def seller(most: int | None = None, node: int = 1) -> Seller:
+def seller(most: int | None = None, node: int = 1, rounds: int = 4) -> Seller:
     return Seller(
         "res",
         terms=StaticTerms(64, cores_per_node=node),
-        prices=PriceRange(60, 20),
+        prices=PriceRange(60, 20, rounds),
         source="log",
         ids=CountedIds("res"),
         timing=TIMING,
@@ -74,6 +75,22 @@ def test_a_discount_is_given_for_a_right_of_use_only(right: ReclaimTerms | None,
     rest = HOUR
     question = seller().question_for_growth(Enlarged(70, "alice", right, 16, rest), replace(SLOT, cores=4))
     assert (question.start_price, question.minimum_price) == expected
+
+
+def test_the_strategy_hears_of_what_would_be_added_all_that_it_hears_in_an_auction() -> None:
+    addition = replace(SLOT, cores=4, load=0.25, fragmentation=0.5, links_taken=0.75)
+    question = seller(rounds=7).question_for_growth(Enlarged(70, "alice", None, 20, HOUR), addition)
+    assert question == PriceQuestion(
+        asking=70,
+        start_price=60,
+        minimum_price=20,
+        load=0.25,
+        rounds_expected=7,
+        user="alice",
+        cores=4,
+        fragmentation=0.5,
+        links_taken=0.75,
+    )
 
 
 @pytest.mark.parametrize(
