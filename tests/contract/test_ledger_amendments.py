@@ -339,6 +339,14 @@ def test_or_none_of_them_is(two: Ledger) -> None:
     assert balances(two) == (7_500, 2_500)
 
 
+def test_what_one_of_them_lacks_is_found_when_its_own_comes(two: Ledger) -> None:
+    added(two, ADDED, OTHER)
+    two.refund("b-1", at=31)
+    assert two.countersign("a-1#1", at=32, starts_at=40).state is OrderState.RESERVED
+    assert two.countersign("b-1#1", at=33, starts_at=40).code == "refunded"
+    assert balances(two) == (7_500, 2_500)
+
+
 def test_what_is_not_paid_in_time_is_void(two: Ledger) -> None:
     added(two, ADDED, OTHER)
     two.countersign("b-1#1", at=31, starts_at=40)

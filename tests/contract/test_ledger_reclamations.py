@@ -64,6 +64,13 @@ def test_a_notice_is_on_record_and_moves_nothing(paid: Ledger) -> None:
     assert (set_aside(paid), paid.open_reclamations()) == (300, (NOTED,))
 
 
+def test_without_evidence_none_is_kept(paid: Ledger) -> None:
+    before = paid.evidence("a-1")
+    noted(paid)
+    assert posted(paid).is_posted
+    assert paid.evidence("a-1") == before
+
+
 def test_the_same_notice_again_is_the_same(paid: Ledger) -> None:
     paid.note_reclamation(FIRST, at=30, evidence="<notice/>")
     kept = paid.evidence("a-1")

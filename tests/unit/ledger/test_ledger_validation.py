@@ -23,8 +23,9 @@ from ramp.ledger.entry import (
     balance_changes,
 )
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
-from ramp.ledger.validation import validate
+from ramp.ledger.orders.validation import check_orders
+from ramp.ledger.transfer import Transfer, TransferKind, agreement_of, transfer_id_of
+from ramp.ledger.validation import check_refunds, validate
 
 ALICE = Account("alice", AccountKind.USER, 0, 1)
 HECTOR = Account("hector", AccountKind.RESOURCE, 0, 1)
@@ -121,6 +122,43 @@ def test_every_refund_is_looked_at_and_all_of_a_payment_together() -> None:
     assert [line for line in findings if "above the charge" in line] == [
         "refund:y brings refunds of payment:a-1 above the charge"
     ]
+
+
+COMPENSATION = Transfer("compensation:a-1#r1", "hector", "alice", 5, "a-1#r1", TransferKind.COMPENSATION, 30, 30)
+
+
+def test_behind_a_compensation_the_other_transfers_are_looked_at_too() -> None:
+    assert check_orders([], [replace(COMPENSATION, posted_at=None), replace(HELD, order_id="o-7")]) == [
+        "payment:a-1 is pending without a reserved order"
+    ]
+    assert check_refunds([PAYMENT, COMPENSATION, replace(REFUND, amount=61)], {}) == [
+        "refund:a-1 brings refunds of payment:a-1 above the charge"
+    ]
+
+
+def test_every_addition_is_looked_at_and_what_it_adds_to() -> None:
+    open_one, of_nothing, of_another, elsewhere = (
+        replace(PAYMENT, transfer_id=f"payment:a-1#{number}", agreement_id=f"a-1#{number}", amount=7)
+        for number in range(4)
+    )
+    added = {"payment:a-1#0": "payment:a-1", "payment:a-1#1": "payment:b-1", "payment:a-1#2": "payment:a-1"}
+    added["payment:a-1#3"] = "payment:c-1"
+    transfers = [PAYMENT, replace(open_one, posted_at=None), of_nothing, replace(of_another, credit_account="kelvin")]
+    assert check_refunds([*transfers, elsewhere], added) == [
+        "payment:a-1#1 adds to payment:b-1, which is no payment between the same two",
+        "payment:a-1#2 adds to payment:a-1, which is no payment between the same two",
+        "payment:a-1#3 adds to payment:c-1, which is no payment between the same two",
+    ]
+    back = replace(REFUND, transfer_id="refund:a-1#1", agreement_id="a-1#1", amount=1, reverses="payment:a-1#1")
+    assert check_refunds([of_nothing, back], {"payment:a-1#1": "payment:b-1"})[1:] == [
+        "refund:a-1#1 brings refunds of payment:b-1 above the charge"
+    ]
+
+
+def test_what_is_given_back_belongs_to_the_agreement_before_the_last_mark() -> None:
+    """Earlier programs have sold under names with the mark."""
+    assert agreement_of(replace(COMPENSATION, agreement_id="a#1#r1")) == "a#1"
+    assert agreement_of(replace(PAYMENT, agreement_id="a#1")) == "a#1"
 
 
 def test_what_was_given_back_of_an_addition_counts_with_its_agreement() -> None:

@@ -39,10 +39,11 @@ class Buyer:
         self.state: SlotState = first_state(self.participant.agreed)
         self.number = 0
 
-    def amendment(self, cores: int, now: int, effective_at: int, price: int = 0) -> Amendment:
+    def amendment(self, cores: int, now: int, effective_at: int, price: int = 0, until: int = 0) -> Amendment:
         agreed, state = self.participant.agreed, self.state
         self.number += 1
-        grows = cores > state.cores
+        until = until or state.until
+        grows = cores > state.cores or until > state.until
         draft = Amendment(
             agreement_id="a1",
             number=self.number,
@@ -52,7 +53,7 @@ class Buyer:
             resource="res",
             bank="bank",
             cores=cores,
-            until=state.until,
+            until=until,
             effective_at=effective_at,
             refund=0 if grows else refund_owed(agreed, state, cores, state.until, effective_at),
             issued_at=now,
@@ -65,17 +66,17 @@ class Buyer:
     def propose(self, body: Amendment, now: int) -> list[Any]:
         return said(self.resource.hear("alice", Signed(body, ("alice",), "text"), now))
 
-    def price(self, cores: int, now: int) -> Any:
-        call = c.AmendmentCall("a1", self.number + 1, cores, self.state.until, 70)
+    def price(self, cores: int, now: int, until: int = 0) -> Any:
+        call = c.AmendmentCall("a1", self.number + 1, cores, until or self.state.until, 70)
         (answer,) = said(self.resource.hear("alice", call, now))
         return answer
 
-    def grown(self, cores: int, now: int) -> list[Any]:
+    def grown(self, cores: int, now: int, until: int = 0) -> list[Any]:
         """What is said of an addition that is proposed at the price asked, and in time."""
-        price = self.price(cores, now)
+        price = self.price(cores, now, until)
         if isinstance(price, c.AmendmentRefused):
             return [price]
-        body = self.amendment(cores, now, now + NOTICE, price.cpu_hour_cost)
+        body = self.amendment(cores, now, now + NOTICE, price.cpu_hour_cost, until)
         answers = self.propose(body, now)
         if any(isinstance(each, c.AmendmentAgreed) for each in answers):
             self.resource.hear("alice", c.AmendmentFunded("a1", body.number, body.order_id), now)
@@ -221,3 +222,25 @@ def test_a_buyer_cannot_use_up_what_its_seller_can_bring_to_the_bank(resource: A
     assert refusal(buyer.grown(17 + AMENDMENTS_BESIDE_A_RIGHT, now)) == "too_many_changes"
     effects, problem = resource.party.order_reclamation(ReclaimOrdered(buyer.offer.offer_id, 1), now)
     assert (problem, len(effects)) == ("", 1)
+
+
+def test_a_lengthened_slot_is_kept_for_an_hour_after_its_new_end_and_keeps_no_other_in_memory(buyer: Buyer) -> None:
+    one, retention, new_end = buyer.resource, Timing().retention, 4 * HOUR
+    other = one.sell("r2", "a2")
+    assert other.end == buyer.offer.end
+    one.party.tick(other.start)
+    for agreement_id in ("a1", "a2"):  # the bank says that they stand
+        one.hear("bank", c.PaymentMade(agreement_id, "t1", other.cost), AT)
+    assert buyer.grown(16, AT, new_end) == [c.AmendmentAgreed("a1", 1)]
+    assert gone(one, other.end + retention) == [other.offer_id]
+    assert gone(one, new_end + retention - 1) == []
+    assert gone(one, new_end + retention) == [buyer.offer.offer_id]
+
+
+def gone(one: Any, now: int) -> list[str]:
+    """What goes to the archive by then."""
+    archived: list[str] = []
+    while one.party.deadline is not None and one.party.deadline <= now:
+        effects = one.answered(one.party.tick(one.party.deadline), one.party.deadline)
+        archived += [key for each in effects if isinstance(each, fx.Archive) for key in each.references]
+    return archived

@@ -12,6 +12,8 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import RefusalCode
 from ramp.protocol import events as ev
+from ramp.protocol.answers.ledger import OrderFate, OrderStanding
+from ramp.protocol.bank.answers import agreement_answer
 
 COST = 96_000
 FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
@@ -162,3 +164,19 @@ def test_a_bank_that_comes_back_voids_what_ran_out_and_knows_what_is_open(bank: 
     (voided,) = [each for each in said(bank.tick(5 * MINUTE)) if isinstance(each, c.OrderVoided)]
     assert voided.order_id == "o2"
     assert bank.reserved() == 0
+
+
+def test_who_asks_of_an_amendment_whose_order_is_void_is_told_of_an_amendment() -> None:
+    line = c.OrderLine("a1#3", "res1", COST, "offer-a1", "state-0", "state-1")
+    order = OrderStanding(
+        "o1", "alice", (c.OrderLine("a2", "res2", COST), line), HOUR, OrderFate.VOIDED, "gone", "it is"
+    )
+    amended = c.AmendmentRefused("a1", 3, "gone", "it is")
+    assert agreement_answer(order, "a1#3") == (Performative.REFUSE, amended)
+    assert agreement_answer(order, "a2") == (Performative.REFUSE, c.PaymentRefused("a2", "gone", "it is"))
+
+
+def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
+    void = OrderStanding("o1", "alice", (), HOUR, OrderFate.VOIDED, "withdrawn", "no longer")
+    refused = c.PaymentRefused("a1", "withdrawn", "no longer")
+    assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)

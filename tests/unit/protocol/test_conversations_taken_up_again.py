@@ -287,6 +287,13 @@ def test_a_bug_in_one_slot_leaves_the_others_alone(resource: Any) -> None:
     assert resource.commit(offer) == [fx.TakeUpAgain(offer.offer_id, BUG)]
 
 
+def test_a_bug_in_what_is_asked_of_a_sold_slot_leaves_the_others_alone(resource: Any) -> None:
+    offer = resource.sell()
+    resource.party.sizes.on_growth = raise_bug
+    call = c.AmendmentCall("a1", 1, 32, offer.end, 70)
+    assert resource.hear("alice", call, SECOND) == [fx.TakeUpAgain(offer.offer_id, BUG)]
+
+
 def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
     resource: Any, written: Any, restarted_resource: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -206,3 +206,14 @@ def test_what_nobody_has_is_met_by_nobody_whatever_stands_at_the_first_place() -
     index.put("res1", StaticTerms(64, architecture="x86_64"))
     met, _ = index.meeting((StaticNeeds(cores=1, architecture="sparc"),))
     assert list(index.names(met)) == []
+
+
+def test_what_is_stated_for_the_first_time_is_not_taken_for_another_since_something_is_stated_no_more() -> None:
+    index = TermsIndex()
+    for name, architecture in (("res1", "sparc"), ("res2", "powerpc")):
+        index.put(name, StaticTerms(64, architecture=architecture))
+    index.remove("res1")
+    index.put("res3", StaticTerms(64, architecture="x86_64"))
+    for name, architecture in (("res2", "powerpc"), ("res3", "x86_64")):
+        met, _ = index.meeting((StaticNeeds(cores=1, architecture=architecture),))
+        assert list(index.names(met)) == [name]

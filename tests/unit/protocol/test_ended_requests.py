@@ -13,6 +13,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.timing import Timing
+from ramp.protocol.user.ended_requests import EndedRequests
 
 RETENTION = Timing().retention
 SLOT_END = 2 * HOUR
@@ -120,6 +121,41 @@ def test_a_request_that_has_to_wait_keeps_no_other_in_memory(alice: Any) -> None
     later = late + MINUTE  # for both
     assert archived(alice.tick(later)) == [("r2",)]
     assert agreement_id in alice.party.agreements
+
+
+def test_what_was_given_a_later_end_is_kept_for_an_hour_after_that_and_keeps_no_other_in_memory(alice: Any) -> None:
+    agreement_id = alice.bought()
+    bought, agreement = alice.party.purchases["r1"], alice.party.agreements[agreement_id]
+    come_to_nothing(alice, "r2")
+    purchases, agreements = {"r1": bought, "r2": alice.party.purchases["r2"]}, {}
+    ended = EndedRequests(purchases, agreements, Timing())
+    ended.drew_up(agreement)
+    ended.ended(bought, SECOND)
+    ended.ended(purchases["r2"], SECOND)
+
+    def over(now: int, until: int) -> tuple[str, ...]:
+        return ended.over(now, lambda _: False, lambda each: until if each == agreement_id else 0)
+
+    later = SLOT_END + HOUR
+    assert over(SLOT_END + RETENTION, later) == ("r2",)
+    assert ended.deadline == later + RETENTION
+    assert over(later + RETENTION - 1, later) == ()
+    assert over(later + RETENTION, later) == ("r1", agreement_id)
+    assert (purchases, agreements) == ({}, {})
+
+
+def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alice: Any) -> None:
+    agreement_id = alice.bought()
+    bought = alice.party.purchases["r1"]
+    submit(alice, "r2", SLOT_END)
+    while alice.party.purchases["r2"].outcome is None:
+        alice.tick(alice.party.deadline)
+    ended = EndedRequests(alice.party.purchases, {}, Timing())
+    ended.drew_up(alice.party.agreements[agreement_id])
+    for each in (bought, alice.party.purchases["r2"]):
+        ended.ended(each, SLOT_END)
+    both_due = SLOT_END + RETENTION + HOUR
+    assert ended.over(both_due, lambda _: False, lambda _: both_due) == ("r2",)
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])

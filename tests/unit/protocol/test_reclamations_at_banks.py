@@ -168,6 +168,14 @@ def test_what_is_set_aside_for_one_that_nobody_posts_is_free_again_once_its_time
     assert (paid.ledger.balance("res1").reserved, paid.party.deadline) == (0, None)
 
 
+def test_the_first_of_several_that_nobody_posts_is_over_in_time(paid: Any) -> None:
+    noted(paid, body_of(paid))
+    assert paid.party.deadline == HALF + 2 * MINUTE
+    later = replace(body_of(paid), number=2, valid_until=HALF + 3 * MINUTE)
+    noted(paid, later)
+    assert paid.party.deadline == HALF + 2 * MINUTE
+
+
 def test_a_bank_that_starts_anew_knows_for_what_money_is_set_aside(paid: Any) -> None:
     noted(paid, body_of(paid))
     paid.restart(NOW + 1)

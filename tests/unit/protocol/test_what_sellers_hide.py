@@ -279,6 +279,7 @@ def test_what_is_forgotten_is_asked_for_no_more(alice: Buyer) -> None:
     alice.hear("bank", posted(FIRST))
     alice.changes.forget(["a-1"])
     assert (alice.changes.deadline, alice.changes.taken.awaited) == (None, ())
+    assert alice.changes.taken.own_change_ended("a-1", True, 5) == []
 
 
 def test_that_it_knows_is_on_record(alice: Buyer) -> None:
