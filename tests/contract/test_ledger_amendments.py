@@ -276,6 +276,8 @@ def test_the_last_number_of_an_amendment_can_be_added(paid: Ledger) -> None:
 def test_two_changes_of_one_slot_are_not_paid_together(paid: Ledger) -> None:
     order = added(paid, ADDED, replace(ADDED, agreement_id="a-1#2", becomes="state-2"))
     assert (order.state, order.code) == (OrderState.REFUSED, "agreement_in_use")
+    assert order.reason == "agreement a-1 stands 2 times in the order"
+    assert added(paid, ADDED, ADDED, order_id="o-3").reason == "agreement a-1#1 stands 2 times in the order"
 
 
 def test_only_the_next_state_of_a_slot_is_added_to(paid: Ledger) -> None:
