@@ -64,8 +64,8 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Have xdist's workers tell of a test what somebody reads: what its call came to, and whatever else did not pass.
 
-    Six messages a test, of which four say that something has begun, has been set up or has ended as it should, take
-    the two processes longer than most tests do. Where failed tests are tried again, all is told: that plug-in needs it.
+    Six messages a test, of which four say that something has begun, has been set up or has ended as it should, took
+    the two processes 2 ms a test, of thousands. Where failed tests are tried again all is told: that plug-in needs it.
     """
     if not hasattr(item.config, "workerinput") or item.config.getoption("reruns", None):
         return None

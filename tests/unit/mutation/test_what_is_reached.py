@@ -10,6 +10,7 @@ pytest.importorskip("mutmut", reason="`make mutants` installs it")
 
 from mutmut.mutation.data import SourceFileMutationData
 
+from tests.mutation import __main__ as program
 from tests.mutation import quick_runs
 
 
@@ -52,3 +53,15 @@ def test_what_mypy_refuses_and_what_needs_no_trial_is_not_tried(
     kept = SourceFileMutationData(path=Path("module.py"))
     kept.load()
     assert kept.exit_code_by_key == {killed: 1, wanted: None, argued: quick_runs.SKIPPED, refused: 37}
+
+
+def test_a_survivor_needs_no_trial_while_its_very_change_is_accounted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    path, name = Path("ramp/module.py"), "ramp.module.x_one__mutmut_1"
+    change = program.Mutant("ramp/module.py one", ("- a", "+ b"))
+    monkeypatch.setattr(program, "mutant_of", lambda *_: change)
+    monkeypatch.setattr(program, "changes_words_only", lambda *_: False)
+    assert program.needs_no_trial(name, path, {change})
+    assert not program.needs_no_trial(name, path, ())  # as with --argued
+    assert not program.needs_no_trial(name, path, {program.Mutant(change.place, ("- a", "+ c"))})
+    monkeypatch.setattr(program, "changes_words_only", lambda *_: True)
+    assert program.needs_no_trial(name, path, ())
