@@ -13,6 +13,9 @@ from typing import Final
 TOLD_MAX: Final = 300
 """Characters of what a guest's failure is called."""
 
+START_EMPTY: Final = "start with an empty state folder, or use the version of RAMP that wrote it"
+"""What to do with a state folder of another version."""
+
 
 def plain(text: str, limit: int = TOLD_MAX) -> str:
     """A text of a guest as one short line of characters that every document and terminal takes."""
@@ -50,23 +53,23 @@ class ConfigurationError(RampError):
         super().__init__(f"{where}: {reason}" if where else reason)
 
 
-class VersionTooNew(ConfigurationError):
-    """A file was written by a later version of the program, which alone knows what is in it; nothing was changed.
+class WrongVersion(ConfigurationError):
+    """A file has another format version than this program's; nothing was changed.
 
     Args:
         path: of the file.
         what: it is (`journal`).
-        version: of its format.
-        newest: version that this program knows.
+        version: of its format; None where it states none.
+        expected: version of this program's format.
+        remedy: what to do, as an imperative.
     """
 
-    def __init__(self, path: Path | str, what: str, version: object, newest: int) -> None:
+    def __init__(
+        self, path: Path | str, what: str, version: object, expected: int, remedy: str = START_EMPTY
+    ) -> None:
         self.version = version
-        reason = (
-            f"this {what} is of version {version}, and this program knows versions up to {newest}; run the version of "
-            f"RAMP that wrote it, or put back a copy from before it was upgraded"
-        )
-        super().__init__(reason, path=path)
+        got = "none" if version is None else version
+        super().__init__(f"wrong format version of this {what}: got {got}, expected {expected}; {remedy}", path=path)
 
 
 class DocumentError(RampError):

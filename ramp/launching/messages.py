@@ -15,10 +15,10 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 
 VERSION: Final = 1
-"""Of answers and most questions; the worker's own constants say the same."""
+"""Of questions and answers; the worker's own constant says the same."""
 
-VERSION_OF_QUEUES: Final = 2
-"""Of questions about jobs in queues, which workers that were installed earlier do not know."""
+SAME_WORKER: Final = "install the worker of the same version of RAMP"
+"""What to do about a worker of another version."""
 
 ANSWER_BYTES_MAX: Final = 200_000
 """Longest answer: a piece of output in base64."""
@@ -55,7 +55,7 @@ def question_text(
     """
     job = question.job
     plain: dict[str, Any] = {
-        "version": VERSION_OF_QUEUES if job.queue_key else VERSION,
+        "version": VERSION,
         "verb": _VERBS[type(question)],
         "executor": executor,
         "root": root,
@@ -95,7 +95,8 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
     except ValueError as error:
         raise ValueError(f"no JSON but {text[:80]!r}") from error
     if not isinstance(plain, dict) or plain.get("version") != VERSION:
-        raise ValueError(f"no answer of version {VERSION}: {text[:80]!r}")
+        got = plain.get("version") if isinstance(plain, dict) else None
+        raise ValueError(f"wrong version of the worker's answer: got {got}, expected {VERSION}; {SAME_WORKER}")
     if "error" in plain:
         raise ValueError(_sentence(plain["error"]))
     if isinstance(question, fx.ReadJobFile):

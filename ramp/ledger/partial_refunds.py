@@ -12,7 +12,7 @@ from ramp.ledger.reclamations.reclamation import standing_digest, taken_back
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode, check_identifier, check_instant, refuse
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
-from ramp.model.agreement import CHANGE_MARK, amendment_key
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 
@@ -82,15 +82,9 @@ def check_no_addition(records: Records, agreement_id: str) -> None:
 
 
 def left_of(records: Records, payment: Transfer) -> int:
-    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back.
-
-    Additions that have been refunded by themselves count as gone back: banks of before have done that.
-    """
+    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back."""
     name = payment.agreement_id
-    decided = records.amendments(name)
-    keys = [amendment_key(name, each.number) for each in decided if each.charge]
-    alone = [refund.amount for key in keys if (refund := records.transfer(key, TransferKind.REFUND)) is not None]
-    return payment.amount - given_back(decided) - taken_back(records.reclamations(name)) - sum(alone)
+    return payment.amount - given_back(records.amendments(name)) - taken_back(records.reclamations(name))
 
 
 def check_parties(payment: Transfer, user: str, resource: str) -> None:

@@ -24,7 +24,6 @@ from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.sold import jobs, moves
 from ramp.rfql.xml import schema
-from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import Record
@@ -114,9 +113,7 @@ def write_content(content: contents.Content) -> str:
     return document.write(content)
 
 
-def read_content(
-    body: str, verifier: Verifier, now: Instant, source: str | None = None, *, later: bool = False
-) -> contents.Content:
+def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
     """The content of a document.
 
     Args:
@@ -124,7 +121,6 @@ def read_content(
         verifier: checks the signatures and seals in it.
         now: the time for which certificates must hold.
         source: what to call the document in messages.
-        later: whether it is of a later minor version: what this program does not know is passed over.
 
     Raises:
         DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
@@ -132,7 +128,7 @@ def read_content(
     """
     if len(body) <= REMEMBERED_CHARACTERS_MAX and root_name(body) == contents.CallForProposals.__name__:
         with contextlib.suppress(DocumentError, ValueError):  # what is wrong is told below, with its source
-            return _read_call(body, later)
+            return _read_call(body)
     root = parse_wire(body, source)
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
@@ -145,8 +141,6 @@ def read_content(
     document = _BY_TAG.get(tag)
     if document is None:
         raise SchemaViolation(f"root element {tag}: no document of the market", source=source)
-    if later:
-        pass_over_unknown(root)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)
@@ -156,7 +150,7 @@ def read_content(
 
 
 @functools.lru_cache(maxsize=CALLS_REMEMBERED)
-def _read_call(body: str, later: bool) -> contents.CallForProposals:
+def _read_call(body: str) -> contents.CallForProposals:
     """A call is said to every resource in the same words, and many of them live in one process: it is read once.
 
     Nothing in it depends on who reads it, or when; what is wrong is not remembered.
@@ -164,7 +158,5 @@ def _read_call(body: str, later: bool) -> contents.CallForProposals:
     root = parse_wire(body)
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
         raise SchemaViolation(f"root element {root.tag}: no call")
-    if later:
-        pass_over_unknown(root)
     schema.check(root)
     return offers.read_call(root)

@@ -66,5 +66,4 @@ def _slots(message: Message) -> tuple[object, ...]:
         message.reply_with,
         message.in_reply_to,
         message.reply_by,
-        message.wire_minor,
     )

@@ -140,8 +140,7 @@ class ReclamationQuery:
     Attributes:
         agreement_id: of which agreement.
         number: of the reclamation; with a state the first one that the user does not know.
-        state: digest of the state that is asked for what has changed it; empty in the first question. Banks before wire
-            version 1.6 pass it over, and go by the number.
+        state: digest of the state that is asked for what has changed it; empty in the first question.
     """
 
     agreement_id: str

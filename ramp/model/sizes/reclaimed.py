@@ -99,7 +99,7 @@ def changed(state: SlotState, change: Amendment | Reclamation) -> SlotState:
 def number_problem(agreement: Agreement, changes: Collection[Amendment | Reclamation]) -> tuple[str, str] | None:
     """Why a slot is not amended once more, as code and sentence; None where it may be.
 
-    Asked by its buyer and its seller before either signs; what was changed more often by earlier programs stands.
+    Asked by its buyer and its seller before either signs.
 
     Args:
         agreement: what was bought.

@@ -29,10 +29,10 @@ class AmendmentProposed:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentConcluded:
-    """User: the bank's last word on a proposed amendment, with its seal; no seal where the bank knows no amendments."""
+    """User: the bank's last word on a proposed amendment, with its seal."""
 
     outcome: AmendmentOutcome
-    seal: Seal | None
+    seal: Seal
     at: Instant
 
 
@@ -46,13 +46,13 @@ class AmendmentReceived:
         offer_id: the slot.
         amendment: signed by the user.
         at: when.
-        step: number of its first step at the machine; 0 in journals of before, where it follows from what they hold.
+        step: number of its first step at the machine.
     """
 
     offer_id: str
     amendment: Signed
     at: Instant
-    step: int = 0
+    step: int
 
 
 @dataclass(frozen=True, slots=True)

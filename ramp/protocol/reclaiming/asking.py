@@ -9,12 +9,6 @@ from typing import Final
 from ramp.model.agreement import Reclamation, Signed
 from ramp.model.instant import Duration, Instant
 
-RECLAMATIONS_SINCE: Final = 4
-"""Minor version of the wire format since which programs know reclamations (`ramp.model.acl.WIRE_MINOR`)."""
-
-STATES_ASKED_SINCE: Final = 6
-"""Minor version since which a bank tells its buyer what has changed a state of a slot, with the document."""
-
 TOO_EARLY: Final = "too_early"
 """The bank's code of what it does not post yet; every other refusal of it is final."""
 

@@ -18,13 +18,13 @@ class ReclamationDrawn:
         offer_id: the slot.
         reclamation: what is taken.
         at: when.
-        step: number of its first step at the machine; 0 in journals of before, where it follows from what they hold.
+        step: number of its first step at the machine.
     """
 
     offer_id: str
     reclamation: Reclamation
     at: Instant
-    step: int = 0
+    step: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
 from ramp.protocol.resource.reclaiming.waiting import Waiting
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
@@ -118,7 +118,6 @@ class ResourceParty(KeptParticipants):
                 name,
                 pace,
                 jobs.in_the_way,
-                lambda: self._clock.bank_minor,
                 seller=seller,
                 unpaid=unpaid,
                 make_room=jobs.make_room,
@@ -362,7 +361,7 @@ class ResourceParty(KeptParticipants):
         if found is None or found.user != message.sender:
             return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
         if self._seller.draining:
-            return [self._hold_refused(message, acceptance, draining_code(message), DRAINING_DETAIL)]
+            return [self._hold_refused(message, acceptance, RefusalCode.DRAINING, DRAINING_DETAIL)]
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.errors import ConfigurationError, WrongVersion
 from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.seal import Role
@@ -18,8 +18,8 @@ from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_w
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 
-VERSION: Final = 2
-"""Of the file; since 2 invitations may have account tokens, of which the digest is kept."""
+VERSION: Final = 1
+"""Of the file's format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class Register:
 
         Raises:
             ConfigurationError: if the file is damaged.
+        WrongVersion: if it is of another version.
         """
         version = self.version
         if version is None:
@@ -168,16 +169,17 @@ class Register:
     def _load(self) -> dict[str, Entry]:
         try:
             plain = json.loads(self._path.read_text("utf-8"))
-            version = int(plain["version"])
-            found = [_entry(each) for each in plain["invitations"]] if version <= VERSION else []
+            if plain["version"] != VERSION:
+                raise WrongVersion(self._path, "register of invitations", plain["version"], VERSION)
+            found = [_entry(each) for each in plain["invitations"]]
+        except WrongVersion:
+            raise
         except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:
             raise ConfigurationError(
                 f"the register of invitations cannot be read: {type(error).__name__}: {error}; restore it from a "
                 "backup: without it nobody who was invited is known",
                 path=self._path,
             ) from error
-        if version > VERSION:
-            raise VersionTooNew(self._path, "register of invitations", version, VERSION)
         return {entry.invitation.invitation_id: entry for entry in found}
 
 

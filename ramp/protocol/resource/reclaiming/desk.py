@@ -27,12 +27,11 @@ from ramp.model.money import credits_text
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import refund_owed
 from ramp.model.sizes.reclaimed import CHANGES_MAX, TOO_MANY_CHANGES, compensation_owed, reclaimed, reclamation_problem
-from ramp.protocol.amending.asking import BANK_TOO_OLD
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import ReclamationAdvanced
-from ramp.protocol.reclaiming.asking import GAVE_WAY, RECLAMATIONS_SINCE
+from ramp.protocol.reclaiming.asking import GAVE_WAY
 from ramp.protocol.reclaiming.memory import (
     ReclaimingRecord,
     ReclamationDrawn,
@@ -82,7 +81,6 @@ class ReclaimDesk(SizeDesk):
         resource: the agent's name.
         pace: of the selling agent.
         in_the_way: as in `SizeDesk`.
-        bank_minor: as in `SizeDesk`.
         seller: as in `SizeDesk`.
         unpaid: as in `SizeDesk`.
         make_room: see `JobDesk.make_room`.
@@ -93,13 +91,12 @@ class ReclaimDesk(SizeDesk):
         resource: str,
         pace: Pace,
         in_the_way: Callable[[str, int, Instant], str],
-        bank_minor: Callable[[], int | None],
         *,
         seller: Seller,
         unpaid: Unpaid,
         make_room: MakeRoom,
     ) -> None:
-        super().__init__(pace, in_the_way, bank_minor, seller=seller, unpaid=unpaid)
+        super().__init__(pace, in_the_way, seller=seller, unpaid=unpaid)
         self._words = Words(resource, pace)
         self._make_room = make_room
         self._left_alone: dict[str, Instant] = {}
@@ -133,7 +130,7 @@ class ReclaimDesk(SizeDesk):
             return
         slot = self._slot(participant)
         if isinstance(record, ReclamationDrawn):
-            slot.change = self._taking(slot, record.reclamation, record.step or slot.next_step)
+            slot.change = self._taking(slot, record.reclamation, record.step)
             self._count(slot, slot.change)
             return
         change = slot.change
@@ -234,10 +231,6 @@ class ReclaimDesk(SizeDesk):
         """What a reclamation would say, or why there can be none, as a sentence; see `take_back`."""
         if participant.state is not ParticipantState.SOLD or participant.agreement is None:
             return None, f"the slot is {participant.state}; right would be sold"
-        minor = self._bank_minor()
-        if minor is not None and minor < RECLAMATIONS_SINCE:
-            right_is = f"version 1.{minor} of the wire format; right would be 1.{RECLAMATIONS_SINCE} or later"
-            return None, f"{BANK_TOO_OLD}: {participant.agreed.bank} speaks {right_is}"
         slot = self._slot(participant)
         if slot.change is not None:
             kind = "reclamation" if isinstance(slot.change, Taking) else "amendment"

@@ -125,11 +125,11 @@ class Taking(SlotChange[Reclamation, Reclaimed | ReclamationRefused]):
         self._enter(S.NOTICING, "recover")
         return [self._ask_bank(now)]
 
-    def tick(self, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
         """Give up what the bank has not noted in time, take the cores, or ask again; see `SlotChange.tick`."""
         if self.state is S.NOTICING and now >= self.body.effective_at:
             return self._end("no_answer", f"{self.body.bank} has not put it on record in time", "deadline", now)
-        return super().tick(now, sold=sold, old_bank=old_bank)
+        return super().tick(now, sold=sold)
 
     def give_way(self, now: Instant) -> list[Effect]:
         """The buyer's own proposal has crossed it and goes first."""

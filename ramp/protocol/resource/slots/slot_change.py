@@ -19,7 +19,7 @@ from ramp.model.agreement import Amendment, Reclamation
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.sizes.amended import SlotState
-from ramp.protocol.amending.asking import BANK_TOO_OLD, ResizeSlot, SlotResized
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import CapacityTaken
 from ramp.protocol.effects import Effect, Persist, Send
 from ramp.protocol.machine import StateMachine
@@ -125,13 +125,12 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self._arm()
         return []
 
-    def tick(self, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
         """Take back what is given up, or ask machine or bank again.
 
         Args:
             now: the present.
             sold: whether the slot is sold as ever, and not being given back.
-            old_bank: that the bank does not know such changes, as a sentence; empty where it does.
         """
         body = self.body
         if self.state is S.AGREED and now >= body.effective_at:
@@ -144,7 +143,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
             return [self._ask_machine()]
         if self.state is S.TAKING and now >= body.valid_until:
             return self._too_late()
-        return self._ask_again(now, old_bank)
+        return self._ask_again(now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`; when it takes effect is dated, and signed."""
@@ -175,7 +174,7 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         """Nothing is on record yet, so that what nobody knows is as good as a refusal.
 
         A machine that has done steps of which this resource has no record (its journal is older than the machine's
-        book, or of a program that counted otherwise) is asked once more, for the step that it would do.
+        book) is asked once more, for the step that it would do.
         """
         if resized.answer is None:
             return self._end("machine_unavailable", resized.doubt, "SlotResized", now)
@@ -223,12 +222,10 @@ class SlotChange(StateMachine[SizeChangeState], ABC, Generic[Body, Word]):
         self._arm()
         return self._to_bank()
 
-    def _ask_again(self, now: Instant, old_bank: str) -> list[Effect]:
+    def _ask_again(self, now: Instant) -> list[Effect]:
         """Whoever has not answered is asked again, when it is time."""
         if not self._retry.is_due(now):
             return []
-        if self.state is S.POSTING and old_bank:
-            return self._restore(BANK_TOO_OLD, old_bank, "deadline")
         if self.state in (S.NOTICING, S.POSTING):
             self._retry.again(now)
             self._arm()

@@ -7,7 +7,6 @@ has changed the state that it makes, until nothing has. Nothing of it is kept: a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramp.model.acl import Message, Performative
@@ -16,7 +15,6 @@ from ramp.model.contents import ReclamationNoticed, ReclamationPosted, Reclamati
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.reclaimed import RECLAMATION_NUMBER_MAX
 from ramp.protocol.effects import Effect, Send
-from ramp.protocol.reclaiming.asking import STATES_ASKED_SINCE
 from ramp.protocol.timing import Pace, Retry, earliest
 
 ASKED_AGAIN_EVERY: Duration = MINUTE
@@ -36,12 +34,10 @@ class StateInquiries:
 
     Args:
         pace: of the user.
-        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
     """
 
-    def __init__(self, pace: Pace, bank_minor: Callable[[], int | None]) -> None:
+    def __init__(self, pace: Pace) -> None:
         self._pace = pace
-        self._bank_minor = bank_minor
         self._open: dict[str, _Inquiry] = {}
 
     def __contains__(self, agreement_id: str) -> bool:
@@ -66,9 +62,9 @@ class StateInquiries:
             known: the highest number of a reclamation that is known; 0 for none.
             now: the present.
         """
-        minor, agreement_id = self._bank_minor(), agreement.agreement_id
-        if agreement.request.reclaim is None or (minor is not None and minor < STATES_ASKED_SINCE):
+        if agreement.request.reclaim is None:
             return []
+        agreement_id = agreement.agreement_id
         content = ReclamationQuery(agreement_id, min(known + 1, RECLAMATION_NUMBER_MAX), state)
         before = self._open.get(agreement_id)
         if before is not None and before.retry.due is not None and before.question.content == content:
@@ -95,9 +91,7 @@ class StateInquiries:
         inquiry = self._open.get(agreement_id)
         if inquiry is None or not self._answers(message, inquiry):
             return False
-        if message.wire_minor < STATES_ASKED_SINCE:  # it has passed the state over, and answers for the number
-            del self._open[agreement_id]
-        elif isinstance(message.content, ReclamationNoticed):
+        if isinstance(message.content, ReclamationNoticed):
             inquiry.retry.answered(now)
         elif not isinstance(message.content, ReclamationPosted):
             inquiry.retry.answered(now)

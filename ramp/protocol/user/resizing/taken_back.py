@@ -56,7 +56,6 @@ class TakenBack:
         state: how something bought stands.
         note: keeps what is posted.
         pace: of the user.
-        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
     """
 
     def __init__(
@@ -65,7 +64,6 @@ class TakenBack:
         state: Callable[[str], SlotState],
         note: Callable[[Reclamation], None],
         pace: Pace,
-        bank_minor: Callable[[], int | None],
     ) -> None:
         self._agreements = agreements
         self._state = state
@@ -75,7 +73,7 @@ class TakenBack:
         self._open: dict[Key, _Open] = {}
         self._posted: set[Key] = set()
         self._unplaced: dict[Key, tuple[ReclamationPosted, Seal]] = {}  # posted of a state that is not known yet
-        self._inquiries = StateInquiries(pace, bank_minor)
+        self._inquiries = StateInquiries(pace)
 
     @property
     def deadline(self) -> Instant | None:
