@@ -54,22 +54,26 @@ class ConfigurationError(RampError):
 
 
 class WrongVersion(ConfigurationError):
-    """A file has another format version than this program's; nothing was changed.
+    """A file has another format version than this program's; nothing was changed."""
+
+
+def check_version(path: Path | str, what: str, got: object, expected: int, remedy: str = START_EMPTY) -> None:
+    """Check the format version that a file states.
 
     Args:
         path: of the file.
         what: it is (`journal`).
-        version: of its format; None where it states none.
+        got: what it states; None where it states none.
         expected: version of this program's format.
-        remedy: what to do, as an imperative.
-    """
+        remedy: what to do otherwise, as an imperative.
 
-    def __init__(
-        self, path: Path | str, what: str, version: object, expected: int, remedy: str = START_EMPTY
-    ) -> None:
-        self.version = version
-        got = "none" if version is None else version
-        super().__init__(f"wrong format version of this {what}: got {got}, expected {expected}; {remedy}", path=path)
+    Raises:
+        WrongVersion: if they differ.
+    """
+    if got != expected:
+        stated = "none" if got is None else got
+        reason = f"wrong format version of this {what}: got {stated}, expected {expected}; {remedy}"
+        raise WrongVersion(reason, path=path)
 
 
 class DocumentError(RampError):

@@ -17,7 +17,14 @@ from pathlib import Path
 from ramp.agents.party_agent import brief
 from ramp.agents.roles import CommandedAgent
 from ramp.control import answering
-from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event, verb_of
+from ramp.control.codec import (
+    REQUEST_BYTES_MAX,
+    VERSION,
+    decode_request,
+    encode_event,
+    verb_of,
+    wrong_channel_version,
+)
 from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome
 from ramp.control.requests import Hello, Request
 from ramp.errors import ControlLineError, RampError
@@ -99,8 +106,8 @@ class ControlSocket(abc.ABC):
             await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error)))
             return False
         if not isinstance(hello, Hello) or hello.version != VERSION:
-            theirs = f"version {hello.version}" if isinstance(hello, Hello) else "no version"
-            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, other_version(theirs, f"version {VERSION}")))
+            got = str(hello.version) if isinstance(hello, Hello) else "none"
+            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, wrong_channel_version(got)))
             return False
         await _write(writer, Welcome(VERSION, self._name))
         return True
@@ -165,14 +172,6 @@ class ControlChannel(ControlSocket):
             yield queue
         finally:
             self._commanded.watchers.discard(watcher)
-
-
-def other_version(theirs: str, ours: str) -> str:
-    """The sentence for a client and an agent of different versions."""
-    return (
-        f"this program speaks {theirs} of the control channel, the agent {ours}; "
-        "`ramp down` and `ramp up` start the market in the version that is installed"
-    )
 
 
 async def _write(writer: asyncio.StreamWriter, event: Event) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_request
+from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_request, wrong_channel_version
 from ramp.control.events import Event, Last, MarketRefusalCode, Refused, Welcome, market_refused
 from ramp.control.requests import EVERYTHING, Hello, Request
 from ramp.errors import ControlLineError, MarketRefused, NoMarket, TransportError
@@ -224,14 +224,14 @@ def _check_welcome(line: bytes) -> None:
     except ControlLineError as error:
         raise MarketRefused(
             MarketRefusalCode.OTHER_VERSION,
-            f"the agent does not speak version {VERSION} of the control channel ({error}); "
-            "`ramp down` and `ramp up` start the market in the version that is installed",
+            wrong_channel_version(f"no welcome ({error})"),
             exit_code=2,
         ) from error
     if isinstance(event, Refused):
         raise refused(event)
     if not isinstance(event, Welcome) or event.version != VERSION:
-        raise MarketRefused(MarketRefusalCode.OTHER_VERSION, f"no welcome of version {VERSION} came", exit_code=2)
+        got = str(event.version) if isinstance(event, Welcome) else "no welcome"
+        raise MarketRefused(MarketRefusalCode.OTHER_VERSION, wrong_channel_version(got), exit_code=2)
 
 
 def _nobody(path: Path, error: OSError) -> NoMarket:

@@ -140,13 +140,21 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
             return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
     document = _BY_TAG.get(tag)
     if document is None:
-        raise SchemaViolation(f"root element {tag}: no document of the market", source=source)
+        raise SchemaViolation(f"root element {tag}: no document of the market{_version_problem(tag)}", source=source)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)
     except ValueError as error:
         raise MeaningViolation(str(error), source=source) from error
     return content
+
+
+def _version_problem(tag: str) -> str:
+    """That a document is of another version of the market's namespace, to be added to a sentence; else empty."""
+    namespace = tag.rpartition("}")[0].removeprefix("{")
+    if namespace == MARKET or namespace.rpartition(":")[0] != MARKET.rpartition(":")[0]:
+        return ""
+    return f": got namespace {namespace}, expected {MARKET}; both sides must run the same version of RAMP"
 
 
 @functools.lru_cache(maxsize=CALLS_REMEMBERED)

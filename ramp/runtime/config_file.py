@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.entry_points import entry_points
-from ramp.errors import ConfigurationError, WrongVersion
+from ramp.errors import ConfigurationError, check_version
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
@@ -97,8 +97,7 @@ def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
     reader = Reader(path)
     data = with_found_terms(data)
     version = reader.whole("", data, "version", CONFIG_VERSION)
-    if version != CONFIG_VERSION:
-        raise WrongVersion(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that it is for")
+    check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that it is for")
     config = read_swarm(reader, data)
     if reader.findings:
         raise ConfigurationError("\n  ".join(("the configuration is wrong", *reader.findings)), path=path)

@@ -62,12 +62,12 @@ class SqliteJournal:
         self._archive.check()
         self._connection = connect(path, "journal")
         try:
-            with storing(path), damage_named(path, "this is no journal, or it is broken"):
-                with transaction(self._connection):
-                    if is_new(self._connection, path, "journal", JOURNAL_VERSION):
-                        self._connection.execute(_SCHEMA)
-                        self._connection.execute(_INDEX)
-                    self._connection.execute(f"PRAGMA user_version={JOURNAL_VERSION:d}")  # a write in any case
+            broken = damage_named(path, "this is no journal, or it is broken")
+            with storing(path), broken, transaction(self._connection):
+                if is_new(self._connection, path, "journal", JOURNAL_VERSION):
+                    self._connection.execute(_SCHEMA)
+                    self._connection.execute(_INDEX)
+                self._connection.execute(f"PRAGMA user_version={JOURNAL_VERSION:d}")  # a write in any case
         except BaseException:
             self._connection.close()
             raise

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from ramp.errors import StateDamaged, WrongVersion
+from ramp.errors import StateDamaged, check_version
 from ramp.runtime.storage_errors import storing
 
 FROM_BACKUP: Final = "put back a copy of it from a backup while the market is down, then `ramp up`"
@@ -76,6 +76,6 @@ def is_new(connection: sqlite3.Connection, path: Path, what: str, expected: int)
     # One statement, as another process may make the tables meanwhile.
     query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
     version, tables = connection.execute(query).fetchone()
-    if version != expected and (version or tables):
-        raise WrongVersion(path, what, version or None, expected)
+    if version or tables:
+        check_version(path, what, version or None, expected)
     return not version

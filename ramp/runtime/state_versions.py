@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from ramp.errors import WrongVersion
+from ramp.errors import check_version
 from ramp.runtime.archive import ARCHIVE_VERSION
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.ledger.schema import SCHEMA_VERSION
@@ -30,8 +30,7 @@ def check_versions(state: StateFolder) -> None:
     if state.ledger.exists():
         with contextlib.suppress(sqlite3.Error), _opened(state.ledger) as ledger:
             (version,) = ledger.execute("SELECT version FROM ledger_version").fetchone()
-            if version != SCHEMA_VERSION:
-                raise WrongVersion(state.ledger, "ledger", version, SCHEMA_VERSION)
+            check_version(state.ledger, "ledger", version, SCHEMA_VERSION)
 
 
 def _check(path: Path, what: str, expected: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from ramp.errors import ConfigurationError, WrongVersion
+from ramp.errors import ConfigurationError, check_version
 from ramp.model.instant import Instant
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
@@ -142,11 +142,8 @@ class RegisteredAccounts:
             return {}
         try:
             plain = json.loads(self._path.read_text("utf-8"))
-            if plain["version"] != VERSION:
-                raise WrongVersion(self._path, "list of registered accounts", plain["version"], VERSION)
+            check_version(self._path, "list of registered accounts", plain["version"], VERSION)
             return {str(name): _Registered(**each) for name, each in plain["accounts"].items()}
-        except WrongVersion:
-            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(
                 f"the accounts that were registered cannot be read: {type(error).__name__}: {error}; restore the file "

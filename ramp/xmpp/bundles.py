@@ -85,7 +85,8 @@ def unpack(body: str, version: str) -> tuple[Part, ...]:
         DocumentError: it is no bundle, or has too much in it.
     """
     if version != BUNDLE_VERSION:
-        raise DocumentError(f"bundle of version {version[:20]!a}; right would be {BUNDLE_VERSION}")
+        got = f"wrong version of the bundle: got {version[:20]!a}, expected {BUNDLE_VERSION}"
+        raise DocumentError(f"{got}; both sides must run the same version of RAMP")
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -27,7 +27,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import PluginError, StorageFailed, WrongVersion
+from ramp.errors import PluginError, StorageFailed, check_version
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.atomic_writes import sync_folder, write_whole
@@ -313,8 +313,8 @@ class ReservationBook:
             self._read_bytes += len(line)
 
     def _check_header(self, record: dict[str, Any]) -> None:
-        if record.get("format") == FORMAT and record.get("version") != VERSION:
-            raise WrongVersion(self._path or "", "book of reservations", record.get("version"), VERSION)
+        if record.get("format") == FORMAT:
+            check_version(self._path or "", "book of reservations", record.get("version"), VERSION)
         expected = {"format": FORMAT, "version": VERSION, "resource": self._resource}
         if {key: record[key] for key in expected} != expected:
             raise ValueError(f"the file does not begin with {expected}")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError, StateDamaged, WrongVersion
+from ramp.errors import ConfigurationError, StateDamaged, WrongVersion, check_version
 from ramp.plugins.found_terms import completed, found_terms
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import read_tables, tables_of
@@ -173,8 +173,7 @@ def load_overlay(state: StateFolder) -> Overlay | None:
     path = state.changes
     try:
         plain = json.loads(path.read_text("utf-8"))
-        if (version := plain.pop("version")) != VERSION:
-            raise WrongVersion(path, "file of changes", version, VERSION)
+        check_version(path, "file of changes", plain.pop("version"), VERSION)
         found = Overlay(**plain)
         found.tables(path)
     except FileNotFoundError:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError, WrongVersion
+from ramp.errors import ConfigurationError, WrongVersion, check_version
 from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.seal import Role
@@ -169,8 +169,7 @@ class Register:
     def _load(self) -> dict[str, Entry]:
         try:
             plain = json.loads(self._path.read_text("utf-8"))
-            if plain["version"] != VERSION:
-                raise WrongVersion(self._path, "register of invitations", plain["version"], VERSION)
+            check_version(self._path, "register of invitations", plain["version"], VERSION)
             found = [_entry(each) for each in plain["invitations"]]
         except WrongVersion:
             raise

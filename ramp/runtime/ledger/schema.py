@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 
-from ramp.errors import ConfigurationError, WrongVersion
+from ramp.errors import ConfigurationError, check_version
 
 SCHEMA_VERSION: Final = 1
 """Version of the tables; a ledger of another version is refused and not touched."""
@@ -296,8 +296,7 @@ def _make_or_check(connection: Connection, shown: str) -> None:
         connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
         return
     version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
-    if version != SCHEMA_VERSION:
-        raise WrongVersion(shown, "ledger", version, SCHEMA_VERSION)
+    check_version(shown, "ledger", version, SCHEMA_VERSION)
 
 
 def _url(location: str | Path) -> URL:
