@@ -76,7 +76,7 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
 """The file's tables: what each is, and the classes whose attributes say what its keys mean."""
 
 SENTENCES: Final[dict[str, str]] = {
-    "version": "Version of the file's format; a program that knows only older ones refuses the file.",
+    "version": "Version of the file's format; RAMP refuses a file of another version.",
     "market.ledger": "The ledger's database as a SQLAlchemy URL, such as "
     "`postgresql+psycopg://ramp@db.example.org/ramp` (needs the extra `postgresql`); by default SQLite in the state "
     "folder.",

@@ -69,8 +69,7 @@ def _still_good(files: ServerCertificate) -> bool:
     except Exception:  # unreadable, or not of one piece (a crash while they were written): made anew
         return False
     limit = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=RENEW_BEFORE_DAYS)
-    begins = max(authority.not_valid_before_utc, certificate.not_valid_before_utc)
-    return certificate.not_valid_after_utc > limit and begins <= VALID_FROM
+    return certificate.not_valid_after_utc > limit
 
 
 def _make(files: ServerCertificate, domain: str) -> None:

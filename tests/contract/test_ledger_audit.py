@@ -183,13 +183,6 @@ BROKEN = {
         ("UPDATE transfers SET amount = amount + 500 WHERE kind = 'refund'",),
         "which is no part of a payment",
     ),
-    "a payment that was refused": (
-        (
-            f"INSERT INTO refusals (agreement_id, code, reason, refused_at) VALUES ({AGREEMENT}, 'x', 'x', 1)",
-            f"INSERT INTO entries (action, agreement_id) VALUES ('refused', {AGREEMENT})",
-        ),
-        "is not voided",
-    ),
 }
 
 

@@ -10,7 +10,7 @@ from ledger_answers import refusal_code
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.entry import AgreementRefused, Refusal, TransferEntered
+from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
@@ -191,15 +191,6 @@ def test_an_agreement_belongs_to_one_order_for_good(reserved: Ledger, end: str) 
     assert (refused.state, refused.code) == (OrderState.REFUSED, "agreement_in_use")
     assert reserved.transfer("a-9") is None
     assert reserved.order_of("a-2") == reserved.order("o-1")
-
-
-def test_what_was_refused_before_there_were_orders_stays_refused(funded: Ledger) -> None:
-    refusal = Refusal("a-1", "bad_signature", "the user's signature is broken", 5)
-    funded._write(lambda records: records.append(AgreementRefused(refusal)))
-    assert funded.refusal("a-1") == refusal
-    refused = funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10)
-    assert (refused.state, refused.code) == (OrderState.REFUSED, "agreement_refused")
-    assert "bad_signature" in refused.reason
 
 
 @pytest.mark.parametrize(

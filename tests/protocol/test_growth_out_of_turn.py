@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.protocol.test_amendments_of_old_peers import AGREEMENT, NOW, OFFER
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
@@ -26,7 +27,6 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
 from ramp.protocol.user.resizing.growth import Growth
 from simulation.market.counted_ids import CountedIds
-from tests.protocol.test_amendments_of_old_peers import AGREEMENT, NOW, OFFER
 
 S = AdditionState
 DRAFT = Amendment(
@@ -199,7 +199,7 @@ def two_sellers_have_to_agree() -> None:
 def a_machine_never_answers_the_seller() -> None:
     growth = SlotGrowth(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
     growth.start(NOW)
-    (asked,) = growth.tick(BODY.valid_until, sold=True, old_bank="")
+    (asked,) = growth.tick(BODY.valid_until, sold=True)
     assert isinstance(asked, ResizeSlot)
     assert (growth.state, asked.cores) == (SizeChangeState.RESTORING, 16)
     gone = SlotResized("o-1", asked.step, Refusal(0, RefusalCode.CANCELLED, detail="gone"))
@@ -352,7 +352,9 @@ def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
 def test_what_has_ended_in_part_asks_the_bank_only() -> None:
     proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
     ended = AmendmentOutcome("a-1", 1, True, 24, OFFER.end, charge=BODY.charge)
-    changes, effects = recovered(*proposed, AmendmentConcluded(ended, None, NOW))
+    changes, effects = recovered(
+        *proposed, AmendmentConcluded(ended, Seal("bank", Role.BANK, "alice", "r-1", NOW, "posted"), NOW)
+    )
     assert contents(effects) == [("bank", "OrderWithdrawal")]
     assert (changes.open, changes.posted("a-1")) == (("a-2",), (BODY,))
     both = c.OrderPosted(

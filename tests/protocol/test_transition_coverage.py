@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.protocol.test_amendments_of_old_peers import SCENARIOS
+
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.tables import TABLES, Transition
 from simulation.market.swarm import run_seed
-from tests.protocol.test_amendments_of_old_peers import SCENARIOS
 from tests.protocol.test_growth_out_of_turn import SCENARIOS as OUT_OF_TURN
 
 FOLDER = Path(__file__).parent / "scripts"

@@ -15,7 +15,7 @@ from ramp.protocol.progress import CancellationEnded, RequestEnded
 
 def outcome(status: RequestStatus, reason: str = "") -> RequestOutcome:
     offer = Offer("offer-1", "request-1", 1, "curie1@localhost", 54, 0, 3_600_000_000, 8, 0.5, 60_000_000)
-    units = (BoughtUnit(1, offer),) if not reason else ()
+    units = (BoughtUnit(1, offer, offer.cores),) if not reason else ()
     return RequestOutcome("request-1", status, reason, (), units, 0, 1)
 
 

@@ -40,7 +40,7 @@ UNIT = RequestUnit(1, 70, 2 * HOUR, TotalCores(16))
 OFFER = Offer("o", "r1", 1, "big1", 60, HOUR, 2 * HOUR, 16, 0.25, HOUR)
 AGREEMENT = Agreement("a1", "r1", 1, "alice", "big1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", 10**12)
 SALE: tuple[Record, ...] = (
-    HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1),
+    HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1, ""),
     HoldMade("o", "R1", MINUTE, 2),
     AgreementReceived("o", Signed(AGREEMENT, ("alice",)), FundsReserved("order-1", "alice", (), 9, 10, 2), SEAL, 3),
     AgreementPaid("o", PaymentMade("a1", "t1", OFFER.cost), SEAL, 4),
@@ -159,7 +159,7 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert promises_of(SALE) == ()
     half_past = HOUR + 30 * MINUTE
     shorter = Amendment("a1", 1, "-", "o", "alice", "big1", "bank", 16, half_past, MINUTE, 48_000, 0, HOUR)
-    told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0))
+    told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0, 3))
     assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
     taken = (*told, CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)

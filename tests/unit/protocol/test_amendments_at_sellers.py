@@ -5,7 +5,6 @@ The slot has 16 cores from the first hour to the second, the notice is 10 s (`Ti
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, state_digest
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import (
     AmendmentDropped,
@@ -35,7 +33,6 @@ from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
-from ramp.runtime.record_json import record_from_json, record_to_json
 from simulation.market.counted_ids import CountedIds
 
 NOTICE = 10 * SECOND
@@ -56,13 +53,11 @@ class Desk:
 
     Attributes:
         in_the_way: what goes on on the slot, as the desk hears of it.
-        bank_minor: minor version of the wire format that the bank speaks.
         asked: what was asked about what is in the way.
     """
 
     participant: Participant
     in_the_way: str = ""
-    bank_minor: int | None = None
     seller: Seller = field(default_factory=_seller)
     unpaid: Unpaid = field(default_factory=lambda: Unpaid(Quotas(), 64))
     asked: list[tuple[str, int, int]] = field(default_factory=list)
@@ -75,8 +70,7 @@ class Desk:
             self.asked.append((offer_id, cores, until))
             return self.in_the_way
 
-        bank_minor = lambda: self.bank_minor  # noqa: E731
-        return SizeDesk(Pace(Timing()), in_the_way, bank_minor, seller=self.seller, unpaid=self.unpaid)
+        return SizeDesk(Pace(Timing()), in_the_way, seller=self.seller, unpaid=self.unpaid)
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> Amendment:
         """Half of the slot, or another part, given back before it begins."""
@@ -196,33 +190,10 @@ def test_what_goes_on_on_the_slot_is_asked_for_in_its_new_size(desk: Desk) -> No
     assert desk.asked == [(desk.participant.offer.offer_id, 4, desk.participant.offer.end)]
 
 
-@pytest.mark.parametrize(("minor", "agreed"), [(None, True), (3, True), (4, True), (2, False)])
-def test_an_amendment_needs_a_bank_that_knows_them(desk: Desk, minor: int | None, agreed: bool) -> None:
-    desk.bank_minor = minor
-    effects = desk.propose(desk.amendment())
-    assert isinstance(effects[0], ResizeSlot) is agreed
-    if not agreed:
-        sentence = "bank speaks version 1.2 of the wire format; amendments need 1.3 or later"
-        assert refusal(effects) == ("bank_too_old", sentence)
-
-
-@pytest.mark.parametrize(("minor", "code"), [(3, "bank_too_old"), (4, "no_price"), (None, "no_price")])
-def test_an_addition_needs_a_bank_that_knows_additions(desk: Desk, minor: int | None, code: str) -> None:
-    """One that does is no obstacle: what is wrong then is that no price was asked for."""
-    desk.bank_minor = minor
+def test_an_addition_needs_a_price(desk: Desk) -> None:
     draft = desk.amendment(cores=24, refund=0, cpu_hour_cost=60, order_id="order-2")
     body = replace(draft, charge=charge_owed(first_state(desk.participant.agreed), draft))
-    assert refusal(desk.propose(body))[0] == code
-
-
-def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(resource: Any, seal_message: Any) -> None:
-    offer = resource.sell()
-    resource.party.handle(ev.ClockAsked("clock-1"), 0)
-    reading = Message(Performative.INFORM, "bank", "res", "clock-1", c.ClockReading("clock-1", 0))
-    resource.take(replace(seal_message(reading), wire_minor=2))
-    body = Desk(resource.party.participants[offer.offer_id]).amendment()
-    effects = resource.hear("alice", Signed(body, ("alice",), "text"), performative=Performative.REQUEST)
-    assert refusal(effects)[0] == "bank_too_old"
+    assert refusal(desk.propose(body))[0] == "no_price"
 
 
 def test_nobody_but_the_buyer_changes_a_slot(desk: Desk, refused: Any) -> None:
@@ -401,15 +372,6 @@ def test_the_bank_is_asked_again(desk: Desk) -> None:
     assert desk.sizes.deadline == NOTICE + 3 * SECOND + HOUR
 
 
-def test_a_bank_that_turns_out_to_know_no_amendments_posts_none(desk: Desk) -> None:
-    body = desk.posting()
-    desk.bank_minor = 2
-    assert desk.sizes.deadline is not None
-    (question,) = desk.sizes.tick(desk.sizes.deadline)
-    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
-    assert refusal(desk.resized(question))[0] == "bank_too_old"
-
-
 def test_every_change_that_is_due_acts(desk: Desk, resource: Any) -> None:
     first = desk.agreed()
     desk.participant = resource.party.participants[resource.sell("r2", "a2").offer_id]
@@ -488,7 +450,7 @@ def _restarted(desk: Desk, *records: SizeRecord, now: int = 0) -> list[fx.Effect
 
 def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     body = desk.amendment()
-    received = AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0)
+    received = AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3)
     assert _restarted(desk, received, now=5) == []
     assert desk.sizes.deadline == NOTICE
     assert desk.participant.size == (8, body.until)
@@ -508,20 +470,9 @@ def test_the_steps_on_record_go_on_after_a_restart(desk: Desk) -> None:
         assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, step, 8, body.until)]
 
 
-def test_a_journal_of_before_is_counted_as_it_was(desk: Desk) -> None:
-    body = desk.amendment(number=4)
-    written = record_to_json(AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3))
-    plain = json.loads(written)
-    assert plain.pop("step") == 3
-    old = record_from_json(json.dumps(plain))
-    assert old == AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0)
-    _restarted(desk, old)
-    assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 13, 8, body.until)]  # three steps for each number
-
-
 def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:
     body = desk.amendment()
-    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
+    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3))
     (question,) = desk.sizes.tick(NOTICE)
     desk.resized(question, None, now=NOTICE)
     assert desk.sizes.deadline == NOTICE + SECOND
@@ -531,7 +482,7 @@ def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> 
 def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: Desk) -> None:
     """It may have been asked before the restart, and that may be done yet."""
     body = desk.amendment()
-    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
+    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3))
     (question,) = desk.sizes.tick(NOTICE)
     (question,) = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="not now"), now=NOTICE)
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
@@ -551,7 +502,7 @@ def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
     body = desk.amendment()
     signed = Signed(body, ("alice",), "text")
     taken = CapacityTaken(body.offer_id, 1, NOTICE)
-    (to_bank,) = _restarted(desk, AmendmentReceived(body.offer_id, signed, 0), taken, now=MINUTE)
+    (to_bank,) = _restarted(desk, AmendmentReceived(body.offer_id, signed, 0, 3), taken, now=MINUTE)
     assert isinstance(to_bank, fx.Send)
     assert (to_bank.message.receiver, to_bank.message.content) == ("bank", signed)
     assert desk.sizes.deadline == MINUTE + SECOND
@@ -562,10 +513,10 @@ def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:
     signed, posted = Signed(first, ("alice",), "text"), c.AmendmentPosted("a1", 1, "t", first.refund)
     second = desk.amendment(cores=4, number=2, previous=state_digest(first))
     records = (
-        AmendmentReceived(first.offer_id, signed, 0),
+        AmendmentReceived(first.offer_id, signed, 0, 3),
         CapacityTaken(first.offer_id, 1, NOTICE),
         AmendmentSettled(first.offer_id, posted, SEAL, NOTICE),
-        AmendmentReceived(first.offer_id, Signed(second, ("alice",), "text"), MINUTE),
+        AmendmentReceived(first.offer_id, Signed(second, ("alice",), "text"), MINUTE, 3),
         AmendmentDropped(first.offer_id, 2, "expired", "late", 2 * MINUTE),
     )
     assert _restarted(desk, *records, now=HOUR) == []

@@ -61,7 +61,6 @@ class Desk:
         self.grant(RIGHT)
         self.offer_id = self.participant.offer.offer_id
         self.cost = self.participant.agreed.cost
-        self.bank_minor: int | None = None
         self.ended: list[tuple[str, int, int]] = []
         self.room: list[list[fx.Effect] | None] = []
         self.refused: list[bool] = []
@@ -86,7 +85,6 @@ class Desk:
             "res",
             Pace(Timing()),
             lambda *_: "",
-            lambda: self.bank_minor,
             seller=seller,
             unpaid=Unpaid(Quotas(), 64),
             make_room=make_room,
@@ -402,9 +400,9 @@ def test_one_that_was_not_heard_is_told_until_it_is_whatever_follows(seller: Des
     seller.bank(paid(second), second.effective_at)
     assert told(second.effective_at + 60 * SECOND) == ["a1#r1+", "a1#r2+"]
     records = [
-        ReclamationDrawn(seller.offer_id, first, NOW),
+        ReclamationDrawn(seller.offer_id, first, NOW, 3),
         ReclamationSettled(seller.offer_id, paid(first), SEAL, TAKES),
-        ReclamationDrawn(seller.offer_id, second, later),
+        ReclamationDrawn(seller.offer_id, second, later, 3),
         ReclamationSettled(seller.offer_id, paid(second), SEAL, second.effective_at),
     ]
     seller.restart()
@@ -511,7 +509,7 @@ def test_one_that_the_machine_refuses_has_not_given_way(seller: Desk) -> None:
 def test_what_gave_way_is_remembered(seller: Desk) -> None:
     first = seller.body()
     for record in (
-        ReclamationDrawn(seller.offer_id, first, NOW),
+        ReclamationDrawn(seller.offer_id, first, NOW, 3),
         ReclamationDropped(seller.offer_id, 1, "gave_way", "", NOW),
     ):
         seller.desk.replay(record, seller.participant)
@@ -524,9 +522,9 @@ def test_after_one_that_is_posted_the_next_gives_way_again(seller: Desk) -> None
     seller.grant(replace(RIGHT, least=4))
     first = seller.body()
     for record in (
-        ReclamationDrawn(seller.offer_id, first, NOW),
+        ReclamationDrawn(seller.offer_id, first, NOW, 3),
         ReclamationDropped(seller.offer_id, 1, "gave_way", "", NOW),
-        ReclamationDrawn(seller.offer_id, replace(first, number=2), NOW),
+        ReclamationDrawn(seller.offer_id, replace(first, number=2), NOW, 3),
         ReclamationOnRecord(seller.offer_id, notice(replace(first, number=2)), SEAL, NOW),
         CoresTaken(seller.offer_id, 2, TAKES),
         ReclamationSettled(seller.offer_id, paid(replace(first, number=2)), SEAL, TAKES),
@@ -692,14 +690,6 @@ def test_too_early_by_the_banks_clock_is_asked_again(seller: Desk) -> None:
     assert message.content == c.ReclamationTaken("a1", 1)
 
 
-def test_what_was_noted_is_posted_whatever_the_bank_spoke_last(seller: Desk) -> None:
-    """Nothing is begun at a bank that knows no reclamations, and this one has it on record."""
-    seller.posting()
-    seller.bank_minor = 2
-    asked = [each for each in sent(seller.desk.tick(TAKES + SECOND)) if each.receiver == "bank"]
-    assert [each.content for each in asked] == [c.ReclamationTaken("a1", 1)]
-
-
 # What may be taken
 
 
@@ -758,7 +748,6 @@ def test_not_of_one_that_is_changed_already(seller: Desk) -> None:
         (lambda seller: seller.grant(None), None, "no_right: "),
         (lambda seller: seller.orders(), None, "another_open: reclamation 1 of it is open"),
         (lambda seller: seller.proposes(7), None, "another_open: amendment 7 of it is open"),
-        (lambda seller: setattr(seller, "bank_minor", 3), None, "bank_too_old: bank speaks version 1.3"),
         (lambda seller: setattr(seller.participant, "state", ParticipantState.RELEASED), None, "the slot is released"),
         (lambda seller: None, 9, "below_minimum: "),
         (lambda seller: None, 0, "not_smaller: "),
@@ -767,11 +756,6 @@ def test_not_of_one_that_is_changed_already(seller: Desk) -> None:
 def test_why_nothing_is_taken(seller: Desk, before: Any, cores: int | None, code: str) -> None:
     before(seller)
     assert seller.problem(cores).startswith(code)
-
-
-def test_a_bank_that_knows_them_is_asked(seller: Desk) -> None:
-    seller.bank_minor = 4
-    assert seller.orders(1).cores == 16
 
 
 @pytest.mark.parametrize(("changes", "fits"), [(CHANGES_MAX, True), (CHANGES_MAX + 1, False)])
@@ -784,7 +768,7 @@ def test_no_more_than_a_bank_can_be_brought(seller: Desk, changes: int, fits: bo
 
 
 def test_what_could_not_be_taken_is_not_counted_on(seller: Desk) -> None:
-    """The numbers are used up, or the bank knows no such thing."""
+    """The numbers are used up."""
     assert seller.desk.reclaimable([seller.participant], NOW) != []
     word = c.ReclamationRefused("a1", 1000, "no_answer", "the bank has not put it on record in time")
     kept = seller.desk._slot(seller.participant)
@@ -793,8 +777,6 @@ def test_what_could_not_be_taken_is_not_counted_on(seller: Desk) -> None:
     assert seller.desk.reclaimable([seller.participant], NOW) == []
     kept.taken = {999: word}
     assert seller.desk.reclaimable([seller.participant], NOW) != []
-    seller.bank_minor = 3
-    assert seller.desk.reclaimable([seller.participant], NOW) == []
 
 
 # After a restart
@@ -804,7 +786,7 @@ def test_it_goes_on_from_its_record(seller: Desk) -> None:
     """What was asked before is asked again: the bank to note, alice to hear, the bank to post; and what it has told."""
     body = seller.body()
     records = [
-        ReclamationDrawn(seller.offer_id, body, NOW),
+        ReclamationDrawn(seller.offer_id, body, NOW, 3),
         ReclamationOnRecord(seller.offer_id, notice(body), SEAL, NOW),
         CoresTaken(seller.offer_id, 1, TAKES),
         ReclamationSettled(seller.offer_id, paid(body), SEAL, TAKES),
@@ -844,7 +826,7 @@ def test_its_steps_at_the_machine_go_on(seller: Desk, on_record: int, first: int
 def test_of_a_slot_that_is_over_nothing_is_said(seller: Desk, now: int, told: int) -> None:
     body = seller.body()
     for record in (
-        ReclamationDrawn(seller.offer_id, body, NOW),
+        ReclamationDrawn(seller.offer_id, body, NOW, 3),
         ReclamationOnRecord(seller.offer_id, notice(body), SEAL, NOW),
         CoresTaken(seller.offer_id, 1, TAKES),
         ReclamationSettled(seller.offer_id, paid(body), SEAL, TAKES),
@@ -856,7 +838,7 @@ def test_of_a_slot_that_is_over_nothing_is_said(seller: Desk, now: int, told: in
 def test_an_amendment_that_was_going_on_goes_on_beside_what_is_told(seller: Desk) -> None:
     body = seller.body()
     for record in (
-        ReclamationDrawn(seller.offer_id, body, NOW),
+        ReclamationDrawn(seller.offer_id, body, NOW, 3),
         ReclamationOnRecord(seller.offer_id, notice(body), SEAL, NOW),
         CoresTaken(seller.offer_id, 1, TAKES),
         ReclamationSettled(seller.offer_id, paid(body), SEAL, TAKES),
@@ -867,7 +849,7 @@ def test_an_amendment_that_was_going_on_goes_on_beside_what_is_told(seller: Desk
         TAKES + 2 * MINUTE, 1_000, 60, "o-2",
     )  # fmt: skip
     seller.desk.replay(
-        AmendmentReceived(seller.offer_id, Signed(larger, ("alice",), "text"), TAKES), seller.participant
+        AmendmentReceived(seller.offer_id, Signed(larger, ("alice",), "text"), TAKES, 3), seller.participant
     )
     asked, told = seller.desk.recover(seller.offer_id, TAKES)
     assert isinstance(asked, ResizeSlot)

@@ -14,7 +14,7 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import WIRE_MINOR, Message, Performative
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
@@ -49,22 +49,19 @@ class Buyer:
         told: that reclamations are posted, by number.
     """
 
-    def __init__(
-        self, journal: Sequence[Record] = (), *, bank_minor: int | None = WIRE_MINOR, right: bool = True
-    ) -> None:
+    def __init__(self, journal: Sequence[Record] = (), *, right: bool = True) -> None:
         request = UNIT if right else replace(UNIT, reclaim=None)
         bought = {"a-1": replace(AGREEMENT, request=request)}
-        self.bank_minor = bank_minor
-        self.changes = Changes(bought, lambda _: "active", Pace(Timing()), lambda: self.bank_minor, CountedIds("alice"))
+        self.changes = Changes(bought, lambda _: "active", Pace(Timing()), CountedIds("alice"))
         self.journal = list(journal)
         self.sent: list[Message] = []
         self.told: list[int] = []
         self._take(self.changes.recover(self.journal, NOW))
 
-    def hear(self, sender: str, content: Any, reply_to: str = "", minor: int = WIRE_MINOR, now: int = NOW) -> None:
+    def hear(self, sender: str, content: Any, reply_to: str = "", now: int = NOW) -> None:
         message = Message(Performative.INFORM, sender, "alice", "r-1", content, in_reply_to=reply_to)
         sealed = VirtualNotary(sender, ROLES[sender]).seal(message, now)
-        self._take(self.changes.handle(replace(sealed, wire_minor=minor), content, now))
+        self._take(self.changes.handle(sealed, content, now))
 
     def tick(self) -> int:
         """Let the next deadline come."""
@@ -218,19 +215,11 @@ def test_its_own_change_that_holds_makes_it_ask_for_what_was_posted_after_it(ali
     assert (alice.cores, [state for _, state, _ in alice.asked()]) == (14, [of_smaller.previous])
 
 
-@pytest.mark.parametrize("buyer", [Buyer(bank_minor=5), Buyer(right=False)], ids=["older bank", "no right granted"])
-def test_nothing_is_asked_where_nobody_could_answer(buyer: Buyer) -> None:
+def test_nothing_is_asked_where_no_right_is_granted() -> None:
+    buyer = Buyer(right=False)
     assert buyer.asked() == []
     buyer.hear("bank", posted(FIRST))
     assert (buyer.asked(), buyer.changes.deadline) == ([], None)
-
-
-def test_a_bank_that_turns_out_to_be_older_is_asked_no_more() -> None:
-    """It passes the state over, and answers for the number."""
-    buyer = Buyer(bank_minor=None)
-    ((_, _, reference),) = buyer.asked()
-    buyer.hear("bank", posted(FIRST), reference, minor=5)
-    assert (buyer.asked(), buyer.changes.deadline, buyer.cores) == ([], None, 16)
 
 
 def test_a_bank_that_does_not_understand_it_is_asked_no_more() -> None:

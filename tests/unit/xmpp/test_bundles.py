@@ -87,5 +87,5 @@ def test_what_is_no_bundle_is_refused(body: str, words: str) -> None:
 
 
 def test_another_version_is_refused() -> None:
-    with pytest.raises(DocumentError, match="version"):
+    with pytest.raises(DocumentError, match="wrong version of the bundle: got '2', expected 1"):
         unpack(pack([CALL])[0], "2")
