@@ -443,7 +443,7 @@ def test_each_agreement_starts_at_its_own_time(funded: Ledger) -> None:
 
 
 def history(ledger: Ledger) -> None:
-    """What only a ledger from before there were orders has: payments posted at once, one out of hector's account."""
+    """Payments entered at once, one out of hector's account, so that it has spent what it got."""
 
     def pay(agreement_id: str, debit: str, credit: str, amount: int) -> None:
         paid = Transfer(

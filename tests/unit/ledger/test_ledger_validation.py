@@ -154,7 +154,6 @@ def test_every_addition_is_looked_at_and_what_it_adds_to() -> None:
 
 
 def test_what_is_given_back_belongs_to_the_agreement_before_the_last_mark() -> None:
-    """Earlier programs have sold under names with the mark."""
     assert agreement_of(replace(COMPENSATION, agreement_id="a#1#r1")) == "a#1"
     assert agreement_of(replace(PAYMENT, agreement_id="a#1")) == "a#1"
 

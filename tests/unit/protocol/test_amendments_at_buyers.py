@@ -546,7 +546,7 @@ def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
 
 
 def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earlier programs changed slots as often as they liked; each state is made of the one before, once."""
+    """Each state is made of the one before, once."""
     buyer, records, state, made = Buyer(), [], first_state(AGREEMENT), []
     for number in range(1, SLOT_CHANGES_MAX + 3):
         at = number * 20 * SECOND
