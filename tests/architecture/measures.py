@@ -1,7 +1,7 @@
 """Measures of the code base that have a ceiling in `ceilings.toml`.
 
-`python tests/architecture/measures.py` lowers every ceiling to what was reached. It raises none: edit the file for that,
-in a commit of its own whose message names the user who needs it.
+`python tests/architecture/measures.py` lowers every ceiling to what was reached. It raises none: edit the file for that
+in a commit of its own, whose message names the user who needs it.
 """
 
 from __future__ import annotations
