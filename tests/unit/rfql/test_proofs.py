@@ -131,9 +131,8 @@ def test_commitment_without_a_seal_is_not_even_read(
     for content in (commitment, replace(commitment, vote_seal=seal)):
         message = Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content)
         encoded = codec.encode(store.notary(USER).seal(message, now))
-        plain = {
-            name: value for name, value in encoded.metadata.items() if name in {"performative", "ontology", "language"}
-        }
+        kept = ("version", "performative", "ontology", "language")
+        plain = {name: encoded.metadata[name] for name in kept}
         with pytest.raises(SealInvalid, match="Commitment without a seal"):
             codec.decode(USER, RESOURCE, plain, "request-4", encoded.body, store.notary(RESOURCE), now)
 
