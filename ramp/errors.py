@@ -14,7 +14,8 @@ TOLD_MAX: Final = 300
 """Characters of what a guest's failure is called."""
 
 START_EMPTY: Final = "start with an empty state folder, or use the version of RAMP that wrote it"
-"""What to do with a state folder of another version."""
+SAME_VERSION: Final = "both sides must run the same version of RAMP"
+START_AGAIN: Final = "`ramp down` and `ramp up` start the market in the version that is installed"
 
 
 def plain(text: str, limit: int = TOLD_MAX) -> str:
@@ -71,9 +72,12 @@ def check_version(path: Path | str, what: str, got: object, expected: int, remed
         WrongVersion: if they differ.
     """
     if got != expected:
-        stated = "none" if got is None else got
-        reason = f"wrong format version of this {what}: got {stated}, expected {expected}; {remedy}"
-        raise WrongVersion(reason, path=path)
+        raise WrongVersion(wrong_version(f"this {what}", got, expected, remedy), path=path)
+
+
+def wrong_version(what: str, got: object, expected: object, remedy: str) -> str:
+    """The sentence on a version that is not the expected one; `got` is None where none is stated."""
+    return f"wrong version of {what}: got {'none' if got is None else got}, expected {expected}; {remedy}"
 
 
 class DocumentError(RampError):

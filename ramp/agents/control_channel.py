@@ -17,17 +17,10 @@ from pathlib import Path
 from ramp.agents.party_agent import brief
 from ramp.agents.roles import CommandedAgent
 from ramp.control import answering
-from ramp.control.codec import (
-    REQUEST_BYTES_MAX,
-    VERSION,
-    decode_request,
-    encode_event,
-    verb_of,
-    wrong_channel_version,
-)
+from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event, verb_of
 from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome
 from ramp.control.requests import Hello, Request
-from ramp.errors import ControlLineError, RampError
+from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.runtime.changes.audit_log import peer_name
@@ -106,8 +99,9 @@ class ControlSocket(abc.ABC):
             await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error)))
             return False
         if not isinstance(hello, Hello) or hello.version != VERSION:
-            got = str(hello.version) if isinstance(hello, Hello) else "none"
-            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, wrong_channel_version(got)))
+            got = hello.version if isinstance(hello, Hello) else None
+            reason = wrong_version("the control channel", got, VERSION, START_AGAIN)
+            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, reason))
             return False
         await _write(writer, Welcome(VERSION, self._name))
         return True

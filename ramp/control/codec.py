@@ -61,14 +61,6 @@ def decode_event(line: bytes) -> Event:
     return _decode(line, "event", EVENTS)
 
 
-def wrong_channel_version(got: str) -> str:
-    """The sentence for a client and an agent of different versions."""
-    return (
-        f"wrong version of the control channel: got {got}, expected {VERSION}; "
-        "`ramp down` and `ramp up` start the market in the version that is installed"
-    )
-
-
 def verb_of(request: Request) -> str:
     """A request's name on the wire."""
     return _VERB_NAMES[type(request)]

@@ -35,8 +35,7 @@ def read_records(journal: Path) -> tuple[Record, ...]:
         damage_named(journal, "this is no journal, or it is broken"),
         closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as connection,
     ):
-        if is_new(connection, journal, "journal", JOURNAL_VERSION):
-            return ()
+        is_new(connection, journal, "journal", JOURNAL_VERSION)
         rows = connection.execute("SELECT record FROM journal ORDER BY sequence").fetchall()
     return tuple(record_from_json(text) for (text,) in rows)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.errors import wrong_version
 from ramp.launching import psij_jobs, queue_jobs
 from ramp.launching.configuration import BATCH_SYSTEMS
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
@@ -16,9 +17,6 @@ from ramp.protocol import events as ev
 
 VERSION: Final = 1
 """Of questions and answers; the worker's own constant says the same."""
-
-SAME_WORKER: Final = "install the worker of the same version of RAMP"
-"""What to do about a worker of another version."""
 
 ANSWER_BYTES_MAX: Final = 200_000
 """Longest answer: a piece of output in base64."""
@@ -96,7 +94,9 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
         raise ValueError(f"no JSON but {text[:80]!r}") from error
     if not isinstance(plain, dict) or plain.get("version") != VERSION:
         got = plain.get("version") if isinstance(plain, dict) else None
-        raise ValueError(f"wrong version of the worker's answer: got {got}, expected {VERSION}; {SAME_WORKER}")
+        raise ValueError(
+            wrong_version("the worker's answer", got, VERSION, "install the worker of the same version of RAMP")
+        )
     if "error" in plain:
         raise ValueError(_sentence(plain["error"]))
     if isinstance(question, fx.ReadJobFile):

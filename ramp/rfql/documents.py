@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ramp.errors import DocumentError, MeaningViolation, SchemaViolation
+from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, SchemaViolation, wrong_version
 from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
@@ -154,7 +154,7 @@ def _version_problem(tag: str) -> str:
     namespace = tag.rpartition("}")[0].removeprefix("{")
     if namespace == MARKET or namespace.rpartition(":")[0] != MARKET.rpartition(":")[0]:
         return ""
-    return f": got namespace {namespace}, expected {MARKET}; both sides must run the same version of RAMP"
+    return f"; {wrong_version('its namespace', namespace, MARKET, SAME_VERSION)}"
 
 
 @functools.lru_cache(maxsize=CALLS_REMEMBERED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramp.errors import DocumentError, MeaningViolation
+from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, wrong_version
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
 from ramp.model.instant import MILLISECOND, Duration
@@ -34,10 +34,8 @@ def check_version(value: str) -> None:
         DocumentError: if it is not.
     """
     if value != str(WIRE_VERSION):
-        raise DocumentError(
-            f"metadata: wire format version: got {shown(value) if value else 'none'}, expected {WIRE_VERSION}; "
-            "both sides must run the same version of RAMP"
-        )
+        got = shown(value) if value else None
+        raise DocumentError(f"metadata: {wrong_version('the wire format', got, WIRE_VERSION, SAME_VERSION)}")
 
 
 def read_performative(text: str) -> Performative:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from ramp.errors import DocumentError
+from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.wire import INFLATED_MAX_BYTES
 
@@ -85,8 +85,7 @@ def unpack(body: str, version: str) -> tuple[Part, ...]:
         DocumentError: it is no bundle, or has too much in it.
     """
     if version != BUNDLE_VERSION:
-        got = f"wrong version of the bundle: got {version[:20]!a}, expected {BUNDLE_VERSION}"
-        raise DocumentError(f"{got}; both sides must run the same version of RAMP")
+        raise DocumentError(wrong_version("the bundle", ascii(version[:20]), BUNDLE_VERSION, SAME_VERSION))
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:

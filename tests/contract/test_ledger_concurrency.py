@@ -476,7 +476,7 @@ def test_a_ledger_of_another_version_is_not_touched(store_url: str) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE ledger_version SET version = 99"))
     engine.dispose()
-    with pytest.raises(WrongVersion, match="wrong format version of this ledger: got 99, expected 1"):
+    with pytest.raises(WrongVersion, match="wrong version of this ledger: got 99, expected 1"):
         LedgerStore.open(store_url)
 
 

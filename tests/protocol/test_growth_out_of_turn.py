@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.protocol.test_amendments_of_old_peers import AGREEMENT, NOW, OFFER
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
-from ramp.model.instant import MINUTE, SECOND, Instant
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
 from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
@@ -29,6 +29,12 @@ from ramp.protocol.user.resizing.growth import Growth
 from simulation.market.counted_ids import CountedIds
 
 S = AdditionState
+NOW = 100 * HOUR
+OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
+UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
+AGREEMENT = Agreement(
+    "a-1", "r-1", 1, "alice", "res", "bank", UNIT, OFFER, "res-1", OFFER.cost, NOW - HOUR, "order-1", NOW - MINUTE
+)
 DRAFT = Amendment(
     "a-1", 1, first_state(AGREEMENT).digest, "o-1", "alice", "res", "bank", 24, OFFER.end,
     NOW + 10 * SECOND, 0, NOW, NOW + MINUTE, 0, 60, "order-1",
@@ -306,7 +312,7 @@ def test_nobody_speaks_for_seller_or_bank() -> None:
 
 def recovered(*records: Any) -> tuple[Changes, list[Effect]]:
     agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     return changes, changes.recover(records, NOW)
 
 

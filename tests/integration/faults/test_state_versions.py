@@ -46,7 +46,7 @@ def test_a_state_folder_of_another_version_is_refused_before_anything_is_started
     before = {each: each.read_bytes() for each in state.journals.iterdir() if not each.name.endswith("-shm")}
     assert main(["up", str(state.path.parent / "market.toml"), "--detach", "--state-dir", str(state.path)]) == 2
     said = capsys.readouterr().err
-    assert f"{path}: wrong format version of this {what}: got {got}, expected 1" in said
+    assert f"{path}: wrong version of this {what}: got {got}, expected 1" in said
     assert "start with an empty state folder, or use the version of RAMP that wrote it" in said
     assert {each: each.read_bytes() for each in before} == before
 
@@ -55,7 +55,7 @@ def test_a_configuration_of_another_version_is_refused(tmp_path: Path, capsys: p
     path = tmp_path / "market.toml"
     path.write_text(f"version = 2\nsomething_new = true\n{CONFIG}")
     assert main(["config", "check", str(path)]) == 2
-    assert f"{path}: wrong format version of this configuration: got 2, expected 1" in capsys.readouterr().err
+    assert f"{path}: wrong version of this configuration: got 2, expected 1" in capsys.readouterr().err
     path.write_text(f"version = 1\n{CONFIG}")
     assert main(["config", "check", str(path)]) == 0
     path.write_text(f'version = "new"\n{CONFIG}')

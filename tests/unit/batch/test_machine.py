@@ -236,7 +236,7 @@ def test_the_book_is_refused_where_it_is_of_another_version_or_none(version: int
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version={version}")
     connection.close()
-    told = f"wrong format version of this book of holds: got {got}, expected 1"
+    told = f"wrong version of this book of holds: got {got}, expected 1"
     with pytest.raises(WrongVersion, match=told):
         HoldBook(tmp_path, "big1")
     with pytest.raises(WrongVersion, match=told):

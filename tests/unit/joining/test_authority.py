@@ -228,7 +228,7 @@ def test_the_register_is_private_and_a_damaged_one_is_told(market: Market) -> No
         with pytest.raises(ConfigurationError, match="register of invitations cannot be read"):
             Register(path).entries()
     path.write_text(json.dumps({"version": 2, "invitations": []}))
-    with pytest.raises(WrongVersion, match="wrong format version of this register of invitations: got 2, expected 1"):
+    with pytest.raises(WrongVersion, match="wrong version of this register of invitations: got 2, expected 1"):
         Register(path).entries()
 
 

@@ -113,7 +113,7 @@ def test_a_full_disk_only_puts_the_tidying_off(tmp_path: Path, monkeypatch: pyte
 def test_another_version_is_refused(stated: str, got: str, tmp_path: Path) -> None:
     path = tmp_path / "m1.reservations.jsonl"
     path.write_text(f'{{"format":"ramp-reservations",{stated}"resource":"m1","held_ever":0}}\n')
-    told = rf"m1\.reservations\.jsonl: wrong format version of this book of reservations: got {got}, expected 1"
+    told = rf"m1\.reservations\.jsonl: wrong version of this book of reservations: got {got}, expected 1"
     with pytest.raises(WrongVersion, match=told):
         book(tmp_path)
 

@@ -59,21 +59,21 @@ def decode(encoded: codec.EncodedMessage, notary: Verifier | None = None, **meta
 
 @pytest.mark.parametrize("version", ["2", "1.0", "1.6", "0", "one", "-1", "\u0661", "9" * 500])
 def test_a_message_of_another_version_is_refused_and_says_so(version: str) -> None:
-    with pytest.raises(DocumentError, match=r"wire format version: got '.*, expected 1; both sides must run the same"):
+    with pytest.raises(DocumentError, match=r"version of the wire format: got '.*, expected 1; both sides must run"):
         decode(codec.encode(REJECTION), version=version)
 
 
 def test_a_message_without_a_version_is_refused() -> None:
     encoded = codec.encode(REJECTION)
     del encoded.metadata["version"]
-    with pytest.raises(DocumentError, match="wire format version: got none, expected 1"):
+    with pytest.raises(DocumentError, match="wrong version of the wire format: got none, expected 1"):
         decode(encoded)
 
 
 def test_a_document_of_another_version_is_refused_and_says_so() -> None:
     encoded = codec.encode(REJECTION)
     another = replace(encoded, body=encoded.body.replace("urn:ramp:market:1", "urn:ramp:market:2"))
-    with pytest.raises(DocumentError, match="got namespace urn:ramp:market:2, expected urn:ramp:market:1; both sides"):
+    with pytest.raises(DocumentError, match="its namespace: got urn:ramp:market:2, expected urn:ramp:market:1; both"):
         decode(another)
 
 

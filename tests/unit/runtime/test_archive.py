@@ -220,7 +220,7 @@ def test_a_journal_or_archive_of_another_version_is_refused(mark: str, got: str,
         before = file.read_bytes()
         with pytest.raises(WrongVersion) as refused:
             SqliteJournal(path)
-        assert f"wrong format version of this {what}: got {got}, expected 1; start with an empty" in str(refused.value)
+        assert f"wrong version of this {what}: got {got}, expected 1; start with an empty" in str(refused.value)
         assert file.read_bytes() == before
         with contextlib.closing(sqlite3.connect(file)) as connection:
             connection.execute("PRAGMA user_version=1")

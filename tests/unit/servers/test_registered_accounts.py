@@ -134,7 +134,7 @@ def test_a_file_of_another_version_is_refused(path):
     path.parent.mkdir()
     path.write_text('{"version": 2, "accounts": {}}')
     with pytest.raises(
-        WrongVersion, match="wrong format version of this list of registered accounts: got 2, expected 1"
+        WrongVersion, match="wrong version of this list of registered accounts: got 2, expected 1"
     ):
         RegisteredAccounts(path)
 

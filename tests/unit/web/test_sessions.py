@@ -108,5 +108,5 @@ def test_a_file_of_another_kind_or_version_is_named(tmp_path):
     another = tmp_path / "another.sqlite"
     with sqlite3.connect(another) as file:
         file.execute("PRAGMA user_version = 2")
-    with pytest.raises(WrongVersion, match="wrong format version of this file of sessions: got 2, expected 1"):
+    with pytest.raises(WrongVersion, match="wrong version of this file of sessions: got 2, expected 1"):
         Sessions(another)

@@ -135,7 +135,7 @@ def test_changes_that_cannot_be_read_are_told_with_what_to_do(state: StateFolder
 def test_changes_of_another_version_are_refused(state: StateFolder) -> None:
     save_overlay(state, new_overlay(FILE, PATH))
     state.changes.write_text(json.dumps({**json.loads(state.changes.read_text()), "version": 2}))
-    with pytest.raises(WrongVersion, match="wrong format version of this file of changes: got 2, expected 1"):
+    with pytest.raises(WrongVersion, match="wrong version of this file of changes: got 2, expected 1"):
         load_overlay(state)
 
 
