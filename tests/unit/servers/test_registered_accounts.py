@@ -133,9 +133,7 @@ def test_what_cannot_be_written_is_not_made(accounts, path):
 def test_a_file_of_another_version_is_refused(path):
     path.parent.mkdir()
     path.write_text('{"version": 2, "accounts": {}}')
-    with pytest.raises(
-        WrongVersion, match="wrong version of this list of registered accounts: got 2, expected 1"
-    ):
+    with pytest.raises(WrongVersion, match="wrong version of this list of registered accounts: got 2, expected 1"):
         RegisteredAccounts(path)
 
 
