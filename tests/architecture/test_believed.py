@@ -1,4 +1,4 @@
-"""The table of messages in ARCHITECTURE.md is that of the model."""
+"""The table of messages in docs/design/trust.md agrees with the model."""
 
 from __future__ import annotations
 
