@@ -286,6 +286,7 @@ class Market:
         for path in self._traps.iterdir():
             path.unlink()
         trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid, "agent": agent}
+        trap["id"] = secrets.token_hex(8)
         whole = self._traps / ".armed"
         whole.write_text(json.dumps(trap), "utf-8")
         whole.rename(self._traps / "armed.json")
