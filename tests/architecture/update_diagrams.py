@@ -9,7 +9,7 @@ from ramp.protocol.tables import TABLES, mermaid
 DOCUMENT = Path(__file__).parents[2] / "docs" / "design" / "state-machines.md"
 HEAD = """# State machines
 
-The diagrams come from the tables in `ramp/protocol/tables.py`. Do not edit this page: run
+The diagrams come from the tables in `ramp/protocol/tables.py`. To change this page, run
 `python tests/architecture/update_diagrams.py`.
 """
 
