@@ -1,6 +1,6 @@
 """What a bought slot has come to by its amendments: its size, its digest, and what adding or giving up is worth.
 
-Source: the market's rules of amendments (ARCHITECTURE, "What happens when a bought slot changes its size"). What was
+Source: the market's rules of amendments (docs/design/contract-changes.md). What was
 bought last goes back first, at the price that was paid for it: who adds to a slot and gives the same up again has
 bought and sold at one price, whatever the rest of the slot has cost. Prices of parts are exact fractions; what is given
 back is their sum rounded down, so that all amendments together never give back all that was paid.
