@@ -36,11 +36,6 @@ class ResizableMachine(BookedMachine, ABC):
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=other)
             return self._answer(key, now)
 
-    def changed_by(self, key: str) -> int:
-        """Number of the step that changed a reservation last; 0 where none has."""
-        entry = self._book.entry(key)
-        return 0 if entry is None else entry.step
-
     def _not_firm(self, key: str, now: Instant) -> Refusal:
         answer = self._answer(key, now)
         if isinstance(answer, Refusal):

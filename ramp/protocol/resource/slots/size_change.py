@@ -77,11 +77,6 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self.state is S.CHECKING or self._is_agreed
 
     @property
-    def last_step(self) -> int:
-        """Number of the last step that the machine may be asked for."""
-        return self._first_step + STEPS - 1
-
-    @property
     def _is_agreed(self) -> bool:
         return self.state in (S.AGREED, S.TAKING, S.POSTING)
 
@@ -219,13 +214,9 @@ class SizeChange(StateMachine[SizeChangeState]):
         wanted = self.body if self.state in (S.HOLDING, S.TAKING) else self._state
         return ResizeSlot(self.body.offer_id, self._step(), wanted.cores, wanted.until)
 
-    @property
-    def _first_step(self) -> int:
-        """Every proposal about a slot has a higher number than those before, so its steps are later ones."""
-        return STEPS * self.body.number
-
     def _step(self) -> int:
-        return self._first_step + {S.CHECKING: 0, S.RESTORING: 2}.get(self.state, 1)
+        """Every proposal about a slot has a higher number than those before, so its steps are later ones."""
+        return STEPS * self.body.number + {S.CHECKING: 0, S.RESTORING: 2}.get(self.state, 1)
 
     # -- asking again --------------------------------------------------------------------------------------------
 

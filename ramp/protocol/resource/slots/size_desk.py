@@ -128,12 +128,6 @@ class SizeDesk:
         """Slots that are being changed, by their offers' ids."""
         return tuple(self._open)
 
-    @property
-    def steps(self) -> dict[str, int]:
-        """Of each slot of which a change is under way the number of the last step that its machine may be asked for."""
-        asking = (SizeChangeState.CHECKING, SizeChangeState.HOLDING)  # it may refuse the number yet
-        return {offer_id: change.last_step for offer_id, change in self._open.items() if change.state not in asking}
-
     def given_back(self, offer_id: str) -> int:
         """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
         slot = self._slots.get(offer_id)
