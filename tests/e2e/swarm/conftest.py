@@ -85,22 +85,12 @@ ON_PROSODY = (("bank", "agree FundsReserved", "after"), ("resource", "inform Can
 
 
 OF_CHANGES = (
-    ("bank", "agree ReclamationNoticed", 1, "before"),
-    ("user", "inform ReclamationHeard", 1, "before"),
-    ("resource", "request ReclamationTaken", 1, "before"),
-    ("bank", "agree ReclamationPosted", 1, "before"),
-    ("resource", "inform Reclaimed", 1, "after"),
     ("resource", "request Amendment", 1, "after"),
     ("bank", "agree AmendmentPosted", 1, "after"),
 )
-"""Kills that `make e2e` tries of reclamations and of growth by one order, which take long, on the embedded server."""
+"""Kills that `make e2e` tries of growth by one order, which take long, on the embedded server."""
 
-LONG = ("test_of_a_slot_that_runs_only_what_is_left_is_paid_for",)
-MOSTLY_LONG = (
-    "test_cores_are_taken_back_and_paid_for_once",
-    *LONG,
-    "test_slots_of_several_sellers_grow_by_one_order_all_or_none",
-)
+MOSTLY_LONG = ("test_slots_of_several_sellers_grow_by_one_order_all_or_none",)
 
 
 def pytest_collection_modifyitems(items):
@@ -109,7 +99,7 @@ def pytest_collection_modifyitems(items):
     The rest is long, and so is most of what is in `MOSTLY_LONG`. A crash between any two effects is the simulated
     swarm's (`make swarm`).
     """
-    kills = [item for item in items if item.path.name in ("test_swarm_kills.py", "test_reclamation_kills.py")]
+    kills = [item for item in items if item.path.name == "test_swarm_kills.py"]
     mostly_long = [item for item in kills if item.function.__name__ in MOSTLY_LONG]
     others = [item for item in kills if item not in mostly_long]
     for number, item in enumerate(item for item in others if item.callspec.params["kind"] == "embedded"):
@@ -122,5 +112,5 @@ def pytest_collection_modifyitems(items):
     for item in mostly_long:
         params = item.callspec.params
         point = tuple(params[name] for name in ("role", "act", "nth", "when"))
-        if params["kind"] == "prosody" or point not in OF_CHANGES or item.function.__name__ in LONG:
+        if params["kind"] == "prosody" or point not in OF_CHANGES:
             item.add_marker(pytest.mark.long)
