@@ -444,7 +444,7 @@ def test_a_ledger_of_a_newer_version_is_not_touched(store_url: str) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE ledger_version SET version = 99"))
     engine.dispose()
-    with pytest.raises(ConfigurationError, match="version 99, and this program knows versions up to 5"):
+    with pytest.raises(ConfigurationError, match="version 99, and this program knows versions up to 4"):
         LedgerStore.open(store_url)
 
 

@@ -36,7 +36,7 @@ from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.counted_ids import CountedIds
-from simulation.market.virtual_notary import VirtualNotary, noticed_in
+from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 UNTIL = 2 * MINUTE
@@ -309,7 +309,7 @@ class OneBank(One):
     ledger: Book = field(default_factory=Book)
 
     def __post_init__(self) -> None:
-        self.books = BankLedger(self.ledger, noticed_in)
+        self.books = BankLedger(self.ledger)
         for name, kind in (
             ("alice", AccountKind.USER),
             ("mallory", AccountKind.USER),
