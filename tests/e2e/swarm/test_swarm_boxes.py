@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from swarm_books import Books
-from swarm_market import SHORT_TIMING, Machine, in_hours, own_id, unit
+from swarm_market import PATIENT_TIMING, Machine, in_hours, own_id, unit
 
 pytestmark = pytest.mark.e2e
 
@@ -14,7 +14,7 @@ TORUS = Machine("bgl1", 64 * MIDPLANE, 1, plugin="modelled")
 
 @pytest.fixture
 def market(new_market):
-    timing = {**SHORT_TIMING, "amendment_notice_s": 2}
+    timing = {**PATIENT_TIMING, "amendment_notice_s": 2}
     market = new_market(users={"alice": 1_000_000}, machines=[TORUS], timing=timing)
     text = market.config.read_text()
     market.config.write_text(text.replace("{ load = 0.0 }", '{ load = 0, machine = "bgl-half" }'))
