@@ -14,7 +14,7 @@ TORUS = Machine("bgl1", 64 * MIDPLANE, 1, plugin="modelled")
 
 @pytest.fixture
 def market(new_market):
-    timing = {**PATIENT_TIMING, "amendment_notice_s": 2}
+    timing = {**PATIENT_TIMING, "amendment_notice_s": 2, "amendment_window_s": 600}
     market = new_market(users={"alice": 1_000_000}, machines=[TORUS], timing=timing)
     text = market.config.read_text()
     market.config.write_text(text.replace("{ load = 0.0 }", '{ load = 0, machine = "bgl-half" }'))
@@ -39,6 +39,7 @@ def test_planes_go_and_come(market):
     assert (refused["done"], refused["code"]) == (False, "slot_taken")
     assert "right would be whole planes of midplanes, 2048, 4096, 6144" in refused["detail"]  # of 1x2x4
     for midplanes in (4, 8, 2):
-        assert resized(midplanes * MIDPLANE)["done"]
+        answer = resized(midplanes * MIDPLANE)
+        assert answer["done"], (answer["code"], answer["detail"])
         assert Books(market).sizes() == {offer_id: midplanes * MIDPLANE}
     Books(market).come_right()
