@@ -88,11 +88,6 @@ SENTENCES: Final[dict[str, str]] = {
     "resources.start_price": "Start price in whole credits per core hour.",
     "resources.minimum_price": "Lowest price in whole credits per core hour, at most the start price.",
     "resources.rounds_expected": "How many rounds the price strategy reckons with.",
-    "resources.reclaim": "When it takes cores back that buyers let it: `pra` never by itself, `pwa` for the "
-    "first job of its own queue.",
-    "resources.reclaim_discount": "By so many percent its prices are lower for units that grant that right, 0 to 99.",
-    "resources.reclaim_compensation_max": "The most that it pays on top of a refund by itself, credits/core-hour; a "
-    "right that asks more is worth nothing to it. Default: its `minimum_price`.",
     "resources.isolation": "Whether plug-in and price strategy have processes of their own: by `auto` those of another "
     "package, by `process` also those that come with RAMP, by `none` neither.",
     "accounts.NAME": "Local account of the buyer NAME (of this market, or a full name). "
