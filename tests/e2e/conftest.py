@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 KINDS = ("embedded", pytest.param("prosody", marks=pytest.mark.full))
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plug-in that reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep a file's tests on one worker, where they share what is costly to start (`--dist loadgroup`)."""
     here = Path(__file__).parent

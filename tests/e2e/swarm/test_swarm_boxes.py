@@ -12,7 +12,7 @@ import ramp
 from ramp.model.instant import SECOND
 from ramp.model.request import ReclaimTerms
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 MIDPLANE = 1024
 TORUS = Machine("bgl1", 64 * MIDPLANE, 1, plugin="modelled")
@@ -49,7 +49,8 @@ def test_planes_go_come_and_are_taken_back(market):
     assert (refused["done"], refused["code"]) == (False, "slot_taken")
     assert "right would be whole planes of midplanes, 2048, 4096, 6144" in refused["detail"]  # of 1x2x4
     for midplanes in (4, 8):
-        assert resized(midplanes * MIDPLANE)["done"]
+        answer = resized(midplanes * MIDPLANE)
+        assert answer["done"], answer
         assert Books(market).sizes() == {offer_id: midplanes * MIDPLANE}
     ramp.operate(market.state.path).reclaim("bgl1", agreement_id, cores=6 * MIDPLANE)
     until(lambda: market.agreements("alice")[0]["reclamations"], "the seller has taken six midplanes back")
