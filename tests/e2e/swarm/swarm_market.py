@@ -183,6 +183,7 @@ class Market:
         self.armed = armed
         self.failing: set[str] = set()
         self._traps = state / "traps"
+        self._armed = 0
         self._supervisor: subprocess.Popen[bytes] | None = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -305,7 +306,9 @@ class Market:
         assert self.armed
         for path in self._traps.iterdir():
             path.unlink()
+        self._armed += 1
         trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid, "agent": agent}
+        trap["number"] = self._armed
         whole = self._traps / ".armed"
         whole.write_text(json.dumps(trap), "utf-8")
         whole.rename(self._traps / "armed.json")
