@@ -71,9 +71,19 @@ def _environment(work: Path) -> dict[str, str]:
     return kept | {"HOME": str(work.parent / "home"), "PATH": path, "COLUMNS": "120"}
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_of_a_page_works_in_its_order(page: Path, work: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        text = page.read_text("utf-8").replace(PORT, str(free.getsockname()[1]))
-    findings = run(read_page(text).commands, work, _environment(work))
-    assert not findings, "\n\n".join(findings)
+class Commands:
+    """Tests of a page's commands."""
+
+    page: Path
+
+    def test_each_works_in_its_turn(self, work: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            text = self.page.read_text("utf-8").replace(PORT, str(free.getsockname()[1]))
+        findings = run(read_page(text).commands, work, _environment(work))
+        assert not findings, "\n\n".join(findings)
+
+
+# a class a page, for `--dist loadscope` runs what is not of one class wherever there is time
+for _page in WITH_COMMANDS:
+    _name = "Test_" + str(_page.relative_to(ROOT).with_suffix("")).replace("/", "_").replace("-", "_")
+    globals()[_name] = type(_name, (Commands,), {"page": _page})
