@@ -17,7 +17,7 @@ from simulation.machines.hostlist import expand
 from simulation.machines.view import RESERVED
 from simulation.resource.live_map import view_of_snapshot
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 SHAPE = (8, 8, 16)
 """Nodes: two midplanes of Blue Gene/L, which has 8x8x8 nodes of two processors on each."""
