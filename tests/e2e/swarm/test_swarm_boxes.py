@@ -6,7 +6,7 @@ import pytest
 from swarm_books import Books
 from swarm_market import PATIENT_TIMING, Machine, in_hours, own_id, unit
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 MIDPLANE = 1024
 TORUS = Machine("bgl1", 64 * MIDPLANE, 1, plugin="modelled")
