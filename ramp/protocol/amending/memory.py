@@ -46,13 +46,11 @@ class AmendmentReceived:
         offer_id: the slot.
         amendment: signed by the user.
         at: when.
-        step: number of its first step at the machine.
     """
 
     offer_id: str
     amendment: Signed
     at: Instant
-    step: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,31 +184,6 @@ AMENDMENTS = Table(
     CheckConstraint("(code = '') = (amount + charge > 0)", name="posted_or_void"),
 )
 
-RECLAMATIONS = Table(
-    "reclamations",
-    _METADATA,
-    Column("agreement_id", Text, primary_key=True),
-    Column("number", Integer, CheckConstraint("number > 0"), primary_key=True, autoincrement=False),
-    Column("previous", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("refund", _BIG, CheckConstraint("refund > 0"), nullable=False),
-    Column("compensation", _BIG, CheckConstraint("compensation >= 0"), nullable=False),
-    Column("effective_at", _BIG, nullable=False),
-    Column("valid_until", _BIG, nullable=False),
-    Column("noticed_at", _BIG, nullable=False),
-    Column("decided_at", _BIG),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    CheckConstraint("code = '' OR decided_at IS NOT NULL", name="void_is_decided"),
-    CheckConstraint(
-        "decided_at IS NULL OR code <> '' OR (effective_at <= decided_at AND decided_at < valid_until)",
-        name="posted_within_its_time",
-    ),
-)
-
-IS_OPEN: Final = RECLAMATIONS.c.decided_at.is_(None)
-Index("reclamations_open", RECLAMATIONS.c.valid_until, sqlite_where=IS_OPEN, postgresql_where=IS_OPEN)
-
 REMEMBERED_VOIDS = Table(
     "remembered_voids",
     _METADATA,

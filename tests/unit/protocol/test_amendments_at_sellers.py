@@ -244,13 +244,21 @@ def test_the_last_word_is_said_again(desk: Desk) -> None:
 def test_the_machine_is_asked_first_for_what_the_slot_has_then_for_less(desk: Desk) -> None:
     body = desk.amendment(number=4)
     (question,) = desk.propose(body)
-    assert question == ResizeSlot(body.offer_id, 3, 16, body.until)  # its buyer's number counts nothing here
+    assert question == ResizeSlot(body.offer_id, 12, 16, body.until)  # three steps for each number
     desk.resized(question)
     assert desk.sizes.tick(body.effective_at - 1) == []
     assert desk.sizes.deadline == body.effective_at
     (question,) = desk.sizes.tick(body.effective_at)
-    assert question == ResizeSlot(body.offer_id, 4, 8, body.until)
+    assert question == ResizeSlot(body.offer_id, 13, 8, body.until)
     assert desk.sizes.deadline == body.valid_until
+
+
+def test_its_steps_at_the_machine_go_on_after_a_restart(desk: Desk) -> None:
+    body = desk.amendment(number=2)
+    (received, _) = desk.resized(desk.propose(body)[0])
+    assert received == fx.Persist(AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
+    _restarted(desk, received.record)
+    assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 7, 8, body.until)]
 
 
 @pytest.mark.parametrize(("able", "code"), [(True, "slot_taken"), (False, "cannot_resize")])
@@ -458,16 +466,6 @@ def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     assert isinstance(again, fx.Send)
     assert again.message.content == c.AmendmentAgreed("a1", 1)
     assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
-
-
-def test_the_steps_on_record_go_on_after_a_restart(desk: Desk) -> None:
-    body = desk.amendment(number=2)
-    signed = Signed(body, ("alice",), "text")
-    (now_on, _) = desk.resized(desk.propose(body)[0])
-    assert now_on == fx.Persist(AmendmentReceived(body.offer_id, signed, 0, 3))
-    for record, step in ((now_on.record, 4), (AmendmentReceived(body.offer_id, signed, 0, 30), 31)):
-        _restarted(desk, record)
-        assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, step, 8, body.until)]
 
 
 def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:
