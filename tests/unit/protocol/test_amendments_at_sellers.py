@@ -458,7 +458,7 @@ def _restarted(desk: Desk, *records: SizeRecord, now: int = 0) -> list[fx.Effect
 
 def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     body = desk.amendment()
-    received = AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3)
+    received = AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0)
     assert _restarted(desk, received, now=5) == []
     assert desk.sizes.deadline == NOTICE
     assert desk.participant.size == (8, body.until)
@@ -470,7 +470,7 @@ def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
 
 def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:
     body = desk.amendment()
-    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3))
+    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
     (question,) = desk.sizes.tick(NOTICE)
     desk.resized(question, None, now=NOTICE)
     assert desk.sizes.deadline == NOTICE + SECOND
@@ -480,7 +480,7 @@ def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> 
 def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: Desk) -> None:
     """It may have been asked before the restart, and that may be done yet."""
     body = desk.amendment()
-    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3))
+    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
     (question,) = desk.sizes.tick(NOTICE)
     (question,) = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="not now"), now=NOTICE)
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
@@ -500,7 +500,7 @@ def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
     body = desk.amendment()
     signed = Signed(body, ("alice",), "text")
     taken = CapacityTaken(body.offer_id, 1, NOTICE)
-    (to_bank,) = _restarted(desk, AmendmentReceived(body.offer_id, signed, 0, 3), taken, now=MINUTE)
+    (to_bank,) = _restarted(desk, AmendmentReceived(body.offer_id, signed, 0), taken, now=MINUTE)
     assert isinstance(to_bank, fx.Send)
     assert (to_bank.message.receiver, to_bank.message.content) == ("bank", signed)
     assert desk.sizes.deadline == MINUTE + SECOND
@@ -511,10 +511,10 @@ def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:
     signed, posted = Signed(first, ("alice",), "text"), c.AmendmentPosted("a1", 1, "t", first.refund)
     second = desk.amendment(cores=4, number=2, previous=state_digest(first))
     records = (
-        AmendmentReceived(first.offer_id, signed, 0, 3),
+        AmendmentReceived(first.offer_id, signed, 0),
         CapacityTaken(first.offer_id, 1, NOTICE),
         AmendmentSettled(first.offer_id, posted, SEAL, NOTICE),
-        AmendmentReceived(first.offer_id, Signed(second, ("alice",), "text"), MINUTE, 3),
+        AmendmentReceived(first.offer_id, Signed(second, ("alice",), "text"), MINUTE),
         AmendmentDropped(first.offer_id, 2, "expired", "late", 2 * MINUTE),
     )
     assert _restarted(desk, *records, now=HOUR) == []
