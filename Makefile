@@ -122,7 +122,7 @@ swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checke
 
 MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
-	$(BIN)/ramp chaos --minutes $(MINUTES)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES)
 
 slow: $(STAMP)   ## the slower tests, every property with all of its examples, and the inner loops compiled
 	RAMP_EXAMPLES=all $(PYTEST) $(IN_CI) -n auto --dist loadfile -m "(slow or hypothesis or loops) and not e2e" --ignore tests/e2e

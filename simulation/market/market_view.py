@@ -21,8 +21,8 @@ from ramp.runtime.journal import MemoryJournal
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, Actor
 from simulation.market.faults.late_guests import GuestCounts, LateGuests
-from simulation.market.faults.liars import Liar
 from simulation.market.network import Network
+from simulation.market.observing import Interceptor
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.wire import Wire
 
@@ -39,7 +39,7 @@ class MarketView:
     _network: Network
     _wire: Wire | None
     _actors: dict[str, Actor]
-    _liars: Mapping[str, Liar]
+    _liars: Mapping[str, Interceptor]
     _guests: LateGuests
     _up: dict[tuple[type, bool], Mapping[str, Party]]
 

@@ -1,14 +1,15 @@
-"""What looks into a simulated market from outside: an observer of everything, and a script that makes things happen."""
+"""What acts on a simulated market from outside: observers, scripts, and interceptors of a party's messages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ramp.model.acl import Message
 from ramp.model.contents import Registered, Registration
 from ramp.model.instant import Duration, Instant
+from ramp.model.ports import Notary
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Answer
 
@@ -59,3 +60,23 @@ class Script(Protocol):
     def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
         """Whether the party crashes before this effect."""
         ...
+
+
+Said = tuple[Message, Duration]
+"""A message, and how long its sender keeps it back."""
+
+
+class Interceptor(Protocol):
+    """Takes the messages of one party, and sends in its name whatever it likes under that party's own key."""
+
+    def says(self, message: Message, now: Instant) -> Sequence[Said]:
+        """What is sent instead of a signed and sealed message of the party; `now` is the party's clock."""
+        ...
+
+    def hears(self, message: Message, now: Instant) -> Sequence[Said]:
+        """What is sent because a message has been delivered to the party; `now` is the party's clock."""
+        ...
+
+
+NewInterceptor = Callable[[str, Notary, Sequence[str]], Interceptor]
+"""Makes the interceptor of a party from its name, its notary and the names of all others."""

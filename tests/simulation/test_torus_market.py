@@ -23,6 +23,7 @@ from simulation.market import swarm
 from simulation.market.specs import ResourceSpec
 from simulation.market.world import START
 from simulation.resource.modelled import open_plugin
+from tests.swarm.markets import run
 
 CASE = MarketCase("torus", (64, 1024, 8192), 0.5, "ramp", 2, 20.0, 75, seed=3)
 
@@ -160,6 +161,6 @@ def test_the_protocol_keeps_its_invariants_on_live_machines_under_faults(
         return ResourceSpec(name, open_plugin(settings), StaticTerms(256, 8, torus=True), prices)
 
     monkeypatch.setattr(swarm, "_draw_resource", live_resource)
-    report = swarm.run_seed(seed)
+    report = run(seed)
     assert report.violation is None, f"{report.checker}: {report.violation}"
     assert report.messages > 0

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.request import ReclaimTerms, RequestUnit
-from ramp.model.seal import Role
 from ramp.protocol.reclaiming.asking import Precedence, ReclaimOrdered
 from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.tables import ParticipantState
-from simulation.market.faults.liars import Habit, LiarSpec
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec
 
@@ -80,39 +77,3 @@ def take_some(world: World, random: Random | None) -> None:
                 world.command(name, ReclaimOrdered(offer_id, cores), at)
                 if lies:
                     world.let_fail(participant.user, at, AWAY)
-
-
-def with_wrong_reclamations(seed: int, liars: Mapping[str, LiarSpec], resources: Sequence[str]) -> dict[str, LiarSpec]:
-    """The liars of a market; where rights are drawn, most that sell also take back what they may not.
-
-    In half of these markets a seller that is honest else does nothing but that, as long as another one is honest.
-
-    Args:
-        seed: of the market.
-        liars: as drawn so far.
-        resources: names of the sellers.
-    """
-    if draw_rights(seed) is None:
-        return dict(liars)
-    random = stream(seed, "wrong reclamations")
-    found = {
-        name: replace(spec, habits=(*spec.habits, Habit.WRONG_RECLAMATION))
-        if spec.role is Role.RESOURCE and random.random() < 0.9
-        else spec
-        for name, spec in liars.items()
-    }
-    honest = [name for name in resources if name not in found]
-    if len(honest) > 1 and random.random() < 0.5:
-        found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.WRONG_RECLAMATION,), 0.8)
-    return _with_hidden_reclamations(seed, found, resources)
-
-
-def _with_hidden_reclamations(
-    seed: int, liars: Mapping[str, LiarSpec], resources: Sequence[str]
-) -> dict[str, LiarSpec]:
-    """In half of these markets a seller tells its buyers nothing of what it takes back, and does nothing wrong else."""
-    random, found = stream(seed, "hidden reclamations"), dict(liars)
-    honest = [name for name in resources if name not in found]
-    if len(honest) > 1 and random.random() < 0.5:
-        found[random.choice(honest)] = LiarSpec(Role.RESOURCE, (Habit.HIDES_RECLAMATIONS,), 1.0)
-    return found

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import Final
 
 from ramp.model.request import MoldableTerms, RequestUnit
-from ramp.model.seal import Role
-from simulation.market.faults.liars import Habit, LiarSpec
 from simulation.market.random_streams import stream
 
 LAWS: Final = ("amdahl:0", "amdahl:0.05", "amdahl:0.5", "table:1=100,16=20,64=12,128=12")
@@ -29,16 +26,3 @@ def of_any_size(unit: RequestUnit, sizes: Random) -> RequestUnit:
     cores = unit.cores.total
     least = max(1, cores // sizes.choice((1, 2, 4)))
     return replace(unit, moldable=MoldableTerms(least, cores * sizes.choice((1, 2, 4, 8)), sizes.choice(LAWS)))
-
-
-def with_wrong_sizes(seed: int, liars: Mapping[str, LiarSpec]) -> dict[str, LiarSpec]:
-    """The liars of a market; where sizes are drawn, four of five that sell also offer what no unit allows."""
-    if draw_sizes(seed) is None:
-        return dict(liars)
-    random = stream(seed, "wrong sizes")
-    return {
-        name: replace(spec, habits=(*spec.habits, Habit.WRONG_SIZE))
-        if spec.role is Role.RESOURCE and random.random() < 0.8
-        else spec
-        for name, spec in liars.items()
-    }

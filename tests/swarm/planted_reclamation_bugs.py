@@ -1,7 +1,5 @@
 """Bugs planted where sellers take cores back; `planted_bugs` lists them with all others."""
 
-# ruff: noqa: SLF001 breaking what is inside is what this is for
-
 from __future__ import annotations
 
 import contextlib
