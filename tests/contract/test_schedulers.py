@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from example_counts import ALL
 
-from simulation.compiling import AS_WRITTEN
+from simulation.lab import AS_WRITTEN
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable

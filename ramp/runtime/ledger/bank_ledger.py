@@ -13,6 +13,7 @@ from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTe
 from ramp.ledger.transfer import TransferKind, reclamation_key, transfer_id_of
 from ramp.model.agreement import Amendment, Reclamation, Signed, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
+from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
@@ -26,7 +27,6 @@ from ramp.protocol.reclaiming.asking import (
     PostReclamation,
     ReclamationKnown,
 )
-from ramp.protocol.user.party import REPLAYED
 from ramp.runtime.ledger.kept_documents import noticed_in
 
 NONCE_LIFETIME: Duration = 30 * MINUTE

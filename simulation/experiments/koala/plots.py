@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from simulation.plots.style import (
     BLUE,
@@ -22,6 +21,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PAPER_NAME: Final = "of Buisson and others 2007"
 _COLOURS: Final = (BLUE, GREEN, VERMILION, ORANGE)
