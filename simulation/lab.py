@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from typing import Final
 
 from ramp.errors import ConfigurationError
@@ -19,11 +20,12 @@ def wants_loops_as_written() -> bool:
     return os.environ.get(AS_WRITTEN, "0") not in {"", "0"}
 
 
-def loops_notice() -> str:
-    """Return a line for the user where numba is missing and loops are slow; empty where it is installed or unwanted."""
+def tell_loops() -> None:
+    """Write a line to standard error where numba is missing; nothing where it is installed or unwanted."""
     if wants_loops_as_written() or importlib.util.find_spec("numba") is not None:
-        return ""
-    return f"numba is not installed: inner loops run uncompiled, many times slower; install it with {INSTALL_LAB}"
+        return
+    notice = "numba is not installed: inner loops run uncompiled, many times slower; install it with"
+    print(notice, INSTALL_LAB, file=sys.stderr)
 
 
 def check_pictures(key: str | None = None) -> None:

@@ -24,7 +24,7 @@ from simulation.experiments.executors import working_on
 from simulation.experiments.sweeps.plan import SIMULATE, read_sweep
 from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
 from simulation.experiments.worker_processes import ending_on_sigterm
-from simulation.lab import check_pictures, loops_notice
+from simulation.lab import check_pictures, tell_loops
 
 WIDTH_MAX: Final = 10_000
 """Characters in a line of the printed table."""
@@ -58,8 +58,7 @@ def sweep(context: click.Context, file: Path, out: Path, processes: int | None, 
     plan = read_sweep(file)
     if plan.run != SIMULATE:
         check_pictures()  # an experiment draws them
-    if notice := loops_notice():
-        click.echo(notice, err=True)
+    tell_loops()
     with ending_on_sigterm(), working_on(executor), _progress(file.stem) as advance:
         result = run_sweep(plan, out, processes=processes, on_progress=advance)
     _tell(result, len(plan.points), out)

@@ -63,8 +63,7 @@ from simulation.market.drawing.sizes import draw_sizes, of_any_size
 from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
-from simulation.market.happened import Happened
-from simulation.market.observing import NewInterceptor, Observer
+from simulation.market.observing import Happened, NewInterceptor, Observer
 from simulation.market.random_streams import stream
 from simulation.market.seed_reports import SeedReport
 from simulation.market.specs import ResourceSpec, UserSpec

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
-from simulation.lab import AS_WRITTEN, INSTALL_LAB, loops_notice
+from simulation.lab import AS_WRITTEN, INSTALL_LAB, tell_loops
 
 WITHOUT = "import sys; sys.modules['numba'] = sys.modules['matplotlib'] = None; from ramp.cli.main import main"
 
@@ -38,13 +38,15 @@ def test_simulations_run_as_written_and_say_so_once(log: Path, machine: str) -> 
     assert "utilisation" in done.stdout
 
 
-def test_nothing_is_said_where_numba_is_there_or_unwanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_said_where_numba_is_there_or_unwanted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv(AS_WRITTEN, raising=False)
-    assert loops_notice() == ""
+    tell_loops()
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert loops_notice()
     monkeypatch.setenv(AS_WRITTEN, "1")
-    assert loops_notice() == ""
+    tell_loops()
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
