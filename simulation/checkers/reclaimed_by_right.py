@@ -24,7 +24,6 @@ class ReclaimedByRight(Checker):
     name = "reclaimed_by_right"
 
     def at_end(self, view: MarketView) -> None:
-        """The same as at any time."""
         self.at_stop(view)
 
     def at_stop(self, view: MarketView) -> None:

@@ -136,7 +136,6 @@ class Koala:
 
     @property
     def now(self) -> int:
-        """Virtual time, microseconds."""
         return self._agenda.now
 
     def run(self) -> Outcome:

@@ -45,7 +45,6 @@ class MarketView:
 
     @property
     def now(self) -> Instant:
-        """Virtual time."""
         return self._queue.now
 
     @property
@@ -60,7 +59,6 @@ class MarketView:
 
     @property
     def timing(self) -> Timing:
-        """The protocol's limits."""
         return self.composition.timing
 
     @property
@@ -70,12 +68,10 @@ class MarketView:
 
     @property
     def ledger(self) -> Ledger:
-        """The bank's ledger."""
         return self._ledger
 
     @property
     def bank_is_up(self) -> bool:
-        """Whether the bank is up."""
         return self._actors[BANK].host is not None
 
     @property
