@@ -59,8 +59,7 @@ from simulation.market.drawing.rights import (
     take_some,
     taking_back,
 )
-from simulation.market.drawing.sizes import draw_sizes, of_any_size
-from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
+from simulation.market.drawing.units import draw_sizes, draw_starts, joining_a_queue, of_any_size, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.observing import Happened, NewInterceptor, Observer

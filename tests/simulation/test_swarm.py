@@ -13,7 +13,7 @@ from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation.market import swarm
 from simulation.market.actors import COMPOSITION
 from simulation.market.drawing.rights import draw_rights
-from simulation.market.drawing.starts import draw_starts
+from simulation.market.drawing.units import draw_starts
 from simulation.market.faults.breakdowns import Blow, FullDisk
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.network import Isolation, NetworkFaults

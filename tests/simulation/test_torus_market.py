@@ -15,10 +15,10 @@ from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings
 from ramp.protocol.resource.seller import PriceRange
 from simulation.experiments.discovery import find_experiment
-from simulation.experiments.torus_market import plots, study
+from simulation.experiments.torus_market import fragmentation, plots
 from simulation.experiments.torus_market.demand import MarketCase
+from simulation.experiments.torus_market.fragmentation import differences
 from simulation.experiments.torus_market.runs import MarketRun, run_market, swarm_resources
-from simulation.experiments.torus_market.study import differences
 from simulation.market import swarm
 from simulation.market.specs import ResourceSpec
 from simulation.market.world import START
@@ -121,8 +121,8 @@ def test_tables_and_pictures_say_which_workloads_are_stand_ins(tmp_path: Path, m
         row = dict.fromkeys(("success_rate", "mean_price", "mean_load", "background", "market", "mean_wait_h"), 0.5)
         return MarketRun(row | {"refusals_first_round": {}}, [{"resource": "bluegene1"}], sold, [])
 
-    monkeypatch.setattr(study, "run_market", bare)
-    summary = study.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
+    monkeypatch.setattr(fragmentation, "run_market", bare)
+    summary = fragmentation.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
     with (tmp_path / "sales.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     workloads = {row["resource"]: row["workload"] for row in rows}

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ramp.errors import MachineError
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.catalogue import Catalogue
+from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.occupancy import Occupancy, StateVector
 from simulation.machines.bluegene.search import first_fit
-from simulation.machines.bluegene.tables import LinkTable
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.grid_units import GridUnits
