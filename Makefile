@@ -10,7 +10,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 # Hundreds of processes start here. Let them share compiled modules even where the environment forbids to write them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo demo-slurm demo-web test test-busy check format docs e2e e2e-long swarm chaos slow properties mutants bench clean psij
+.PHONY: help install demo demo-slurm demo-web test test-busy check format docs e2e e2e-full swarm chaos slow properties mutants bench clean psij
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -82,22 +82,18 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 	$(BIN)/python -m sphinx -q -W --keep-going -b man docs build/docs/man
 	@echo "build/docs/html/index.html"
 
-# They mostly wait, so four files run at once on two cores; a file's tests share a market, and what measures times has
-# the machine for itself. Files begin in the order given: the pages take the longest.
-# Dozens of processes with real clocks: what hangs ends (and is not tried again, for that would have no limit); any other
-# failure is tried once more, which the summary tells.
+# They mostly wait for one another's processes, so there are twice as many workers as cores. A file's tests share what is
+# costly to start, and stay together; each page of the documentation is run by itself.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
-ON_SERVERS := --timeout 600 --durations 25 --durations-min 20 $(ONCE_MORE)
-E2E := tests/documents tests/e2e tests/integration/test_purchase_example.py
-e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
+E2E := --durations 25 --durations-min 20 -n $(AT_ONCE) --dist loadgroup --no-loadscope-reorder \
+	tests/documents tests/e2e tests/integration/test_purchase_example.py
+e2e: $(STAMP)    ## every flow, server and batch system once, for real, and every command of the documentation
 	$(WITH_PSIJ)
-	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile --no-loadscope-reorder -m "e2e and not alone and not long" $(E2E)
-	$(PYTEST) $(ON_SERVERS) -m "e2e and alone" $(E2E)
+	$(PYTEST) -m "e2e and not full" $(E2E)
 
-e2e-long: $(STAMP) ## the rest: every kill point, more on Prosody, a hundred thousand damaged messages; not in .ci/run
+e2e-full: $(STAMP) ## all end-to-end tests, also every kill point, attack and damaged message (an hour)
 	$(WITH_PSIJ)
-	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile -m "e2e and long" tests/e2e
-	RAMP_MUTANTS=100000 $(PYTEST) tests/e2e/attacks/test_mutants.py
+	RAMP_MUTANTS=100000 $(PYTEST) -m e2e $(E2E)
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
 	$(BIN)/ramp swarm --seeds $(SEEDS)
