@@ -100,7 +100,7 @@ swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checke
 
 MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
-	$(BIN)/ramp chaos --minutes $(MINUTES)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES)
 
 SLOW := $(PYTEST) -n auto --dist loadfile --durations 15 -m "(slow or hypothesis or loops or logs) and not e2e" --ignore tests/e2e
 slow: $(STAMP)   ## the slower tests, a third of each property's examples, and the inner loops compiled

@@ -11,7 +11,7 @@ from typing import Final
 
 from ramp.errors import TransportError
 from ramp.runtime.state_folder import StateFolder
-from simulation.chaos.market import SITES, ChaosMarket, configuration, machines
+from tests.chaos.market import SITES, ChaosMarket, configuration, machines
 
 PORTS: Final = (15_222, 15_269)
 """Of clients and of servers; each run has addresses of the loopback interface of its own."""

@@ -1,4 +1,4 @@
-"""`ramp chaos`: a real market whose processes are killed and stopped by turns; nothing may be lost."""
+"""`python -m tests.chaos`: a real market whose processes are killed and stopped by turns; nothing may be lost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ import click
 from ramp.cli.options import example, json_option
 from ramp.cli.views.output import say
 from ramp.runtime.state_folder import StateFolder
+from tests.chaos.market import DEPOSIT, ChaosMarket, configuration
+from tests.chaos.run import run_chaos
+from tests.chaos.sites import join, two_sites
 
 SECONDS_A_MINUTE: Final = 60.0
 
 
 @click.command(
     epilog=example(
-        "ramp chaos --minutes 1",
-        "ramp chaos --minutes 10 --seed 7 --federated --json",
+        "python -m tests.chaos --minutes 1",
+        "python -m tests.chaos --minutes 10 --seed 7 --federated --json",
         exits="0 nothing was lost; 1 something was, or the market cannot be launched; 2 wrong usage",
     )
 )
@@ -48,10 +51,6 @@ def chaos(
     ends. The report has every blow with the time until all were up again and until the next purchase. The same seed
     draws the same requests and blows; when they fall is the computer's to say.
     """
-    from simulation.chaos.market import DEPOSIT, ChaosMarket, configuration
-    from simulation.chaos.run import run_chaos
-    from simulation.chaos.sites import join, two_sites
-
     with tempfile.TemporaryDirectory(prefix="ramp-chaos-") as folder:
         root = Path(folder) if keep is None else keep
         root.mkdir(parents=True, exist_ok=True)
@@ -85,3 +84,7 @@ def chaos(
         for check, found in report.checks.items():
             click.echo(f"{check}: {'holds' if not found else '; '.join(found)}")
     sys.exit(0 if report.holds else 1)
+
+
+if __name__ == "__main__":
+    chaos()

@@ -28,7 +28,7 @@ from ramp.protocol.progress import RequestEnded
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market.plots.rules import draw_rules
+from simulation.experiments.market.plots.auction_rules import draw_rules
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.trials.plan import table2_resources
 from simulation.experiments.worker_processes import run_all

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from ramp.errors import RampError
 from ramp.runtime.config_file import load_config
-from simulation.chaos.blows import Struck, processes, strike, turns
-from simulation.chaos.checks import findings
-from simulation.chaos.load import Load
-from simulation.chaos.market import AGAIN_LIMIT_S, ChaosMarket, wait_until
+from tests.chaos.blows import Struck, processes, strike, turns
+from tests.chaos.checks import findings
+from tests.chaos.load import Load
+from tests.chaos.market import AGAIN_LIMIT_S, ChaosMarket, wait_until
 
 BETWEEN_S: Final = (0.5, 4.0)
 """Pause between everybody's being up again and the next blow, in seconds."""

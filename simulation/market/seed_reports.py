@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,11 +14,11 @@ class SeedReport:
     Attributes:
         seed: the seed.
         violation: the broken invariant, or None.
+        checker: which checker found it.
         outcomes: how the requests ended, by status.
         messages: messages sent.
         lost: of them lost.
         crashes: crashes of parties.
-        virtual_s: virtual time passed, in seconds.
         late_answers: answers of machines and price strategies that came later than the question.
         in_doubt: questions of which a resource was told that nobody knows what became of them.
         unheard: late answers to a resource that had crashed meanwhile.
@@ -30,7 +31,6 @@ class SeedReport:
     messages: int = 0
     lost: int = 0
     crashes: int = 0
-    virtual_s: float = 0.0
     late_answers: int = 0
     in_doubt: int = 0
     unheard: int = 0
@@ -53,14 +53,13 @@ class SwarmSummary:
 
 def summarise(reports: Sequence[SeedReport]) -> SwarmSummary:
     """Add reports up."""
-    outcomes: dict[str, int] = {}
+    outcomes: Counter[str] = Counter()
     for report in reports:
-        for status, count in report.outcomes.items():
-            outcomes[status] = outcomes.get(status, 0) + count
+        outcomes.update(report.outcomes)
     return SwarmSummary(
         len(reports),
         [report for report in reports if report.violation is not None],
-        outcomes,
+        dict(outcomes),
         sum(report.messages for report in reports),
         sum(report.lost for report in reports),
         sum(report.crashes for report in reports),

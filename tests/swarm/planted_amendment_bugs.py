@@ -1,7 +1,5 @@
 """Bugs planted where slots change their size; `planted_bugs` lists them with all others."""
 
-# ruff: noqa: SLF001 breaking what is inside is what this is for
-
 from __future__ import annotations
 
 import contextlib

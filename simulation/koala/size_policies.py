@@ -1,4 +1,9 @@
-"""Policies that the paper's are to be seen beside.
+"""KOALA's policies of sizes, and some that they are compared with.
+
+A policy is two generators that yield messages to running malleable jobs of one cluster and are sent how many processors
+each job accepts: so a policy reads as the paper's pseudo-code does. It never looks at speed-up.
+
+Policies that the paper's are to be seen beside:
 
 - none: nobody grows, so all stay at the size that they began with.
 - equipartition: all processors of the malleable jobs, not only the change, are shared equally; a round may both shrink
@@ -16,11 +21,141 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from simulation.koala.size_policies.interface import Asking, Message, RunningMalleable
 from simulation.malleable.sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMalleable:
+    """A running malleable job, as a policy sees it.
+
+    Attributes:
+        number: of the job.
+        started: microseconds.
+        size: processors that it has, in all clusters.
+        sizes: that it may have.
+    """
+
+    number: int
+    started: int
+    size: int
+    sizes: Sizes
+
+    @property
+    def can_give(self) -> int:
+        """Processors above its smallest size."""
+        return max(0, self.size - self.sizes.least)
+
+    @property
+    def can_take(self) -> int:
+        """Processors below its largest size."""
+        return max(0, self.sizes.maximum - self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An offer of so many processors to a job, or, below 0, a request for so many."""
+
+    job: int
+    processors: int
+
+
+Asking = Generator[Message, int, None]
+"""Yields messages and is sent how many processors were accepted, in the message's direction, never below 0."""
+
+
+class SizePolicy(Protocol):
+    """Says which jobs grow and which shrink."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a shrinking job's processors are waited for before the next job is asked."""
+        ...
+
+    @property
+    def rebalances(self) -> bool:
+        """Whether growing is worth a try though nothing is idle, because it shrinks others as well."""
+        ...
+
+    @property
+    def steals(self) -> bool:
+        """Whether running jobs shrink for all waiting jobs at once, and what is released is given out as it comes."""
+        ...
+
+    def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Give out processors that are idle.
+
+        Args:
+            jobs: that run in the cluster and are in no change, in the order of their starts.
+            value: how many processors.
+        """
+        ...
+
+    def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Get processors back; arguments as of `grow`."""
+        ...
+
+
+class Fpsma:
+    """Favour Previously Started Malleable Applications (FPSMA): section 5.3.1, figure 4 of the paper.
+
+    The earliest started grow first, the latest started shrink first. GROW is lost in our copy but described
+    line by line; SHRINK is printed. Its end, "shrinkValue == 0", is read as "not above 0": an application may
+    give back more than it was asked for (FT, the next power of two below).
+    """
+
+    waits: Final = True
+    rebalances: Final = False
+    steals: Final = False
+
+    def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Offer all that is left to one job after the other."""
+        for job in jobs:
+            value -= yield Message(job.number, value)
+            if value <= 0:
+                return
+
+    def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Ask one job after the other for all that is still wanted."""
+        for job in reversed(jobs):
+            value -= yield Message(job.number, -value)
+            if value <= 0:
+                return
+
+
+class Egs:
+    """Equi-Grow & Shrink (EGS): section 5.3.2, figure 5 of the paper.
+
+    Everybody grows, or shrinks, by the same. Two faults of the printed SHRINK are mended after the text: it
+    sends "shrinkValue + malus" (the job's share is meant), and gives the malus where "i >= growRemainder" in a
+    list by decreasing start (the oldest jobs, by a variable of the other procedure), though the text takes it
+    from the most recently started ones. What a job does not accept is offered to nobody else.
+    """
+
+    waits: Final = False
+    rebalances: Final = False
+    steals: Final = False
+
+    def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Equal shares; the remainder goes one each to the least recently started."""
+        yield from _shares(jobs, value, 1)
+
+    def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Equal shares; the remainder is taken one each from the most recently started."""
+        yield from _shares(tuple(reversed(jobs)), value, -1)
+
+
+def _shares(jobs: Sequence[RunningMalleable], value: int, sign: int) -> Asking:
+    if not jobs:
+        return
+    share, rest = divmod(value, len(jobs))
+    for index, job in enumerate(jobs):
+        processors = share + (index < rest)
+        if processors:
+            yield Message(job.number, sign * processors)
 
 
 class NoChange:
@@ -193,3 +328,17 @@ class Levelled:
             taken[most.number] += 1
         for number, processors in taken.items():
             yield Message(number, -processors)
+
+
+SIZE_POLICIES: Final[dict[str, SizePolicy]] = {
+    "FPSMA": Fpsma(),
+    "EGS": Egs(),
+    "none": NoChange(),
+    "equipartition": Equipartition(),
+    "folding": Folding(),
+    "minimum": ByPriority(above_minimum),
+    "preferred": ByPriority(above_preferred, preferred_first=True),
+    "average": Levelled(steals=False),
+    "stealing": Levelled(steals=True),
+}
+"""The paper's first."""

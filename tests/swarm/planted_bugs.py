@@ -4,8 +4,6 @@ Each replaces a method or rule of the protocol, the ledger or the host by a brok
 `PLANTED_BUGS` says of each what it breaks, and which checker has to see it.
 """
 
-# ruff: noqa: SLF001 breaking what is inside is what this is for
-
 from __future__ import annotations
 
 import contextlib
@@ -39,8 +37,8 @@ from ramp.protocol.timing import Retry
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
-from simulation.market.faults.planted_amendment_bugs import OF_AMENDMENTS
-from simulation.market.faults.planted_size_bugs import ideal_speed_up, length_believed
+from tests.swarm.planted_amendment_bugs import OF_AMENDMENTS
+from tests.swarm.planted_size_bugs import ideal_speed_up, length_believed
 
 FAR: Instant = 2**62
 """Later than any instant of a run."""

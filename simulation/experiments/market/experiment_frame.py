@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market.tables import market_parameters
+from simulation.experiments.market.statistics import market_parameters
 from simulation.experiments.result import Column, Columns, write_summary
 from simulation.experiments.trials.backends import run_plans
 from simulation.experiments.trials.own_market import OPTIONS, OwnMarket

@@ -5,8 +5,6 @@ change or add messages. So it comes far enough into every conversation for a lie
 keeps to the protocol, for a market in which liars never tire does not come to rest.
 """
 
-# ruff: noqa: SLF001 the table of its own methods
-
 from __future__ import annotations
 
 import contextlib
@@ -25,7 +23,8 @@ from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
 from simulation.market.actors import BANK
-from simulation.market.faults.lies import Forger, missized
+from simulation.market.observing import Interceptor, NewInterceptor, Said
+from tests.swarm.lies import Forger, missized
 
 LIES_MAX: Final = 60
 """Lies of one liar in a run."""
@@ -37,9 +36,6 @@ DELAYS: Final[tuple[Duration, ...]] = (0, 0, SECOND, 10 * SECOND, MINUTE, 4 * MI
 
 BAIT: Final = (c.Registration, c.CallForProposals, c.Proposal, c.Acceptance)
 """What brings a liar into business; it seldom lies there."""
-
-Lie = tuple[Message, Duration]
-"""A message, and how long the liar keeps it back."""
 
 
 class Habit(StrEnum):
@@ -113,6 +109,20 @@ def draw_liar(role: Role, random: Random) -> LiarSpec:
     return LiarSpec(role, habits, random.choice((0.15, 0.4, 0.8)))
 
 
+def interceptor(spec: LiarSpec, random: Random) -> NewInterceptor:
+    """What makes a liar of a party.
+
+    Args:
+        spec: what it does.
+        random: its own stream.
+    """
+
+    def make(name: str, notary: Notary, others: Sequence[str]) -> Interceptor:
+        return Liar(name, spec, notary, random, others)
+
+    return make
+
+
 class Liar:
     """One liar of a run.
 
@@ -135,7 +145,7 @@ class Liar:
         self._heard: list[Message] = []
         self._seals: list[Seal] = []
 
-    def hears(self, message: Message, now: Instant) -> list[Lie]:
+    def hears(self, message: Message, now: Instant) -> list[Said]:
         """Take note of a message that has arrived; says what it makes the liar say at once.
 
         Args:
@@ -146,7 +156,7 @@ class Liar:
         if message.seal is not None:
             _remember(self._seals, message.seal)
         self._forger.scraps.keep(message.content)
-        lies: list[Lie] = []
+        lies: list[Said] = []
         with contextlib.suppress(DocumentError):
             if self._lies(Habit.REPLAY):
                 lies.append((self._replayed(now), self._delay()))
@@ -154,7 +164,7 @@ class Liar:
                 lies.append((self._invented(now), self._delay()))
         return lies
 
-    def says(self, message: Message, now: Instant) -> list[Lie]:
+    def says(self, message: Message, now: Instant) -> list[Said]:
         """What it sends instead of a message that the protocol would send.
 
         Args:
@@ -163,7 +173,7 @@ class Liar:
         """
         _remember(self._said, message)
         self._forger.scraps.keep(message.content)
-        said: list[Lie] = [(message, 0)]
+        said: list[Said] = [(message, 0)]
         habits = self._spec.habits
         if isinstance(message.content, BAIT) and self._random.random() < 0.9:
             # who is not called, or bids badly, harms nobody but by what it would sell
@@ -214,19 +224,19 @@ class Liar:
             content = self._forger.reshaped(content, now)
         return self._form(self._random.choice(self._others), content, now, old)
 
-    def _omit(self, message: Message, now: Instant) -> list[Lie]:
+    def _omit(self, message: Message, now: Instant) -> list[Said]:
         return []
 
-    def _hold_back(self, message: Message, now: Instant) -> list[Lie]:
+    def _hold_back(self, message: Message, now: Instant) -> list[Said]:
         return [(message, self._delay()), (message, self._delay())][: self._random.randint(1, 2)]
 
-    def _reshape(self, message: Message, now: Instant) -> list[Lie]:
+    def _reshape(self, message: Message, now: Instant) -> list[Said]:
         changed = self._forger.reshaped(message.content, now)
         return [(self._forger.sealed(replace(message, content=changed), now), 0)]
 
     # -- a buyer's -----------------------------------------------------------------------------------------------
 
-    def _wrong_agreement(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _wrong_agreement(self, message: Message, now: Instant) -> list[Said] | None:
         if not isinstance(message.content, c.Commitment):
             return None
         content = message.content
@@ -236,7 +246,7 @@ class Liar:
         changed = replace(content, agreement=self._forger.signed(body, now))
         return [(self._forger.sealed(replace(message, content=changed), now), 0)]
 
-    def _wrong_vote(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _wrong_vote(self, message: Message, now: Instant) -> list[Said] | None:
         if not isinstance(message.content, c.Commitment):
             return None
         votes = [each for each in self._heard if isinstance(each.content, c.FundsReserved)]
@@ -248,7 +258,7 @@ class Liar:
         changed = replace(message.content, vote=vote, vote_seal=other.seal)
         return [(self._forger.sealed(replace(message, content=changed), now), 0)]
 
-    def _doubled(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _doubled(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if isinstance(content, c.PaymentOrder):
             again = replace(content, order_id=f"{content.order_id}-again", lines=(*content.lines, *content.lines[:1]))
@@ -260,14 +270,14 @@ class Liar:
             return [(message, 0), (self._form(message, doubled, now), self._delay())]
         return None
 
-    def _void_after_commit(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _void_after_commit(self, message: Message, now: Instant) -> list[Said] | None:
         if not isinstance(message.content, c.Commitment):
             return None
         vote = message.content.vote
         wish = c.OrderWithdrawal(vote.order_id, vote.valid_until, "a change of mind")
         return [(message, 0), (self._form(BANK, wish, now, message), self._delay())]
 
-    def _cancel_late(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _cancel_late(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
             return None
@@ -287,7 +297,7 @@ class Liar:
         receivers = self._random.choice(((BANK,), (body.resource,), (body.resource, BANK)))
         return [(message, 0), *((self._form(each, signed, now, message), max(0, delay)) for each in receivers)]
 
-    def _doctored_claim(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _doctored_claim(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
             return None
@@ -303,7 +313,7 @@ class Liar:
         claim = c.RefundClaim(failed, seal)
         return [(message, 0), (self._form(BANK, claim, now, message), self._delay())]
 
-    def _too_large(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _too_large(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, c.PaymentOrder):
             return None
@@ -312,7 +322,7 @@ class Liar:
         large = replace(content, lines=lines, valid_until=until)
         return [(self._form(message, large, now), 0)]
 
-    def _wrong_price(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _wrong_price(self, message: Message, now: Instant) -> list[Said] | None:
         """Another offer sets the price, or none, or the rule is passed over; the cost is that of the order, or less."""
         content = message.content
         if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
@@ -333,12 +343,12 @@ class Liar:
 
     # -- a seller's ----------------------------------------------------------------------------------------------
 
-    def _silent(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _silent(self, message: Message, now: Instant) -> list[Said] | None:
         if isinstance(message.content, c.CallForProposals | c.Proposal | c.Registration):
             return None
         return []
 
-    def _two_votes(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _two_votes(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, c.HoldGranted):
             return None
@@ -347,7 +357,7 @@ class Liar:
         self._random.shuffle(lies)
         return lies
 
-    def _fail_after_payment(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _fail_after_payment(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if isinstance(content, c.Settled | c.Confirmed):
             agreement_id, offer_id, user = content.agreement_id, content.offer_id, message.receiver
@@ -358,10 +368,10 @@ class Liar:
             return None
         failed = c.Failed(agreement_id, offer_id, RefusalCode.PLUGIN_FAILED, "so it says")
         receivers = self._random.choice(((user,), (user,), (BANK,), (user, BANK)))
-        lies: list[Lie] = [(self._form(each, failed, now, message), self._delay()) for each in receivers]
+        lies: list[Said] = [(self._form(each, failed, now, message), self._delay()) for each in receivers]
         return [(message, 0), *lies]
 
-    def _single_signature(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _single_signature(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
             return None
@@ -370,7 +380,7 @@ class Liar:
                 return [(replace(message, content=heard.content.agreement), 0)]
         return None
 
-    def _no_cancellation(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _no_cancellation(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if isinstance(content, Signed) and isinstance(content.body, Cancellation):
             refused = c.CancellationRefused(content.body.agreement_id, "no", "we do not do that")
@@ -380,7 +390,7 @@ class Liar:
             return [(self._form(message, refused, now), 0)]
         return None
 
-    def _old_proof(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _old_proof(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if isinstance(content, c.Confirmed):
             old = [each.content for each in self._said if isinstance(each.content, c.Settled)]
@@ -392,7 +402,7 @@ class Liar:
             return [(self._form(message, self._forger.reshaped(content, now), now), 0)]
         return None
 
-    def _wrong_size(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _wrong_size(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, c.Proposal):
             return None
@@ -410,14 +420,14 @@ class Liar:
             return None
         return [(self._forger.sealed(replace(message, content=replace(content, offers=offers)), now), 0)]
 
-    def _false_payment(self, message: Message, now: Instant) -> list[Lie] | None:
+    def _false_payment(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
         if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
             return None
         body = content.body
         paid = c.PaymentMade(body.agreement_id, f"payment-{body.agreement_id}", body.cost)
         seal = self._forger.sealed(self._form(body.user, paid, now, message), now).seal
-        lies: list[Lie] = [(self._form(self._random.choice(self._others), paid, now, message), self._delay())]
+        lies: list[Said] = [(self._form(self._random.choice(self._others), paid, now, message), self._delay())]
         if seal is not None:
             proof = c.Settled(body.agreement_id, body.offer.offer_id, content, paid, seal)
             lies.append((self._form(body.user, proof, now, message), self._delay()))
@@ -429,7 +439,7 @@ def _remember(kept: list[Any], new: Any) -> None:
     del kept[:-KEPT_MAX]
 
 
-_ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Lie] | None]] = {
+_ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Said] | None]] = {
     Habit.OMIT: Liar._omit,
     Habit.DELAY: Liar._hold_back,
     Habit.RESHAPE: Liar._reshape,

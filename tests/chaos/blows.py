@@ -14,7 +14,7 @@ from typing import Final
 
 from ramp.control.status import SwarmStatus
 from ramp.servers.process import probe_problem
-from simulation.chaos.market import ChaosMarket, wait_until
+from tests.chaos.market import ChaosMarket, wait_until
 
 SUPERVISOR: Final = "supervisor"
 SERVER: Final = "server"

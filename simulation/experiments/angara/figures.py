@@ -18,6 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from simulation.experiments.angara.gains import (
+    MEASURE_COLUMNS,
+    average_table,
+    comparisons,
+    differences,
+    means_by_seed,
+    readings_table,
+    system_table,
+)
 from simulation.experiments.angara.plots import draw_bars, draw_figure3, draw_figure4, draw_others, draw_systems
 from simulation.experiments.angara.runs import (
     MICROSECONDS,
@@ -29,15 +38,6 @@ from simulation.experiments.angara.runs import (
     recipe_of,
     run_settings,
     workload_of,
-)
-from simulation.experiments.angara.tables import (
-    MEASURE_COLUMNS,
-    average_table,
-    comparisons,
-    differences,
-    means_by_seed,
-    readings_table,
-    system_table,
 )
 from simulation.experiments.comparison import tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
