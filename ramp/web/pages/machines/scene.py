@@ -75,10 +75,12 @@ def paint_of(occupant: Occupant, colour: str, chosen: str) -> Paint:
 
 
 def colours_of(drawn: TorusMap) -> dict[str, str]:
-    """The colour of each occupant by name."""
-    jobs = [each.name for each in drawn.occupants if each.kind is Kind.JOB]
-    found = {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(jobs)}
-    return found | {each.name: SOLD for each in drawn.occupants if each.kind is not Kind.JOB}
+    """The colour of each occupant by name, which a job keeps as others come and go."""
+    found = {}
+    for each in drawn.occupants:
+        number = int("".join(filter(str.isdecimal, each.name)) or 0)
+        found[each.name] = PALETTE[number % len(PALETTE)] if each.kind is Kind.JOB else SOLD
+    return found
 
 
 def bow_of(start: Point, end: Point) -> Point:
@@ -99,7 +101,6 @@ class MachineScene:
         drawn: the machine.
         visit: who looks.
         choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
-        colours: the colour of each occupant by name.
     """
 
     def __init__(
@@ -107,9 +108,7 @@ class MachineScene:
         drawn: TorusMap,
         visit: Visit,
         choose: Callable[[str], None],
-        colours: Callable[[TorusMap], Mapping[str, str]] = colours_of,
     ) -> None:
-        self._colours = colours
         self._dark = dark = visit.dark
         self._aspect = max(visit.width_px - BESIDES_PX, HEIGHT_PX / 2) / HEIGHT_PX
         self._choose = choose
@@ -142,7 +141,7 @@ class MachineScene:
         """Show who has what at a moment, and the cables of whom is chosen."""
         if drawn.extents != self._extents:
             self._place_all(drawn)
-        colours = self._colours(drawn)
+        colours = colours_of(drawn)
         self._shown = drawn.occupied(moment)
         for place, box in self._boxes.items():
             occupant = self._shown.get(place)
