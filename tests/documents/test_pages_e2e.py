@@ -22,7 +22,9 @@ from command_blocks import read_page, run
 ROOT = Path(__file__).parents[2]
 RUN_ELSEWHERE = {ROOT / "docs" / name for name in ("simulating-and-extending.md", "gridengine.md", "two-sites.md")}
 PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - RUN_ELSEWHERE)]
-WITH_COMMANDS = [page for page in PAGES if read_page(page.read_text("utf-8")).commands]
+COMMANDS = {page: len(read_page(page.read_text("utf-8")).commands) for page in PAGES}
+WITH_COMMANDS = sorted((page for page in PAGES if COMMANDS[page]), key=lambda page: -COMMANDS[page])
+"""Each is a test that shares nothing with another; those that take long begin first."""
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 

@@ -1,4 +1,9 @@
-"""XMPP servers for the end-to-end tests: every test that asks for `xmpp_server` runs on each kind of server."""
+"""XMPP servers for the end-to-end tests, and how these tests are run.
+
+`make e2e` runs every flow, server and batch system once; a test that is marked `full` is left to `make e2e-full`, which
+runs all of them. What is parametrised by the kind of server runs on Prosody in the full tier only, unless its file says
+otherwise. Nothing is tried again: a test waits for events, with limits of minutes, and asserts nothing about times.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +21,15 @@ from ramp.servers.prosody import ProsodyServer, prosody_executable
 ROOT = Path(__file__).parents[2]
 
 
+KINDS = ("embedded", pytest.param("prosody", marks=pytest.mark.full))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is about the parties and not about the server is tried on Prosody by `make e2e-long` only."""
+    """Keep a file's tests on one worker, where they share what is costly to start (`--dist loadgroup`)."""
+    here = Path(__file__).parent
     for item in items:
-        if item.get_closest_marker("long_on_prosody") and "prosody" in item.callspec.params.values():  # type: ignore[attr-defined]
-            item.add_marker(pytest.mark.long)
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(here))))
 
 
 def make_server(kind: str, state_dir: Path) -> ServerProcess:
@@ -32,14 +41,22 @@ def make_server(kind: str, state_dir: Path) -> ServerProcess:
     return EmbeddedServer(state_dir)
 
 
-@pytest.fixture(params=["embedded", "prosody"])
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    """Each kind of XMPP server, for markets that start their own; skips where it is not installed."""
+    if request.param == "prosody" and prosody_executable() is None:
+        pytest.skip("Prosody is not installed (apt-get install prosody)")
+    return request.param
+
+
+@pytest.fixture(params=KINDS)
 def xmpp_server(request, tmp_path):
     """A running XMPP server of each kind; the test may kill and restart it."""
     with make_server(request.param, tmp_path / "xmpp") as server:
         yield server
 
 
-@pytest.fixture(scope="module", params=["embedded", "prosody"])
+@pytest.fixture(scope="module", params=KINDS)
 def shared_server(request, tmp_path_factory):
     """A running XMPP server of each kind for all tests of a module, none of which hurts it."""
     with make_server(request.param, tmp_path_factory.mktemp("server") / "xmpp") as server:

@@ -128,6 +128,7 @@ async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server, s
         assert user.counters.resumed >= 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("part", ["<message type='chat'>", "<message type='chat'><bo"], ids=["deaf", "broken"])
 async def test_session_cut_in_the_middle_of_a_stanza_hears_again(prosody_server, part):
     """Prosody 0.12 reads a resumed session on from where the old line ended, and so takes it for nonsense."""
@@ -146,6 +147,7 @@ async def test_session_cut_in_the_middle_of_a_stanza_hears_again(prosody_server,
         assert cut.counters.sessions == 2
 
 
+@pytest.mark.full
 async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(prosody_server):
     """The line is dead but not yet noticed when messages are written; then the server loses its sessions too."""
     async with users(prosody_server, "writer", "reader") as (writer, reader):
@@ -162,6 +164,7 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
         assert writer.counters.sessions == 2
 
 
+@pytest.mark.full
 async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_server, spawn):
     async with users(xmpp_server, "user") as (user,):
         resource = await echoing(spawn, xmpp_server, "ral")
@@ -182,6 +185,7 @@ async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_s
         assert answered <= {"second", "third"}
 
 
+@pytest.mark.full
 async def test_sender_is_who_logged_in(xmpp_server):
     from ramp.xmpp import wire
 
@@ -202,6 +206,7 @@ async def test_sender_is_who_logged_in(xmpp_server):
                 assert sender == str(mallory.jid)
 
 
+@pytest.mark.full
 async def test_foreign_domain_and_unknown_account_bounce(xmpp_server):
     async with users(xmpp_server, "user", federation=True) as (user,):
         for to in ("someone@unknown.invalid", "ghost@localhost"):
@@ -214,6 +219,7 @@ async def test_foreign_domain_and_unknown_account_bounce(xmpp_server):
         assert (await user.next())[3] == "alive"
 
 
+@pytest.mark.full
 async def test_wrong_password_is_refused(xmpp_server):
     async with users(xmpp_server, "owner"):
         thief = User("owner", xmpp_server, password="guess")
@@ -221,6 +227,7 @@ async def test_wrong_password_is_refused(xmpp_server):
             await thief.start()
 
 
+@pytest.mark.full
 async def test_plain_way_without_speed_ups(xmpp_server, spawn):
     await echoing(spawn, xmpp_server, "ral")
     async with users(xmpp_server, "user", fast=False) as (user,):
@@ -254,6 +261,7 @@ def test_nothing_is_said_before_encryption(xmpp_server):
         assert b"register" not in received
 
 
+@pytest.mark.full
 def test_stop_kill_and_start_again(xmpp_server):
     port = xmpp_server.port
     for end in (xmpp_server.stop, xmpp_server.kill):

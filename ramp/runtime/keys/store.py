@@ -26,12 +26,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from ramp.errors import ConfigurationError, SignerUnknown
+from ramp.file_versions import Version, version_of
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary, nothing_kept
-from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_whole
+from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.inventory import CertificateEntry, state_of
 from ramp.runtime.keys.revocation_lists import KeptList, SignedList, sign_list

@@ -25,7 +25,7 @@ from ramp.runtime.state_folder import StateFolder  # noqa: E402
 _spec = importlib.util.spec_from_file_location("swarm_fixtures", SWARM / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
-kind, new_market, module_market = _fixtures.kind, _fixtures.new_market, _fixtures.module_market
+new_market, module_market = _fixtures.new_market, _fixtures.module_market
 
 
 @pytest.fixture

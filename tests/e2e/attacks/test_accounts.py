@@ -13,7 +13,7 @@ from swarm_market import in_hours, unit, until
 
 from ramp.servers.prosody import store_accounts
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 def lose_everything(market):

@@ -28,7 +28,7 @@ from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.xmpp.bundles import BUNDLE_KEY, Part, pack, unpack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 SMALL1, SMALL2 = address("small1"), address("small2")
 

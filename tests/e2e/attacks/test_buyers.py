@@ -35,7 +35,7 @@ from ramp.protocol.agreement_terms import order_lines
 from ramp.rfql.signing import seals
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 QUOTAS = {"holds_max": 4, "cores_share_max": 0.5}

@@ -34,7 +34,7 @@ from ramp.runtime.joining.register import Register
 from ramp.runtime.joining.requests import make_request
 from ramp.runtime.keys.store import KeyStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 PER_SENDER = 30
 """Requests of one sender that the office looks at in a minute; each test here sends fewer, but for the flood."""

@@ -15,7 +15,7 @@ from ramp.runtime.config import QuotaConfig
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 FLOOD = 2_000
 QUOTAS = {"messages_per_sender_per_second": 50, "burst": 200}
@@ -87,7 +87,6 @@ def market(module_market, kind):
     return market
 
 
-@pytest.mark.long_on_prosody  # which may pass the flood on too slowly, beside other work, for anything to be dropped
 def test_an_honest_buyer_buys_amid_a_flood(market):
     begin = in_hours(1)
     targets = ("bank", "directory", "alice", "small1", "big1")

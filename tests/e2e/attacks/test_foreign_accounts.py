@@ -13,6 +13,7 @@ from ramp.servers.prosody import ProsodyServer, prosody_executable, store_accoun
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.full,
     pytest.mark.skipif(prosody_executable() is None, reason="Prosody is not installed"),
 ]
 

@@ -51,7 +51,7 @@ from ramp.rfql.signing import seals
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 PATIENT = dict.fromkeys(("hold_time_s", "confirm_limit_s", "vote_limit_s", "lease_s"), 90)

@@ -14,7 +14,7 @@ from test_enrolment import door, market, ramp  # noqa: F401 (fixtures, but for t
 from ramp.cli.main import main
 from ramp.runtime.joining.invitations import read_invitation
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 def kept_texts(folder):

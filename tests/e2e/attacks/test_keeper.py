@@ -19,7 +19,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 DEPOSIT = 100_000

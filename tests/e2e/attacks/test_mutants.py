@@ -32,7 +32,7 @@ AT_ONCE = 500
 GROWTH_MAX_MIB = 24
 """What an agent may take more once a tenth of the mutants is behind it: about what fifty purchases leave."""
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(max(600, COUNT // 20))]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(max(600, COUNT // 20))]
 
 ROLES = {"mallory": Role.USER, "malice": Role.RESOURCE, "stranger": None}
 TARGETS = ("directory", "bank", "keeper", "small1", "big1", "alice")

@@ -10,7 +10,7 @@ from rogue import LIMIT_S, connect, logs_in, registers
 from ramp.errors import ConfigurationError
 from ramp.servers.prosody import ProsodyServer
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 NAMES = {
     "capitals": "BANK",

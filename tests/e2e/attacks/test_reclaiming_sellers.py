@@ -37,7 +37,7 @@ from ramp.model.request import ReclaimTerms
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import first_state, state_digest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 RIGHT = ReclaimTerms(least=2, notice=2 * SECOND, compensation=3)

@@ -18,7 +18,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.account_tokens import AccountToken, draw_token, token_digest
 from ramp.xmpp.registering import NewAccount, register_account
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 GUESSES = 300
 CLOSED_LIMIT_S = 60.0

@@ -30,7 +30,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, to_datetime
 from ramp.model.sizes.amended import after, first_state, refund_owed, state_digest
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 PRICE = 20

@@ -25,7 +25,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 TIMING = {**SHORT_TIMING, "hold_time_s": 60, "vote_limit_s": 3, "confirm_limit_s": 6, "cancellation_limit_s": 3}

@@ -17,7 +17,7 @@ from ramp.model.instant import SECOND
 from ramp.model.request import RequestForQuotation
 from ramp.model.seal import Role
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 

@@ -36,7 +36,7 @@ from ramp.protocol.directory.party import PAGE_NAMES_MAX, KnownAgent
 from ramp.rfql import codec
 from ramp.runtime.journal import SqliteJournal
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
 PATIENT = dict.fromkeys(("hold_time_s", "confirm_limit_s", "vote_limit_s", "agreement_validity_s"), 90)
@@ -110,7 +110,6 @@ def read_agreement(market, agreement_id):
     raise AssertionError(f"alice has no {agreement_id}")
 
 
-@pytest.mark.long_on_prosody
 async def test_junk_about_an_agreement_leaves_no_trace(market, enter):
     """A6: for an id that is being settled and for one nobody knows: no row, no change, and it is paid after all."""
     mallory, rival = await enter("mallory", Role.USER), await enter("rival", Role.RESOURCE)
@@ -175,7 +174,6 @@ async def test_a_captured_account_query_shows_nothing_to_who_sends_it_first(mark
         assert not [each for each in thief.heard if isinstance(each.content, AccountStatement)]
 
 
-@pytest.mark.long_on_prosody
 async def test_one_account_registers_itself_at_most(market, enter):
     """A6: 10 500 names that are not its own, by a stranger and by a certified resource; the directory goes on."""
     stranger, rival, mallory = (
@@ -233,7 +231,6 @@ async def test_a_captured_registration_or_withdrawal_counts_once(market, enter):
         assert await asyncio.to_thread(market.listed) == sorted(listed)
 
 
-@pytest.mark.long_on_prosody
 def test_a_directory_of_10_500_sellers_answers_in_pages(market):
     """What so many certified sellers would make: a directory that starts again with them all, for one lease."""
     market.wait_ready()

@@ -20,7 +20,7 @@ from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SLOTS = 8
 
 
@@ -102,7 +102,6 @@ def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(
     job.until("done")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("style", ["qsub", "psij"])
 def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, reserved: Any, style: str) -> None:
     """As `ramp show ID --as STYLE` prints it, run by its buyer."""
@@ -118,7 +117,6 @@ def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, 
         wait_until(lambda: " r " in cluster("qstat", "-u", "*"), "it runs", 200)
 
 
-@pytest.mark.long
 def test_a_qmaster_that_hangs_leaves_the_job_in_doubt(cluster: Cluster, job_on: Any, reserved: Any) -> None:
     job = job_on("job-4", reserved(), "echo run >> runs; sleep 20", after=5)
     job.seen("submit")

@@ -13,7 +13,7 @@ import ramp
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, running_cluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 MARKET = """
 [launching]

@@ -16,7 +16,7 @@ from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 NODES = 4
 

@@ -11,7 +11,7 @@ import pytest
 
 from ramp.servers.prosody import prosody_executable
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(1500)]
 
 LIMIT_S = 1_400
 WITHOUT_PROSODY = pytest.mark.skipif(prosody_executable() is None, reason="Prosody is not installed")

@@ -115,6 +115,7 @@ def read_only(folder: Path) -> Iterator[Callable[[], None]]:
         subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 
 
+@pytest.mark.full
 def test_a_read_only_folder_of_journals(new_market: Callable[..., Market], tmp_path: Path, ramp: Ramp) -> None:
     market = new_market(tmp_path, **MARKET)
     market.up()
@@ -142,6 +143,7 @@ def damage(path: Path, statement: str, *values: object) -> int:
         return changed
 
 
+@pytest.mark.full
 def test_one_unreadable_record_keeps_one_party_down(
     new_market: Callable[..., Market], tmp_path: Path, ramp: Ramp
 ) -> None:
@@ -168,6 +170,7 @@ def test_one_unreadable_record_keeps_one_party_down(
     assert len(active(market, "alice")) == 2
 
 
+@pytest.mark.full
 def test_a_bank_does_not_run_on_books_that_do_not_agree(
     new_market: Callable[..., Market], tmp_path: Path, ramp: Ramp
 ) -> None:

@@ -7,7 +7,7 @@ from ramp.batch.gridengine.plugin import open_plugin
 from ramp.plugins.contract import Subject
 from ramp.plugins.interface import PluginSettings
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 def test_keeps_the_contract(plugin_rule, cluster, tmp_path):

@@ -20,7 +20,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.resource import mirrored
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 RAMP = str(Path(sys.executable).with_name("ramp"))
 MARKET = """

@@ -18,7 +18,7 @@ from ramp.plugins.interface import PluginSettings
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "examples" / "psij_gridengine"
 USER = "nobody"
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 BUYER, STRANGER = "nobody", "daemon"
 
@@ -211,7 +211,7 @@ def test_a_cell_that_does_not_answer_may_answer_later(settings):
     assert error.value.transient
 
 
-@pytest.mark.parametrize("pending", ["firm", pytest.param("held", marks=pytest.mark.long)])
+@pytest.mark.parametrize("pending", ["firm", "held"])
 def test_what_is_set_aside_survives_the_death_of_qmaster(cluster, machine, settings, pending):
     cluster.wait_for_host()
     hold = held(machine, "k1", cores=16)

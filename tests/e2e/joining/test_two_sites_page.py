@@ -90,7 +90,7 @@ def test_every_command_of_the_page_works_in_its_order(work: Path) -> None:
     check_invitations(work)
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_every_command_works_between_two_hosts(work: Path) -> None:
     with two_hosts(work.parent) as (west, others, programs):
         page = page_here((west.address, others.address))

@@ -18,14 +18,11 @@ from gridengine_cell import Cluster, why_not  # noqa: E402 (in the folders of th
 from gridengine_selling import options_of  # noqa: E402
 from real_books import RealBooks  # noqa: E402
 from real_jobs import both_sell  # noqa: E402
-from swarm_market import SHORT_TIMING, Market  # noqa: E402
+from swarm_market import PATIENT_TIMING, Market  # noqa: E402
 
 import ramp  # noqa: E402
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, public_python  # noqa: E402
 from tests.e2e.slurm.cluster_fixture import running_cluster  # noqa: E402
-
-TIMING = {**SHORT_TIMING, "vote_limit_s": 60, "hold_time_s": 120, "agreement_validity_s": 240, "confirm_limit_s": 120}
-"""Commands of real systems take their time on a busy computer."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +70,8 @@ def market(gridengine, slurm, dearer_slurm, python):
     ]
     with tempfile.TemporaryDirectory(prefix="ramp-real-", dir="/tmp") as folder:
         Path(folder).chmod(0o755)  # job folders are the buyer's account's
-        lines = ["[market]", "resources_per_process = 1", "[timing]", *(f"{key} = {TIMING[key]}" for key in TIMING)]
+        lines = ["[market]", "resources_per_process = 1", "[guests]", "quote_s = 200", "snapshot_s = 200"]
+        lines += ["[timing]", *(f"{key} = {value}" for key, value in PATIENT_TIMING.items())]
         lines += ["[[users]]", 'name = "alice"', "deposit = 1000000", "[accounts]", f'alice = "{ACCOUNT}"']
         lines += ["[launching]", f'folder = "{folder}/jobs"', f'psij_python = "{python or "/none"}"']
         for name, cores, price, plugin, options in sellers:

@@ -40,12 +40,13 @@ def test_two_units_are_bought_on_two_real_systems(market, gridengine, books, hou
     books.come_right()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("step", "who"), [("hold", "site1"), ("confirm", "slurmctld"), ("pay", "bank")])
 def test_somebody_dies_and_what_is_paid_is_reserved(market, gridengine, slurm, books, hours, step, who):
     World(market, gridengine, slurm, books, hours).dies_at(step, who)
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_a_system_that_hangs_costs_its_site_the_sale_and_nobody_else(market, gridengine, books, hours):
     market.wait_ready()
     os.kill(gridengine.master_pid, signal.SIGSTOP)
@@ -59,6 +60,7 @@ def test_a_system_that_hangs_costs_its_site_the_sale_and_nobody_else(market, gri
     until(lambda: "resource" in market.agent("site1")["role"] and market.agent("site1")["state"] == "ready", "it is up")
 
 
+@pytest.mark.full
 def test_what_is_sold_outlives_the_death_of_the_systems_own_daemon(market, gridengine, books):
     market.wait_ready()
     gridengine.wait_for_host()
@@ -76,6 +78,7 @@ def test_units_run_in_both_reservations_and_know_of_each_other(market, slots, tm
     run_once_in_both(market, slots, launched(market, slots, tmp_path))
 
 
+@pytest.mark.full
 def test_agents_die_while_their_jobs_run_and_none_runs_twice(market, slots, tmp_path):
     market.wait_ready()
     jobs = launched(market, slots, tmp_path)
@@ -84,7 +87,7 @@ def test_agents_die_while_their_jobs_run_and_none_runs_twice(market, slots, tmp_
     run_once_in_both(market, slots, jobs)
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_slurms_controller_dies_while_a_job_starts_and_it_runs_once(market, slurm, slots, tmp_path):
     market.wait_ready()
     saved(slurm)

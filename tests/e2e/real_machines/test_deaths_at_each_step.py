@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from deaths import CELLS, World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from ramp.plugins.contract import Rule, Subject
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.slurm.cluster_fixture import CORES, NODES, cleared, reservation_names, running_cluster, saved, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

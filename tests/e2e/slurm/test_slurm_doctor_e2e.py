@@ -16,7 +16,7 @@ import ramp
 from ramp.batch.slurm.emulated import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import CORES, market_of, running_cluster, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(1200)]
 NODES = 4
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +14,6 @@ import ramp
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.runtime.logs.events import read_events
-from tests.e2e.batch_jobs.psij_environment import public_python
 from tests.e2e.slurm.cluster_fixture import (
     NODES,
     in_service,
@@ -27,7 +24,7 @@ from tests.e2e.slurm.cluster_fixture import (
     wait_for,
 )
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(1500)]
 
 IN_TROUBLE_S = 400.0
 """A slot is moved or paid back once it has been in trouble for a minute, as seen four times a minute; several times
@@ -140,7 +137,6 @@ def test_what_a_killed_controller_forgets_comes_back_for_a_paid_slot(
     wait_for(lambda: name in reservation_names(cluster), "the paid slot has its reservation again")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", ["held", "given back"])
 def test_a_controller_that_dies_at_a_step_leaves_no_orphan_and_no_slot_without_reservation(
     cluster: EmulatedCluster, market: ramp.Market, step: str
@@ -177,17 +173,3 @@ def _killed(cluster: EmulatedCluster) -> None:
         return False
 
     wait_for(answers, "the controller answers")
-
-
-@pytest.mark.parametrize("by", ["ramp launch", "sbatch"])
-def test_the_demonstration(by: str) -> None:
-    command = [sys.executable, "-m", "ramp.cli.main", "demo-slurm", "--json"]
-    with contextlib.ExitStack() as stack:
-        if by == "ramp launch":
-            command += ["--psij-python", str(stack.enter_context(public_python()))]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout)
-    assert shown["launched_by"] == by
-    assert [len(units) for units in shown["bought"].values()] == [1, 1]
-    assert len(shown["output"].splitlines()) == 4

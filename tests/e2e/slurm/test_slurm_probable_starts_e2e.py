@@ -28,7 +28,7 @@ from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 SOME = 4
 

@@ -20,7 +20,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, reservation_names, running_cluster, saved, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 NODES = 8
 NAME = "ramp_slurm1.offer-1"
 

@@ -118,6 +118,7 @@ def test_an_account_without_privileges_sells_through_the_wrapper(cluster: Emulat
     assert not any(each.is_finding for each in wrapper_remarks("slurm1", ["sudo", "-n", str(INSTALLED)]))
 
 
+@pytest.mark.full
 def test_what_it_has_sold_changes_its_size_through_the_wrapper(cluster: EmulatedCluster) -> None:
     machine = _machine(cluster)
     now = int(time.time()) * SECOND
@@ -151,6 +152,7 @@ def test_what_it_has_sold_changes_its_size_through_the_wrapper(cluster: Emulated
     cluster.run("scancel", local)
 
 
+@pytest.mark.full
 def test_without_the_wrapper_the_account_may_nothing(cluster: EmulatedCluster) -> None:
     start = f"StartTime=uts{int(time.time()) + 3600}"
     made = ("ReservationName=ramp_slurm1.x", "Users=nobody", start, "Duration=60", "Nodes=cs1", "CoreCnt=1")
@@ -161,6 +163,7 @@ def test_without_the_wrapper_the_account_may_nothing(cluster: EmulatedCluster) -
     assert reservation_names(cluster) == []
 
 
+@pytest.mark.full
 def test_what_goes_round_a_wildcard_of_sudoers_does_not_go_round_the_wrapper(cluster: EmulatedCluster) -> None:
     start = int(time.time()) + 3600
     cluster.run(
@@ -193,6 +196,7 @@ def test_what_goes_round_a_wildcard_of_sudoers_does_not_go_round_the_wrapper(clu
         cluster.run("scontrol", "delete", "ReservationName=theirs")
 
 
+@pytest.mark.full
 def test_the_callers_environment_chooses_no_other_cluster(cluster: EmulatedCluster, tmp_path: Path) -> None:
     other = tmp_path / "slurm.conf"
     other.write_text("ClusterName=trap\nSlurmctldHost=nowhere\n")

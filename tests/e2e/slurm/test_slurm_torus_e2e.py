@@ -22,7 +22,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SIDE = 4
 
 

@@ -53,7 +53,7 @@ class Traps:
         self._agent = agent
         self._role = role
         self._pid = pid
-        self._trap: tuple[int, dict[str, Any]] | None = None
+        self._trap: dict[str, Any] | None = None
         self._met = 0
 
     def meet(self, act: str, when: str) -> None:
@@ -80,12 +80,12 @@ class Traps:
     def _current(self) -> dict[str, Any] | None:
         path = self._folder / "armed.json"
         try:
-            version = path.stat().st_mtime_ns
-            if self._trap is None or self._trap[0] != version:
-                self._trap, self._met = (version, json.loads(path.read_text("utf-8"))), 0
+            trap: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             return None
-        return self._trap[1]
+        if self._trap is None or self._trap["id"] != trap["id"]:
+            self._trap, self._met = trap, 0
+        return self._trap
 
 
 def act_of(message: Message) -> str:

@@ -13,13 +13,24 @@ Point = tuple[str, str, int]
 """A role, what it sends (`performative Content`), and which time."""
 
 
-def points(messages: Iterable[Point]) -> pytest.MarkDecorator:
-    """A test for every message, with the agent that sends it killed before that and after it."""
-    found = list(itertools.product(messages, ("before", "after")))
+def points(messages: Iterable[Point], *in_every_run: tuple[Point, str]) -> pytest.MarkDecorator:
+    """A test for every message, with the agent that sends it killed before that and after it.
+
+    Args:
+        messages: what is sent.
+        in_every_run: kills that `make e2e` tries; the others are left to `make e2e-full`.
+    """
     return pytest.mark.parametrize(
         ("role", "act", "nth", "when"),
-        [(*message, when) for message, when in found],
-        ids=["-".join(map(str, (*message, when))) for message, when in found],
+        [
+            pytest.param(
+                *message,
+                when,
+                id="-".join(map(str, (*message, when))),
+                marks=[] if (message, when) in in_every_run else pytest.mark.full,
+            )
+            for message, when in itertools.product(messages, ("before", "after"))
+        ],
     )
 
 

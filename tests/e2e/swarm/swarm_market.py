@@ -22,7 +22,7 @@ from ramp.control.events import Event
 from ramp.control.requests import Submit
 from ramp.control.status import status_object
 from ramp.errors import TransportError
-from ramp.model.instant import HOUR, SECOND, Instant
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
@@ -35,21 +35,41 @@ ARMED_SWARM = Path(__file__).with_name("armed_swarm.py")
 WAIT_S = 200.0
 """How long a test waits for what must come, in seconds: for what hangs, on however busy a computer.
 
-Less than `make e2e` gives a test in all, so that it says what it waited for, and is tried again.
+Less than a test has in all, so that it says what it waited for.
+"""
+
+PATIENT_TIMING = {
+    "retry_first_s": 0.5,
+    "retry_longest_s": 1,
+    "vote_limit_s": 600,
+    "hold_time_s": 900,
+    "decision_margin_s": 1,
+    "agreement_validity_s": 840,
+    "confirm_limit_s": 600,
+    "cancellation_limit_s": 600,
+    "amendment_window_s": 3600,
+    "query_limit_s": 600,
+    "discovery_limit_s": 600,
+    "heartbeat_s": 1,
+    "lease_s": 3600,
+}
+"""Quick retries, for agents that are killed and come back; and no limit that a busy computer runs into.
+
+A bank sets money aside for a quarter of an hour at most.
 """
 
 SHORT_TIMING = {
-    "retry_first_s": 0.5,
-    "retry_longest_s": 1,
+    **PATIENT_TIMING,
     "vote_limit_s": 10,
     "hold_time_s": 25,
-    "decision_margin_s": 1,
     "agreement_validity_s": 40,
     "confirm_limit_s": 20,
-    "heartbeat_s": 1,
     "lease_s": 4,
 }
-"""Retries and leases fit for tests: an agent that was killed is back after about two seconds."""
+"""For tests whose subject is that such a limit passes."""
+
+ROUND_TIME = 10 * MINUTE
+"""Limit of a round of bidding; it ends once everybody who was called has answered."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +151,7 @@ def write_config(
     lines += [*(f"{key} = {json.dumps(value)}" for key, value in (server or {}).items()), "[quotas]"]
     lines += [*(f"{key} = {value}" for key, value in (quotas or {}).items()), "[guests]"]
     lines += [*(f"{key} = {json.dumps(value)}" for key, value in (guests or {}).items()), "[timing]"]
-    lines += [f"{key} = {value}" for key, value in (SHORT_TIMING if timing is None else timing).items()]
+    lines += [f"{key} = {value}" for key, value in (PATIENT_TIMING if timing is None else timing).items()]
     for name, deposit in users.items():
         lines += ["[[users]]", f'name = "{name}"', f"deposit = {deposit}"]
     for machine in machines:
@@ -286,6 +306,7 @@ class Market:
         for path in self._traps.iterdir():
             path.unlink()
         trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid, "agent": agent}
+        trap["id"] = secrets.token_hex(8)
         whole = self._traps / ".armed"
         whole.write_text(json.dumps(trap), "utf-8")
         whole.rename(self._traps / "armed.json")
@@ -330,7 +351,7 @@ class Market:
     def submit(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> Iterator[dict]:
         """Submit a request and yield its events as they are on the wire; options are those of `AuctionOptions`."""
         document = write_request(RequestForQuotation(tuple(units)))
-        submission = Submit(document, request_id, AuctionOptions(**{"rounds": 2, **options}))
+        submission = Submit(document, request_id, AuctionOptions(**{"rounds": 2, "round_time": ROUND_TIME, **options}))
         with self.line(user) as line:
             yield from map(_on_the_wire, line.events(submission))
 

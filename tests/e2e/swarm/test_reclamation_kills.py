@@ -28,7 +28,7 @@ from ramp.model.request import ReclaimTerms
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 PRICE = 20
 """Of small1, in credits per core hour: it is the cheapest."""

@@ -62,6 +62,7 @@ def test_a_bank_that_stood_still_while_another_took_over_says_nothing_more(marke
     Books(market).come_right()
 
 
+@pytest.mark.full
 def test_a_bank_that_is_lost_for_good_in_mid_purchase_is_relieved(market):
     """By the one that was relieved before, which is well again."""
     active, standby = banks(market)

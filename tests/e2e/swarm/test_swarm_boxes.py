@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from swarm_books import Books
-from swarm_market import SHORT_TIMING, Machine, in_hours, own_id, unit, until
+from swarm_market import PATIENT_TIMING, Machine, in_hours, own_id, unit, until
 
 import ramp
 from ramp.model.instant import SECOND
@@ -21,7 +21,7 @@ RIGHT = ReclaimTerms(least=2 * MIDPLANE, notice=SECOND, compensation=1)
 
 @pytest.fixture
 def market(new_market):
-    timing = {**SHORT_TIMING, "amendment_notice_s": 2}
+    timing = {**PATIENT_TIMING, "amendment_notice_s": 2}
     market = new_market(users={"alice": 1_000_000}, machines=[TORUS], timing=timing)
     text = market.config.read_text()
     text = text.replace("{ load = 0.0 }", '{ load = 0, machine = "bgl-half" }')

@@ -7,18 +7,21 @@ import signal
 
 import pytest
 from swarm_books import Books
-from swarm_market import in_hours, unit, until
+from swarm_market import PATIENT_TIMING, in_hours, unit, until
 
 import ramp
 
 pytestmark = pytest.mark.e2e
+
+LEASED = {**PATIENT_TIMING, "lease_s": 20}
+"""Who hangs is struck out of the directory after so many seconds."""
 
 EVERYBODY = ["big1", "big2", "small1", "small2"]
 
 
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000}, timing=LEASED)
     market.up()
     return market
 
@@ -30,7 +33,7 @@ def ready(market):
 
 
 def called(market, request_id, hours):
-    """Who is called for a purchase of a small unit, who wins, and how long the rounds take in seconds."""
+    """Who is called for a purchase of a small unit, and who wins."""
     events = list(market.submit("alice", request_id, [unit(1, 8, in_hours(hours))]))
     outcome = events[-1]["outcome"]
     assert outcome["status"] == "committed", outcome
@@ -39,53 +42,53 @@ def called(market, request_id, hours):
     opened = next(event for event in events if event["event"] == "round_opened")
     assert opened["resources"] == len(names)
     winner = outcome["units"][0]["offer"]["resource"].partition("@")[0]
-    return sorted(name.partition("@")[0] for name in names), winner, answers["duration"] / 1e6
+    return sorted(name.partition("@")[0] for name in names), winner
 
 
 def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_for(ready):
     market = ready
     operator = ramp.operate(market.state.path)
-    assert called(market, "request-four", 1)[:2] == (EVERYBODY, "small1")
+    assert called(market, "request-four", 1) == (EVERYBODY, "small1")
     operator.add_resource(
         '[[resources]]\nname = "late"\nmachine = "new"\nplugin = "steady"\nstart_price = 10010\nminimum_price = 10\n'
         "options = { load = 0.0 }\n[machines.new]\ncores = 64\n"
     )
     until(lambda: "late" in market.listed(), "the newcomer is listed")
-    assert called(market, "request-five", 1)[:2] == (sorted([*EVERYBODY, "late"]), "late")
+    assert called(market, "request-five", 1) == (sorted([*EVERYBODY, "late"]), "late")
     operator.remove_resource("late", force=True)
     until(lambda: "late" not in market.listed(), "nobody is told of it any more")
-    names, winner, seconds = called(market, "request-four-again", 1)
-    assert (names, winner) == (EVERYBODY, "small1")
-    assert seconds < 10, "nobody is waited for until the round's limit of 15 s"
+    # if it were waited for, then until the round's limit, which is longer than a test may take
+    assert called(market, "request-four-again", 1) == (EVERYBODY, "small1")
 
 
+@pytest.mark.full
 def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
     market = ready
     market.kill("small1", signal.SIGSTOP)
     try:
         until(lambda: "small1" not in market.listed(), "its registration runs out")
-        names, winner, _ = called(market, "request-without", 3)
-        assert (names, winner) == (["big1", "big2", "small2"], "small2")
+        assert called(market, "request-without", 3) == (["big1", "big2", "small2"], "small2")
     finally:
         market.kill("small1", signal.SIGCONT)
     until(lambda: "small1" in market.listed(), "it registers again")
-    assert called(market, "request-with", 3)[:2] == (EVERYBODY, "small1")
+    assert called(market, "request-with", 3) == (EVERYBODY, "small1")
 
 
+@pytest.mark.full
 def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
     market = ready
     until(lambda: market.written_down("directory") == EVERYBODY, "the directory has written down who is registered")
     for number in range(3):
         market.kill("directory")
-        names, winner, _ = called(market, f"request-directory-{number}", 5)
-        assert (names, winner) == (EVERYBODY, "small1")
+        assert called(market, f"request-directory-{number}", 5) == (EVERYBODY, "small1")
     Books(market).come_right()
 
 
+@pytest.mark.full
 def test_a_resource_that_ends_in_good_order_is_started_again(ready):
     market = ready
     before = market.agent("small1")
     os.kill(before["pid"], signal.SIGTERM)
     until(lambda: market.agent("small1")["pid"] != before["pid"], "it is started again")
     market.wait_ready()
-    assert called(market, "request-after-end", 7)[:2] == (EVERYBODY, "small1")
+    assert called(market, "request-after-end", 7) == (EVERYBODY, "small1")

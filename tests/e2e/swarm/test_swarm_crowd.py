@@ -71,6 +71,7 @@ LOG = "LLNL-Thunder-2007-1.1-cln"
 SPEED = 60
 
 
+@pytest.mark.full
 @pytest.mark.logs
 def test_replays_of_a_real_log_go_on_and_count_what_was_sold(new_market):
     folder = os.environ.get("RAMP_LOGS")

@@ -17,13 +17,9 @@ from ramp.runtime.keys.store import KeyStore
 pytestmark = pytest.mark.e2e
 
 
-PATIENT_TIMING = {**SHORT_TIMING, "hold_time_s": 75, "agreement_validity_s": 110}
-"""Holds outlast the restart of a server and that everybody comes back to it, also where the processor is starved."""
-
-
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    market = module_market(armed=True, kind=kind, timing=PATIENT_TIMING, users={"alice": 1_000_000})
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
     market.up()
     return market
 
@@ -39,10 +35,11 @@ def stopped(market):
 @pytest.mark.parametrize(
     ("role", "act", "nth"),
     [
-        ("user", "cfp CallForProposals", 6),
+        ("bank", "agree PaymentMade", 1),
         *(
-            pytest.param(*moment, marks=pytest.mark.long_on_prosody)
+            pytest.param(*moment, marks=pytest.mark.full)
             for moment in (
+                ("user", "cfp CallForProposals", 6),
                 ("user", "accept-proposal Acceptance", 2),
                 ("user", "request PaymentOrder", 1),
                 ("bank", "agree FundsReserved", 1),
@@ -51,7 +48,6 @@ def stopped(market):
                 ("resource", "request Agreement", 1),
             )
         ),
-        ("bank", "agree PaymentMade", 1),
     ],
 )
 def test_a_server_that_is_killed_in_mid_purchase_costs_only_time(market, role, act, nth):
@@ -72,7 +68,7 @@ def test_a_server_that_is_killed_in_mid_purchase_costs_only_time(market, role, a
     Books(market).come_right()
 
 
-HASTY_TIMING = {**SHORT_TIMING, "hold_time_s": 25, "vote_limit_s": 3, "agreement_validity_s": 45, "confirm_limit_s": 10}
+HASTY_TIMING = {**SHORT_TIMING, "vote_limit_s": 3, "agreement_validity_s": 45, "confirm_limit_s": 10, "lease_s": 3600}
 """Orders are soon void; holds outlast the restart of a bank that was killed, also where the processor is starved."""
 
 
@@ -87,6 +83,7 @@ def sellers(outcome):
     return [each["offer"]["resource"].partition("@")[0] for each in outcome["units"]]
 
 
+@pytest.mark.full
 def test_holds_run_out_while_the_user_hangs_and_it_buys_from_the_next_best(hasty_market):
     market = hasty_market
     market.wait_ready()
@@ -120,6 +117,7 @@ HITS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("hit", HITS)
 def test_an_order_is_void_when_a_resource_hangs(hasty_market, hit):
     """And bought from the next best. The void, its answer and what others are told are messages too: kill -9 there."""

@@ -105,7 +105,13 @@ def market(module_market, kind):
     return market
 
 
-@points(BOUGHT)
+@points(
+    BOUGHT,
+    (("user", "confirm Commitment", 1), "after"),
+    (("resource", "request Agreement", 1), "before"),
+    (("bank", "agree PaymentMade", 1), "before"),
+    (("directory", "inform DirectoryListing", 1), "before"),
+)
 def test_a_purchase_ends_with_all_units_or_none(market, begin, role, act, nth, when):
     request_id = own_id(role, act, nth, when)
     market.arm(role, act, when, nth)

@@ -6,16 +6,18 @@ import signal
 
 import pytest
 from swarm_books import Books
-from swarm_market import in_hours, unit, until
+from swarm_market import SHORT_TIMING, in_hours, unit, until
 
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")
 def market(module_market):
-    market = module_market(armed=True, users={"alice": 1_000_000}, redundancy={"directories": 3})
+    market = module_market(
+        armed=True, users={"alice": 1_000_000}, redundancy={"directories": 3}, timing={**SHORT_TIMING, "lease_s": 3600}
+    )
     market.up()
     return market
 

@@ -9,10 +9,19 @@ from swarm_market import in_hours, unit
 from ramp.rfql.signing.verification import verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
+from ramp.servers.prosody import prosody_executable
 
 pytestmark = pytest.mark.e2e
 
 DEPOSIT = 100_000
+
+
+@pytest.fixture(scope="module", params=["embedded", "prosody"])
+def kind(request):
+    """Both kinds of XMPP server in every run; ejabberd's turn is in tests/e2e/ejabberd."""
+    if request.param == "prosody" and prosody_executable() is None:
+        pytest.skip("Prosody is not installed (apt-get install prosody)")
+    return request.param
 
 
 @pytest.fixture(scope="module")

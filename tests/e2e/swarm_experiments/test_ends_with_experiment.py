@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 LIMIT_S = 300.0
 EXPERIMENT = [sys.executable, "-m", "ramp.cli.main", "experiment", "run", "users", "--quick", "--xmpp"]

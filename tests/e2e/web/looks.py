@@ -8,9 +8,9 @@ from tests.e2e.web.conftest import SCREENSHOTS
 
 LOOKS = [
     (1280, "light"),
-    (390, "dark"),
-    pytest.param(1280, "dark", marks=pytest.mark.long),
-    pytest.param(390, "light", marks=pytest.mark.long),
+    pytest.param(390, "dark", marks=pytest.mark.full),
+    pytest.param(1280, "dark", marks=pytest.mark.full),
+    pytest.param(390, "light", marks=pytest.mark.full),
 ]
 """Widths in pixels, with schemes."""
 

@@ -68,13 +68,14 @@ def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
     assert [each.name for each in place.iterdir()] == ["tiny.toml"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("moment", "number"),
     [
         ("logs/supervisor.log", signal.SIGINT),  # the supervisor has just been begun
         ("run/swarm.json", signal.SIGTERM),  # the server is up, and agents are coming up
-        pytest.param("run/swarm.json", signal.SIGINT, marks=pytest.mark.long),
-        pytest.param("logs/supervisor.log", signal.SIGHUP, marks=pytest.mark.long),
+        pytest.param("run/swarm.json", signal.SIGINT, marks=pytest.mark.full),
+        pytest.param("logs/supervisor.log", signal.SIGHUP, marks=pytest.mark.full),
     ],
 )
 def test_what_ends_a_demonstration_that_is_coming_up_leaves_nothing(moment, number, place):
@@ -89,6 +90,7 @@ def test_what_ends_a_demonstration_that_is_coming_up_leaves_nothing(moment, numb
     assert [each.name for each in place.iterdir()] == ["tiny.toml"]
 
 
+@pytest.mark.full
 def test_a_market_does_not_outlive_a_demonstration_that_is_killed(place):
     process, _ = begin(place)
     with process:

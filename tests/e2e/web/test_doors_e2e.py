@@ -53,6 +53,7 @@ def test_signing_out_ends_every_page_of_the_session(pages, visitor):
     assert second.goto(pages.url + "/").url.endswith("/login")
 
 
+@pytest.mark.full
 def test_a_restart_of_the_server_ends_no_session_and_loses_nothing_that_is_being_written(pages, visitor):
     page = visitor("alice")
     page.goto(pages.url + "/ask")
@@ -65,6 +66,7 @@ def test_a_restart_of_the_server_ends_no_session_and_loses_nothing_that_is_being
     assert page.get_by_label("Cores in all", exact=True).input_value() == "48"
 
 
+@pytest.mark.full
 def test_another_sites_page_opens_no_socket_and_shows_no_frame(pages, visitor):
     page = visitor("alice")
     page.get_by_role("heading", name="Who sells now").wait_for()
@@ -83,6 +85,7 @@ def test_another_sites_page_opens_no_socket_and_shows_no_frame(pages, visitor):
     assert all("Who sells" not in frame.content() for frame in page.frames)
 
 
+@pytest.mark.full
 def test_a_name_bound_to_this_computer_by_another_is_refused(pages):
     request = urllib.request.Request(pages.url + "/login", headers={"Host": f"rebound.test:{pages.port}"})
     with pytest.raises(urllib.error.HTTPError) as caught:
@@ -92,6 +95,7 @@ def test_a_name_bound_to_this_computer_by_another_is_refused(pages):
         assert answer.read() == b"ok\n"
 
 
+@pytest.mark.full
 def test_what_the_command_says_when_it_cannot(pages, market):
     def run(*arguments):
         command = [*RAMP, "web", *arguments, "--state-dir", str(market)]
@@ -121,6 +125,7 @@ def test_what_the_command_says_when_it_cannot(pages, market):
     assert (told["role"], told["link"].startswith(pages.url + "/login?token=")) == ("keeper", True)
 
 
+@pytest.mark.full
 def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_path):
     token = (pages.state / "metrics-token").read_text().strip()
     assert (pages.state / "metrics-token").stat().st_mode & 0o777 == 0o600

@@ -46,6 +46,7 @@ def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     alice.get_by_role("cell", name="committed").first.wait_for()
 
 
+@pytest.mark.full
 def test_what_makes_no_sense_is_said_as_one_types(alice):
     alice.get_by_label("Most to pay (credits/core-hour)").fill("3.5")
     alice.get_by_text("'3.5' is no whole number from 1").wait_for()
@@ -88,6 +89,7 @@ def test_offers_are_approved_or_declined_on_the_page(alice, pages):
         alice.get_by_role("heading", name=ended, exact=True).wait_for()
 
 
+@pytest.mark.full
 def test_a_restart_of_the_server_declines_nothing(alice, pages):
     alice.goto(pages.url + "/ask")
     alice.get_by_label("Cores in all").fill("4")
@@ -104,6 +106,7 @@ def test_a_restart_of_the_server_declines_nothing(alice, pages):
     alice.get_by_role("heading", name="Bought", exact=True).wait_for()
 
 
+@pytest.mark.full
 def test_a_request_that_nobody_can_serve_says_what_would_pass(alice, pages, visitor):
     alice.get_by_label("Cores in all").fill("5000")
     alice.get_by_text("It costs at most 350 000.00 credits.").wait_for()

@@ -184,7 +184,7 @@ def test_the_keeper_starts_and_stops_an_experiment_and_nobody_else_does(visitor,
     assert [each.name for each in pages.results.iterdir() if "units" in each.name] == []
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_results_of_a_run_appear_and_why_one_fails_is_told(visitor, pages):
     keeper = visitor("keeper")
     keeper.goto(pages.url + "/laboratory")
@@ -201,6 +201,7 @@ def test_results_of_a_run_appear_and_why_one_fails_is_told(visitor, pages):
     assert [each.name for each in pages.results.iterdir() if each.name.startswith(".")] == []
 
 
+@pytest.mark.full
 def test_pictures_come_from_the_folder_only_and_for_who_is_signed_in(visitor, pages):
     alice = visitor("alice")
     got = {}

@@ -105,6 +105,7 @@ def test_machines_are_looked_at(width, scheme, visitor, pages):
     assert faults == []
 
 
+@pytest.mark.full
 def test_the_rounds_behind_a_price_and_a_machine_that_nobody_has(visitor, pages):
     alice, bob = visitor("alice"), visitor("bob")
     alice.goto(pages.url + "/prices")

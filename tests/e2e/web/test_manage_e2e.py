@@ -48,6 +48,7 @@ def test_the_agreement_is_checked_and_comes_down_as_it_is(alice, pages, bought, 
     assert main(["verify", str(path), "--state-dir", str(market)]) == 0
 
 
+@pytest.mark.full
 def test_another_user_finds_nothing_under_the_same_id(pages, bought, visitor):
     bob = visitor("bob")
     bob.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
@@ -107,6 +108,7 @@ def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alic
     alice.get_by_role("cell", name=f"+{half}", exact=True).first.wait_for()
 
 
+@pytest.mark.full
 def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(LATER, rounds=1).units
@@ -129,6 +131,7 @@ def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
     alice.get_by_role("cell", name=f"-{cost}", exact=True).first.wait_for()
 
 
+@pytest.mark.full
 def test_a_change_that_is_begun_elsewhere_is_seen_as_it_goes_on_and_one_that_is_refused_says_why(alice, pages, market):
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(LATER, rounds=1).units

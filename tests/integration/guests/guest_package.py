@@ -49,6 +49,10 @@ def act(how, resource=""):
         time.sleep(3600)
     if how.startswith("slow "):
         time.sleep(float(how.split()[1]))
+    if how.startswith("gate "):  # until a file is there; that it waits is noted
+        note(f"waits {resource}")
+        while not os.path.exists(how.removeprefix("gate ")):
+            time.sleep(0.05)
     if how == "grow":
         kept = []
         while True:
@@ -98,7 +102,7 @@ class Moody(SteadyMachine):
         if how.startswith("after "):
             right()
             act(how.removeprefix("after "))
-        act(how)
+        act(how, self._named)
         answer = right()
         if how == "none":
             return None
