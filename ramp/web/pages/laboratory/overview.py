@@ -53,7 +53,6 @@ async def build(visit: Visit) -> None:
 
 
 def _draw_shelf(visit: Visit) -> None:
-    """Draw the tables of results and traces."""
     folder = visit.site.results
 
     def written(path: Path) -> str:

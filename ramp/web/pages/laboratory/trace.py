@@ -159,7 +159,6 @@ class _TorusPlayer(_Player):
             await self._take(likely, place)
 
     async def _take(self, name: str, place: ui.element) -> None:
-        """Draw another machine."""
         place.clear()
         with place:
             waiting = frame.waiting("Loading the machine…")

@@ -1,4 +1,4 @@
-"""A machine: its load now and to come, who has which places or cores when, its queue and what the market has on it."""
+"""A machine: its load, its layout or cores over time, its queue, and reservations of the market."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def build(visit: Visit) -> None:
     frame.heading(f"Machine {name}")
     market = visit.looking_market()
     if name not in {each.name for each in await market.resources()}:
-        ui.label(f"Nobody of the name {name} sells now.").props('role="alert"').classes("ramp-bad")
+        ui.label(f"No seller is called {name}.").props('role="alert"').classes("ramp-bad")
         return
     MachinePage(visit, name).build(await market.machine(name, HORIZON))
 
@@ -68,7 +68,7 @@ class MachinePage:
         self._name = name
 
     def build(self, state: MachineState) -> None:
-        """Draw it for the first time."""
+        """Draw all parts of the page once, and look at the machine again from time to time."""
         self._state = state
         with frame.card():
             self._problem = ui.label().props('role="status"').classes("ramp-wait")
@@ -85,10 +85,10 @@ class MachinePage:
             frame.subheading("Running jobs")
             self._running = table(JOBS, [], "name")
         with frame.card():
-            frame.subheading("Waiting jobs, as planned")
+            frame.subheading("Waiting jobs with planned times")
             self._waiting = table(JOBS, [], "name")
         with frame.card():
-            frame.subheading("What the market has sold or holds")
+            frame.subheading("Reservations of the market")
             self._slots = table(SLOTS, [], "name")
         self.show(state)
         ui.timer(LOOK_AGAIN_S, self._visit.one_at_a_time(self._look))
@@ -97,15 +97,15 @@ class MachinePage:
         try:
             drawn = torus_map(self._state)
         except ValueError as error:
-            frame.subheading("Places")
-            ui.label(f"The machine's places cannot be drawn: {error}.").classes("ramp-wait")
+            frame.subheading("Layout")
+            ui.label(f"Cannot draw the layout: {error}.").classes("ramp-wait")
             return
         if drawn is not None:
-            frame.subheading("Places, now and later")
+            frame.subheading("Layout")
             self._places = Places(self._visit, drawn, self._state.time)
             return
         frame.subheading("Cores over 24 hours")
-        self._cores = _chart(self._core_chart(), "Who has the cores when; the tables below have it in words")
+        self._cores = _chart(self._core_chart(), "Use of cores over time, as in the tables below")
 
     def _core_chart(self) -> Options:
         until = self._state.time + HORIZON
@@ -116,7 +116,7 @@ class MachinePage:
         try:
             self.show(await self._visit.looking_market().machine(self._name, HORIZON))
         except RampError as error:
-            self._problem.set_text(f"It does not answer at present: {error}")
+            self._problem.set_text(f"The machine does not answer: {error}")
             self._problem.set_visibility(True)
 
     def show(self, state: MachineState) -> None:
@@ -139,7 +139,7 @@ class MachinePage:
             try:
                 drawn = torus_map(state)
             except ValueError as error:
-                self._problem.set_text(f"The machine's places cannot be drawn: {error}.")
+                self._problem.set_text(f"Cannot draw the layout: {error}.")
                 self._problem.set_visibility(True)
             else:
                 if drawn is not None:
@@ -147,14 +147,14 @@ class MachinePage:
         self._show_tables(state)
 
     def _described(self, state: MachineState) -> list[tuple[str, str]]:
-        price = "not said" if state.start_price is None else f"{state.start_price} credits/core-hour"
+        price = "unknown" if state.start_price is None else f"{state.start_price} credits/core-hour"
         return [
             ("As of", self._visit.moment(state.time)),
             ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({state.cores_busy} of {state.cores} cores)"),
             ("Jobs", f"{state.running_total} running, {state.queued_total} waiting"),
-            ("First price", price),
-            ("System", f"{state.operating_system or 'not said'}, {state.architecture or 'not said'}"),
-            ("Its queue is", state.source),
+            ("Starting price", price),
+            ("System", f"{state.operating_system or 'unknown'}, {state.architecture or 'unknown'}"),
+            ("Queue data", state.source),
         ]
 
     def _show_tables(self, state: MachineState) -> None:
