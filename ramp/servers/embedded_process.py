@@ -110,7 +110,7 @@ class Session(StanzaHandler):  # type: ignore[misc]
         """
         if element.get("from", str(self._jid)) not in (str(self._jid), self._jid.bare()):
             if self._complaints.is_due("from", self._jid.bare(), time.monotonic_ns() // 1000):
-                _log.warning("%s sends as %a; its session is ended", self._jid, element.get("from", "")[:100])
+                _log.warning("%s sends as %a; ended its session", self._jid, element.get("from", "")[:100])
             self._transport.write(_INVALID_FROM)
             self._connections.close(self._peername)
             return
@@ -120,7 +120,7 @@ class Session(StanzaHandler):  # type: ignore[misc]
             if handler is not None:
                 await handler(element)
         except Exception as error:  # pyjabber's handlers raise anything on stanzas they do not expect
-            _log.warning("a %s from %s is not understood: %r", element.tag, self._jid, error)
+            _log.warning("cannot handle a %s from %s: %r", element.tag, self._jid, error)
             if element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
                 self._transport.write(_iq_error(element))
 
@@ -251,7 +251,7 @@ async def _announce_absence(presence: Any, jid: Any) -> None:
     try:
         await presence.feed(jid, ElementTree.Element(f"{_CLIENT}presence", {"type": "unavailable"}))
     except Exception:
-        _log.exception("the absence of %s could not be announced", jid)
+        _log.exception("cannot announce the absence of %s", jid)
     statuses = presence._online_status  # noqa: SLF001 (pyjabber never forgets a session's last status)
     remaining = [status for status in statuses.get(jid.bare(), []) if status[0] != jid.resource]
     if remaining:

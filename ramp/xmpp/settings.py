@@ -44,13 +44,15 @@ class TransportSettings:
 
     def __post_init__(self) -> None:
         if not self.servers:
-            raise ConfigurationError("at least one (host, port) is needed", key="servers")
+            raise ConfigurationError("expected at least one (host, port)", key="servers")
         for host, port in self.servers:
             if not host or not 0 < port < 65_536:
-                raise ConfigurationError(f"{host}:{port} is no server; host and a port from 1 to 65535", key="servers")
+                raise ConfigurationError(
+                    f"expected a host and a port from 1 to 65535, got {host}:{port}", key="servers"
+                )
         for key in ("stanza_max_bytes", "compress_from_bytes", "outbox_messages_max"):
             if getattr(self, key) < 1:
-                raise ConfigurationError(f"{getattr(self, key)} is too small; at least 1", key=key)
+                raise ConfigurationError(f"expected at least 1, got {getattr(self, key)}", key=key)
 
     def beginning_at(self, number: int) -> TransportSettings:
         """The same with another server to try first.

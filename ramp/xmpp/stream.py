@@ -63,7 +63,7 @@ def tls_context(ca_file: Path | None, verify: bool) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
-            raise ConfigurationError(f"no certificate authority can be read: {error}", path=ca_file) from None
+            raise ConfigurationError(f"cannot read the certificate authorities: {error}", path=ca_file) from None
     return context
 
 
@@ -160,7 +160,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         await self._tls_settled.wait()
 
     def _distrust(self, error: object) -> None:
-        _log.error("%s: the server's certificate is refused: %s", self.boundjid.bare, error)
+        _log.error("%s: refused the server's certificate: %s", self.boundjid.bare, error)
         self.tls_refused = True
 
     # -- messages in ---------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
             else:
                 self._on_message(xml)
         except Exception:  # the stream must outlive any message
-            _log.exception("%s: a message from %s could not be taken in", self.boundjid.bare, xml.get("from"))
+            _log.exception("%s: cannot handle a message from %s", self.boundjid.bare, xml.get("from"))
 
     # -- messages out --------------------------------------------------------------------------------------------
 

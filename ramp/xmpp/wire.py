@@ -198,13 +198,13 @@ def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) 
         raise TransportError(f"message to {to}: no metadata; at least one field (the performative) is needed")
     for key, value in metadata.items():
         if not key or key in _RESERVED_KEYS:
-            raise TransportError(f"message to {to}: metadata field {key!r} is reserved; use another name")
+            raise TransportError(f"message to {to}: the metadata field {key} is reserved; use another name")
         if not value:
-            raise TransportError(f"message to {to}: metadata field {key!r} is empty; leave it out instead")
+            raise TransportError(f"message to {to}: the metadata field {key} is empty; leave it out instead")
     _refuse_forbidden(to, "body", body)
     _refuse_forbidden(to, "thread", thread, carriage_returns=False)
     for key, value in metadata.items():
-        _refuse_forbidden(to, f"metadata field {key!r}", key + value, carriage_returns=False)
+        _refuse_forbidden(to, f"metadata field {key}", key + value, carriage_returns=False)
 
 
 def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:
@@ -251,7 +251,7 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
-        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is no canonical address user@domain")
+        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is not a canonical address user@domain")
     body = ""
     fields: dict[str, str] = {}
     for child in element:
@@ -284,7 +284,7 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
         DocumentTooLarge: the result would be longer than `inflated_max_bytes`.
     """
     if encoding != ENCODING_ZLIB:
-        raise DocumentError(f"body encoding {encoding!r} is unknown; {ENCODING_ZLIB!r} is the only one", source=source)
+        raise DocumentError(f"unknown body encoding {encoding}, expected {ENCODING_ZLIB}", source=source)
     unpacker = zlib.decompressobj()
     try:
         # one byte more than allowed tells "exactly at the limit" from "over it"

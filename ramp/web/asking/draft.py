@@ -64,7 +64,7 @@ MORE: Final = (
     Field("speed_up", (), "Speed-up law for a range of cores", "amdahl:0.05"),
     Field("reference_cores", (), "Reference cores of the speed-up law", "64", whole=True),
     Field("start_probability", (), "Minimum start probability on a queue", "0.95"),
-    Field("sites", (), "Sites", "west.example south.example"),
+    Field("sites", (), "Only at these sites", "west.example south.example"),
     Field("reclaimable_to", (), "The seller may take cores back down to", "16", whole=True),
     Field("reclaim_notice", (), "and has to tell it before", "5min"),
     Field("reclaim_compensation", (), "and pays on top (credits/core-hour)", "10", whole=True),

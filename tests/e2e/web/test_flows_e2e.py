@@ -24,8 +24,8 @@ def alice(visitor, pages):
 def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     alice.get_by_role("button", name="Add a unit").click()
     alice.get_by_label("Unit 2", exact=True).wait_for()
-    fill(alice, 1, Cores_in_all="8")
-    fill(alice, 2, Cores_in_all="16", Length_of_the_run="30min")
+    fill(alice, 1, Total_cores="8")
+    fill(alice, 2, Total_cores="16", Run_time="30min")
     # 8 cores x 1 h x 70 and 16 cores x 0.5 h x 70
     alice.get_by_text("Maximum total cost: 1 120.00 credits.").wait_for()
     alice.get_by_text("Both are bought together or not at all.").wait_for()
