@@ -104,7 +104,7 @@ def test_what_the_command_says_when_it_cannot(pages, market):
     beyond = run("--host", "0.0.0.0", "--port", str(pages.port))
     assert (beyond.returncode, "--tls-certificate" in beyond.stderr) == (2, True)
     taken = run("--port", str(pages.port))
-    assert (taken.returncode, f"127.0.0.1:{pages.port} cannot be served" in taken.stderr) == (2, True)
+    assert (taken.returncode, f"cannot listen on 127.0.0.1:{pages.port}" in taken.stderr) == (2, True)
     stranger = subprocess.run(
         [*RAMP, "web", "link", "--user", "mallory", "--state-dir", str(market)],
         capture_output=True,

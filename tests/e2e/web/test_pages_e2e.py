@@ -71,5 +71,5 @@ def test_the_keyboard_gets_everywhere(visitor, pages, bought):
         reached.add(
             page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.innerText")
         )
-    wanted = ("Market", "Requests", "Sign out", "Cores in all", "Complete by", "Add a unit", "Quote")
+    wanted = ("Market", "Requests", "Sign out", "Total cores", "Complete by", "Add a unit", "Quote")
     assert [name for name in wanted if not any(name in each for each in reached)] == []
