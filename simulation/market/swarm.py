@@ -40,7 +40,6 @@ from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.paid_for_its_start import PaidForItsStart
 from simulation.checkers.price_owed import PriceOwed
-from simulation.checkers.reclaimed_by_right import ReclaimedByRight
 from simulation.checkers.refunded_once import RefundedOnce
 from simulation.checkers.size_owed import SizeOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
@@ -54,13 +53,6 @@ from simulation.market.drawing.changes import (
     grow_some,
     run_on,
     with_time_for_changes,
-)
-from simulation.market.drawing.rights import (
-    draw_rights,
-    granting,
-    take_some,
-    taking_back,
-    with_wrong_reclamations,
 )
 from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
 from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
@@ -115,7 +107,6 @@ def new_checkers() -> list[Checker]:
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
-        ReclaimedByRight(),  # what is against it no buyer believes
         AmendedOnce(),
         MoneyConserved(),
     ]
@@ -206,18 +197,14 @@ def _new_world(
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
-    if lying and ruled:
-        liars = with_wrong_reclamations(seed, liars, [each.name for each in resources])
     if ruled and (starts := draw_starts(seed)) is not None:
         resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
     resources = [_tempting(each) if each.name in liars else each for each in resources]
-    if (rights := _rights_of(seed, ruled=ruled)) is not None:
-        resources = [taking_back(each, rights) for each in resources]
     return World(
         resources,
         users,
         seed=seed,
-        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes or rights),
+        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes),
         composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
         checkers=new_checkers(),
         listen=listen,
@@ -225,12 +212,6 @@ def _new_world(
         wire=Wire(roles, START - DAY) if wired else None,
         liars=liars,
     )
-
-
-def _rights_of(seed: int, *, ruled: bool, about: str = "") -> Random | None:
-    """A stream of what is granted and taken back in a seed that draws rights; None in the others."""
-    found = draw_rights(seed) if ruled else None
-    return stream(seed, f"rights {about}") if found is not None and about else found
 
 
 def _tempting(spec: ResourceSpec) -> ResourceSpec:
@@ -279,26 +260,22 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
     starts = stream(seed, "queued requests") if ruled and draw_starts(seed) is not None else None
-    rights = _rights_of(seed, ruled=ruled, about="granted")
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
             rule = rules.choice(RULES_DRAWN) if rules is not None else ""
-            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts, rights)
+            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
     # faults end, then every conversation has to end by itself
     healing = world.healed_at - world.now
     world.run(limit=healing // 2)
-    taken = _rights_of(seed, ruled=ruled, about="taken")
-    take_some(world, taken)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
     _ask_some(world, random)
-    run_on(world, changes or taken, world.healed_at - world.now)
-    take_some(world, taken)
+    run_on(world, changes, world.healed_at - world.now)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
@@ -351,7 +328,6 @@ def _submit(
     rule: str,
     sizes: Random | None,
     starts: Random | None,
-    rights: Random | None,
 ) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
@@ -376,7 +352,6 @@ def _submit(
             world.command(user, ev.RequestWithdrawn(request_id), at + int(starts.random() * 10 * MINUTE))
     if sizes is not None:
         units = [of_any_size(unit, sizes) for unit in units]
-    units = [granting(unit, rights) for unit in units]
     options = ev.AuctionOptions(
         rounds=random.randint(1, 4),
         round_time=random.choice((2, 5)) * SECOND,
@@ -414,12 +389,10 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
         return False
-    if any(user.open_cancellations or user.changes.open or user.changes.taken.open for user in users.values()):
-        return False
-    if any(user.changes.taken.awaited for user in users.values()):
+    if any(user.open_cancellations or user.changes.open for user in users.values()):
         return False
     resources = world.honest_resources
-    if any(party.sizes.open or set(party.sizes.awaited) & set(users) for party in resources.values()):
+    if any(party.sizes.open for party in resources.values()):
         return False
     if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
+from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal
@@ -18,7 +18,6 @@ from ramp.protocol import records as rc
 from ramp.protocol.amending import asking as am
 from ramp.protocol.amending import memory
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.reclaiming import asking as rq
 
 
 class Transcript:
@@ -198,36 +197,6 @@ def _amending(content: c.Content) -> str:
         case c.Amended():
             return f"{_body(content.amendment)}, signed by {' and '.join(content.amendment.signers)}, is posted"
         case _:
-            return _reclaiming(content)
-
-
-def _reclaiming(content: c.Content) -> str:
-    """What is said of cores that a seller takes back, in a few words; of anything else what it is called."""
-    match content:
-        case c.ReclamationNotice(reclamation, _, changes):
-            signed = f"signed by {' and '.join(reclamation.signers)}"
-            return f"to note {_body(reclamation)}, {signed}, after {_body(changes[-1]) if changes else 'the agreement'}"
-        case c.ReclamationNoticed():
-            return f"reclamation {content.number} of {content.agreement_id} is on record"
-        case c.ReclamationAnnounced(noticed):
-            return f"{_body(noticed.reclamation)}, is on record"
-        case c.ReclamationHeard():
-            what = "is posted" if content.posted else "is to come"
-            return f"heard that reclamation {content.number} of {content.agreement_id} {what}"
-        case c.ReclamationTaken():
-            return f"to post reclamation {content.number} of {content.agreement_id}"
-        case c.ReclamationQuery():
-            if content.state:
-                return f"what was taken back of {content.agreement_id}, from reclamation {content.number} on?"
-            return f"what of reclamation {content.number} of {content.agreement_id}?"
-        case c.ReclamationPosted():
-            back, more = credits_text(content.refund), credits_text(content.compensation)
-            return f"reclamation {content.number} of {content.agreement_id}: {back} back and {more} on top"
-        case c.ReclamationRefused():
-            return f"reclamation {content.number} of {content.agreement_id}: {_coded(content.code, content.detail)}"
-        case c.Reclaimed():
-            return f"{_body(content.reclamation)}, signed by {' and '.join(content.reclamation.signers)}, is posted"
-        case _:
             return type(content).__name__
 
 
@@ -268,9 +237,6 @@ def _body(signed: Signed) -> str:
     if isinstance(body, Amendment):
         moved = _moved(body.refund, body.charge)
         return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
-    if isinstance(body, Reclamation):
-        paid = f"{credits_text(body.refund)} back and {credits_text(body.compensation)} on top"
-        return f"reclamation {body.number} of {body.agreement_id}, {body.cores} cores, {paid}"
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
     return f"cancellation of {body.agreement_id}"
@@ -317,13 +283,6 @@ def _change(effect: fx.Effect) -> str:
             return f"asks its ledger to void amendment {effect.number} of {effect.agreement_id}"
         case am.ResizeSlot():
             return f"asks its machine for {effect.cores} cores for {effect.key} (step {effect.step})"
-        case rq.NoteReclamation():
-            body = effect.reclamation
-            return f"asks its ledger to note reclamation {body.number} of {body.agreement_id}"
-        case rq.PostReclamation():
-            return f"asks its ledger to post reclamation {effect.number} of {effect.agreement_id}"
-        case rq.LookUpReclamation():
-            return f"asks its ledger about reclamation {effect.number} of {effect.agreement_id}"
     return ""
 
 
@@ -421,9 +380,6 @@ def _progress(progress: pr.Progress) -> str:
             if ended.done:
                 return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
-        case pr.ReclamationAdvanced(body, stage, code, detail):
-            why = f": {_coded(code, detail)}" if code else ""
-            return f"reports reclamation {body.number} of {body.agreement_id} {stage}{why}"
         case pr.AmendmentAdvanced(amendment):
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
         case pr.AmendmentEnded(outcome=changed):

@@ -28,10 +28,8 @@ from ramp.runtime.guests.guarded_plugin import GuardedPlugin
 from ramp.runtime.guests.guarded_strategy import GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
-from ramp.runtime.ledger import kept_documents
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
-from simulation.market import virtual_notary
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, Crashed
 from simulation.market.counted_ids import CountedIds
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
@@ -166,8 +164,7 @@ class World(MarketView):
         market = self.composition
         for name in market.directories:
             self._add(name, Role.DIRECTORY, partial(market.directory_party, name), {})
-        noticed = kept_documents.noticed_in if self._wire is not None else virtual_notary.noticed_in
-        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect), noticed)
+        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
         self._add(BANK, Role.BANK, market.bank_party, {"ledger": book})
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
@@ -311,10 +308,6 @@ class World(MarketView):
         """Let a party crash now; it restarts after `down_for`, or never by itself (None)."""
         if self._actors[name].host is not None:
             self._crash(self._actors[name], down_for)
-
-    def let_fail(self, name: str, at: Instant, down_for: Duration) -> None:
-        """Let a party crash at an instant, and restart so much later."""
-        self._queue.schedule(at, Outage(name, down_for))
 
     def restart(self, name: str) -> None:
         """Start a party again that is down."""

@@ -26,7 +26,6 @@ from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
 from simulation.market.actors import BANK
 from simulation.market.faults.lies import Forger, missized
-from simulation.market.faults.wrong_reclamations import is_of_what_is_taken, taken_without_right, wrongly_noticed
 
 LIES_MAX: Final = 60
 """Lies of one liar in a run."""
@@ -68,8 +67,6 @@ class Habit(StrEnum):
     NO_CANCELLATION = "refuses cancellations"
     OLD_PROOF = "settles with old proofs"
     FALSE_PAYMENT = "invents payments"
-    WRONG_RECLAMATION = "takes back what it may not"  # drawn where rights are, beside the others
-    HIDES_RECLAMATIONS = "tells nobody but the bank what it takes back"  # likewise
     WRONG_SIZE = "offers other sizes, times and costs than were asked for"  # drawn where sizes are, beside the others
 
 
@@ -413,19 +410,6 @@ class Liar:
             return None
         return [(self._forger.sealed(replace(message, content=replace(content, offers=offers)), now), 0)]
 
-    def _wrong_reclamation(self, message: Message, now: Instant) -> list[Lie] | None:
-        """Fewer cores than agreed, no notice, too little for it, no right to it; or taken before its time."""
-        content = message.content
-        if isinstance(content, c.Settled):
-            unasked = taken_without_right(content, self._forger.signed, self._random, now)
-            said = [(self._form(BANK, each, now, message), delay) for each, delay in unasked]
-            return [(message, 0), *said] if said else None
-        if not isinstance(content, c.ReclamationNotice):
-            return None
-        changed, taken = wrongly_noticed(content, self._forger.signed, self._random, now)
-        soon = (self._form(message, taken, now), self._random.choice((SECOND, 2 * SECOND, 20 * SECOND)))
-        return [(self._forger.sealed(replace(message, content=changed), now), 0), soon]
-
     def _false_payment(self, message: Message, now: Instant) -> list[Lie] | None:
         content = message.content
         if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
@@ -465,6 +449,4 @@ _ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Lie] | None]] = {
     Habit.OLD_PROOF: Liar._old_proof,
     Habit.FALSE_PAYMENT: Liar._false_payment,
     Habit.WRONG_SIZE: Liar._wrong_size,
-    Habit.WRONG_RECLAMATION: Liar._wrong_reclamation,
-    Habit.HIDES_RECLAMATIONS: lambda _, message, now: [] if is_of_what_is_taken(message) else None,
 }

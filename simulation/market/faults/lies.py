@@ -23,7 +23,7 @@ from ramp.model.sizes.moldable import price_with
 KEPT_MAX: Final = 40
 """Values of one field that are remembered; more would only dilute the recent ones."""
 
-LATER: Final = frozenset({"price", "rule", "reclaim"})
+LATER: Final = frozenset({"price", "rule"})
 """Fields that are passed over while they say nothing: they came later, and a seed draws what it drew before."""
 
 PERFORMATIVE_OF: Final[dict[type, Performative]] = {

@@ -40,7 +40,6 @@ from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
 from simulation.market.faults.planted_amendment_bugs import OF_AMENDMENTS
-from simulation.market.faults.planted_reclamation_bugs import OF_RECLAMATIONS
 from simulation.market.faults.planted_size_bugs import ideal_speed_up, length_believed
 
 FAR: Instant = 2**62
@@ -443,6 +442,5 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
         _dearest_sets_price, "the dearest of the other offers sets the second price", "price_owed"
     ),
     **{name: PlantedBug(*bug) for name, bug in OF_AMENDMENTS.items()},
-    **{name: PlantedBug(*bug) for name, bug in OF_RECLAMATIONS.items()},
 }
 """Every planted bug by its name."""
