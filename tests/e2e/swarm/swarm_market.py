@@ -47,7 +47,7 @@ PATIENT_TIMING = {
     "agreement_validity_s": 840,
     "confirm_limit_s": 600,
     "cancellation_limit_s": 600,
-    "amendment_window_s": 3600,
+    "amendment_window_s": 600,
     "query_limit_s": 600,
     "discovery_limit_s": 600,
     "heartbeat_s": 1,
