@@ -3,31 +3,25 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
-SEEDS  ?= 200
+SEEDS  ?= 500
 STAMP  := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-# Hundreds of processes are started here: none is to compile all of RAMP again, wherever that is forbidden by default.
+# Hundreds of processes start here. Let them share compiled modules even where the environment forbids to write them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo demo-slurm demo-web test test-busy check format docs e2e e2e-full swarm chaos slow mutants bench clean psij
+.PHONY: help install demo demo-slurm demo-web test test-busy check format docs e2e e2e-full swarm chaos slow properties mutants bench clean psij
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-# pip tells each package as it comes: half a gigabyte takes a minute or more, and silence looks like a fault. It compiles
-# all of them but an editable one, RAMP, which several processes at once would else compile as each of them starts.
-# pytest compiles tests in a way of its own, as it collects them.
+# pip compiles all packages but an editable one, RAMP: several processes at once would each compile it as they start.
 $(STAMP): pyproject.toml
-	@echo "Setting up $(VENV), once: 1 of 3, an empty environment"
-	$(PYTHON) -m venv $(VENV)
-	@echo "Setting up $(VENV), once: 2 of 3, a recent pip"
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@echo "Setting up $(VENV), once: 3 of 3, RAMP and the packages that it needs (about a minute)"
-	$(BIN)/python -m pip install --editable . --group dev
-	@echo "Compiling RAMP and its tests (some ten seconds)"
-	@$(BIN)/python -m compileall -q ramp simulation & $(PYTEST) --collect-only >/dev/null 2>&1; wait
-	@echo "$(VENV) is ready"
+	@echo "Installing RAMP and the packages that it needs into $(VENV) (one to two minutes)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python .ci/progress "Installing packages" $(BIN)/python -m pip install --editable . --group dev
+	@$(BIN)/python .ci/progress "Compiling RAMP" $(BIN)/python -m compileall -q ramp simulation
 	@touch $(STAMP)
 
 install: $(STAMP) ## make the virtual environment .venv
@@ -42,30 +36,18 @@ demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to 
 demo-web: $(STAMP)   ## the market in a browser: machines and live tori, requests that keep coming, until Ctrl-C
 	$(BIN)/ramp web demo --open
 
-# In CI, what fails is tried once more, and the summary tells: there nobody is at hand to look at a starved processor.
-ONCE_MORE := --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" --rerun-except "did not end" -raR
-IN_CI := $(if $(CI),$(ONCE_MORE))
-# Inner loops run as they are written (numba's own variable): to compile them takes a minute, what they do here a second.
-# `make slow` has them compiled.
-AS_WRITTEN := NUMBA_DISABLE_JIT=1
-# A file's tests stay together, and share what is costly to make. Files begin in the order of their names: what waits and
-# what computes for long comes early, and the many small files of tests/unit fill the end. A tenth of the time is spent
-# waiting for other processes: a worker more than there are cores uses it.
-FAST := -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile --no-loadscope-reorder -o tmp_path_retention_policy=failed \
-	-m "not e2e and not swarm and not slow" --ignore tests/e2e
-# Ledgers and journals write thousands of small files and have each written through to the disk: tests of what is in them
-# leave them in memory, where there is enough of it and programs may be run from there.
-MEMORY = $(shell $(BIN)/python tests/memory_folder.py)
-IN_MEMORY = $(if $(MEMORY),TMPDIR=$(MEMORY))
+# A file's tests stay together, because they share what is costly to make. Inner loops run as they are written (numba's
+# own variable): to compile them takes a minute, what they do here a second. `make slow` has them compiled.
+FAST := NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
 test: $(STAMP)   ## the fast tests
-	$(IN_MEMORY) $(AS_WRITTEN) $(PYTEST) $(IN_CI) $(FAST)
+	$(FAST)
 
-# Nothing is tried again here: a limit that a busy computer runs into is what this looks for.
+# How busy the computer is decides nothing: no test may depend on a limit that a busy computer reaches.
 BUSY ?= 16
-test-busy: $(STAMP) ## the fast tests beside BUSY endless loops: how busy the computer is decides nothing
+test-busy: $(STAMP) ## the fast tests beside BUSY endless loops
 	@trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM; \
 	for number in $$(seq $(BUSY)); do $(BIN)/python -c "while True: pass" & loops="$$loops $$!"; done; \
-	$(IN_MEMORY) $(AS_WRITTEN) $(PYTEST) $(FAST)
+	$(FAST)
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
 # The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.
@@ -118,10 +100,14 @@ swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checke
 
 MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
-	$(BIN)/ramp chaos --minutes $(MINUTES)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES)
 
-slow: $(STAMP)   ## the slower tests, every property with all of its examples, and the inner loops compiled
-	RAMP_EXAMPLES=all $(PYTEST) $(IN_CI) -n auto --dist loadfile -m "(slow or hypothesis or loops) and not e2e" --ignore tests/e2e
+SLOW := $(PYTEST) -n auto --dist loadfile --durations 15 -m "(slow or hypothesis or loops or logs) and not e2e" --ignore tests/e2e
+slow: $(STAMP)   ## the slower tests, a third of each property's examples, and the inner loops compiled
+	RAMP_EXAMPLES=3 $(SLOW)
+
+properties: $(STAMP) ## the same with all examples; not in .ci/run
+	RAMP_EXAMPLES=1 $(SLOW)
 
 # An hour or more at first on two cores; verdicts are kept, and only what is new or survived is tried again.
 mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)

@@ -1,35 +1,39 @@
-"""What installed packages declare, read once.
+"""The entry points of installed packages, read once.
 
-The standard library opens a file of every installed package each time it is asked, some ten milliseconds; a market of
-twenty machines asks a hundred times. As there, a folder of the search path is read again when it has changed (Python's
-documentation of `importlib.metadata` and `importlib.invalidate_caches`).
+The standard library opens a file of every installed package each time it is asked, which takes some ten milliseconds. A
+market of twenty machines asks a hundred times. Packages are read again when a folder of the search path has changed.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from ramp.file_versions import Version, version_of
+
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:
-    """The entry points of a group, of all packages that can be imported now.
+    """Return the entry points of a group, of all packages that can be imported now.
 
     Args:
         group: `ramp.resource_plugins` and the like.
     """
-    return list(_read(group, tuple((folder, _changed_at(Path(folder))) for folder in sys.path)))
+    search_path = tuple((folder, _version(folder)) for folder in sys.path)
+    return list(_installed(group, search_path))
 
 
-def _changed_at(folder: Path) -> int:
-    """Nanoseconds since 1970 of a folder's last change; 0 of what cannot be read."""
+def _version(folder: str) -> Version | None:
     try:
-        return folder.stat().st_mtime_ns
+        return version_of(Path(folder))
     except OSError:
-        return 0
+        return None
 
 
 @lru_cache(maxsize=64)
-def _read(group: str, _search_path: tuple[tuple[str, int], ...]) -> list[metadata.EntryPoint]:
-    return list(metadata.entry_points(group=group))
+def _installed(group: str, _search_path: tuple[tuple[str, Version | None], ...]) -> metadata.EntryPoints:
+    # importlib keeps what it has found in a folder as long as the folder's time of modification is the same
+    importlib.invalidate_caches()
+    return metadata.entry_points(group=group)

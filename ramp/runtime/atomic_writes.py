@@ -1,22 +1,10 @@
-"""Files that appear whole or not at all, and that tell when they have been replaced."""
+"""Files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from pathlib import Path
-
-Version = tuple[int, int]
-"""What changes whenever a file is replaced: time of modification in nanoseconds, and inode."""
-
-
-def version_of(path: Path) -> Version | None:
-    """What changes whenever a file is replaced; None where there is no such file."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino
 
 
 def make_folder(folder: Path) -> None:

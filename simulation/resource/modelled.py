@@ -42,7 +42,6 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
-from ramp.runtime.atomic_writes import version_of
 from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
@@ -63,6 +62,7 @@ from simulation.resource.resizable import ResizableMachine
 from simulation.resource.torus_request import TorusRequests, connection_of, unit_kind
 from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
+from simulation.workload.replay_source import log_digest
 
 KEEP_CHANGES: Final = 100
 """Records of the book after which the machine is kept again; to live through one takes about a millisecond."""
@@ -378,7 +378,7 @@ def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife |
     made_of = (
         replace(settings, state_dir=None),
         machine_path(options.machine).read_bytes(),
-        None if log is None else (str(log), version_of(log)),
+        None if log is None else (str(log), log_digest(log)),
     )
     path = settings.state_dir / f"{settings.resource}.life"
     return KeptLife(path, book_path(settings.state_dir, settings.resource), repr(made_of))

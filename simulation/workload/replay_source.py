@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from ramp.errors import WorkloadError
+from ramp.file_versions import Version, version_of
 from simulation.workload import interval_index, replay, swf
 from simulation.workload.generators import lublin
 from simulation.workload.generators.lublin import DEFAULT_LOAD, synthetic_log
@@ -63,8 +64,7 @@ def open_replay(name: str, capacity: int, *, seed: int = 0, load: float = DEFAUL
     """
     path = None if name == SYNTHETIC else find_log(name)
     if path is not None:
-        status = path.stat()
-        return ReplaySource(_replay_of_file(path, capacity, status.st_mtime_ns, status.st_size), "log", path)
+        return ReplaySource(_replay_of_file(path, capacity, log_digest(path)), "log", path)
     if name != SYNTHETIC and name not in known_logs():
         raise WorkloadError(
             f"there is no copy of the log {name!r}, and it is none of those a synthetic workload can stand in for: "
@@ -81,17 +81,32 @@ def _synthetic_replay(name: str, capacity: int, seed: int, load: float) -> Repla
     return ReplayLog.build(synthetic_log(capacity, months * 30 * lublin.DAY_S, mixed, load=load), capacity)
 
 
-@lru_cache(maxsize=32)
-def _replay_of_file(path: Path, capacity: int, _modified: int, _size: int) -> ReplayLog:
-    """The replay of a file, from the cache if it is there; the last two arguments tell changed files apart."""
+def log_digest(path: Path) -> str:
+    """Return the SHA-256 digest of a log's content; an unchanged file is read once.
+
+    Args:
+        path: the log's file.
+
+    Raises:
+        WorkloadError: it cannot be read.
+    """
+    return _digest(path, version_of(path))
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, _version: Version | None) -> str:
     try:
-        content = path.read_bytes()
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise WorkloadError(f"cannot be read: {error}", path=path) from error
-    digest = hashlib.sha256(content)
+
+
+@lru_cache(maxsize=32)
+def _replay_of_file(path: Path, capacity: int, log_digest: str) -> ReplayLog:
+    key = hashlib.sha256(log_digest.encode())
     for module in (swf, replay, interval_index):
-        digest.update(Path(str(module.__file__)).read_bytes())
-    cached = cache_dir() / "replay" / f"{digest.hexdigest()[:32]}-{capacity}.npz"
+        key.update(Path(str(module.__file__)).read_bytes())
+    cached = cache_dir() / "replay" / f"{key.hexdigest()[:32]}-{capacity}.npz"
     indexed = _load(cached, capacity)
     if indexed is None:
         indexed = ReplayLog.build(read_swf(path), capacity)

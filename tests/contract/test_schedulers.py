@@ -13,9 +13,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from example_counts import ALL
 
-from simulation.compiling import AS_WRITTEN
+from simulation.lab import AS_WRITTEN
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
@@ -28,7 +27,7 @@ from simulation.schedulers.planner import placements_conflict
 pytestmark = pytest.mark.loops
 
 SECOND = 1_000_000
-JOBS = 60 if ALL else 30
+JOBS = 30
 SCHEDULER_NAMES = SCHEDULERS.names()
 MACHINES = {
     "flat": (("flat:16",), {}),

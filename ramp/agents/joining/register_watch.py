@@ -47,8 +47,7 @@ class RegisterWatch:
         """Look until cancelled; what goes wrong once is tried again at the next look, and said once."""
         seen, said = None, ""
         while True:
-            if self._register.version != seen:
-                version = self._register.version
+            if (version := self._register.version) != seen:
                 try:
                     await self._follow()
                     seen, said = version, ""

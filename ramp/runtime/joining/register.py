@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.file_versions import Version, version_of
 from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.seal import Role
-from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_whole
+from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 
@@ -84,7 +85,7 @@ class Register:
 
     @property
     def version(self) -> Version | None:
-        """What changes whenever the register does."""
+        """The version of the register's file."""
         return version_of(self._path)
 
     def entries(self) -> dict[str, Entry]:

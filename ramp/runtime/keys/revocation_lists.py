@@ -17,9 +17,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import ConfigurationError, SignatureInvalid
+from ramp.file_versions import Version, version_of
 from ramp.model.instant import Duration, Instant, from_datetime, to_datetime
 from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
-from ramp.runtime.atomic_writes import Version, version_of, write_whole
+from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.keys.revocations import Revocation
 
 LIST_BYTES_MAX = 60_000

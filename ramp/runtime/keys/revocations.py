@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ramp.errors import ConfigurationError
+from ramp.file_versions import Version, version_of
 from ramp.model import instant
 from ramp.model.instant import Instant
-from ramp.runtime.atomic_writes import Version, version_of, write_whole
+from ramp.runtime.atomic_writes import write_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,9 @@ PARTLY = _reservation("ramp_s.offer-1", (10, 11), "n1,n2", 11)
 def slurm(wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Says which reservations Slurm has; it is half past ten."""
 
+    def ask_nothing_else(command: list[str], settings: dict[str, str]) -> None:
+        pytest.fail(f"Slurm is asked: {command}")
+
     def has(*reservations: str) -> None:
         def asked(command: list[str], settings: dict[str, str]) -> str:
             if command[:3] == ["scontrol", "show", "hostnames"]:
@@ -82,6 +85,7 @@ def slurm(wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
             return "".join(reservations) if command[0] == "scontrol" else NODES
 
         monkeypatch.setattr(wrapper, "asked", asked)
+        monkeypatch.setattr(wrapper, "run", ask_nothing_else)
         monkeypatch.setattr(wrapper.time, "time", lambda: 10.5 * 3600)
 
     return has
@@ -178,6 +182,12 @@ def test_only_jobs_of_the_markets_reservations_are_narrowed(
         wrapper.build(words, SETTINGS)
 
 
+def test_a_machine_without_slurm_is_refused(wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrapper, "PATH", "/nonexistent")
+    with pytest.raises(wrapper.Refused, match="squeue cannot be run: No such file or directory"):
+        wrapper.build(["scontrol", *narrow_question("7", 2)], SETTINGS)
+
+
 def _with(index: int, word: str) -> list[str]:
     return ["scontrol", *MAKE[:index], word, *MAKE[index + 1 :]]
 
@@ -216,11 +226,13 @@ def _with(index: int, word: str) -> list[str]:
         ["scancel", "--quiet"],
         ["scancel", "--quiet", "--user=root"],
         ["scancel", "--quiet", "7 8"],
+        ["scancel", "--quiet", "7", "8;9"],
         ["sh", "-c", "id"],
     ],
     ids=lambda words: " ".join(words)[-60:],
 )
-def test_everything_else_is_refused(wrapper: ModuleType, words: list[str]) -> None:
+def test_everything_else_is_refused(wrapper: ModuleType, slurm: Callable[..., None], words: list[str]) -> None:
+    slurm()
     with pytest.raises(wrapper.Refused):
         wrapper.build(words, SETTINGS)
 
