@@ -95,12 +95,12 @@ e2e-full: $(STAMP) ## all end-to-end tests, also every kill point, attack and da
 	$(WITH_PSIJ)
 	RAMP_MUTANTS=100000 $(PYTEST) -m e2e $(E2E)
 
-swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
-	$(BIN)/ramp swarm --seeds $(SEEDS)
+swarm: $(STAMP)  ## SEEDS simulated markets under faults, with dishonest parties; every invariant checked
+	$(BIN)/python -m tests.swarm --seeds $(SEEDS)
 
 MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
-	$(BIN)/ramp chaos --minutes $(MINUTES)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES)
 
 SLOW := $(PYTEST) -n auto --dist loadfile --durations 15 -m "(slow or hypothesis or loops or logs) and not e2e" --ignore tests/e2e
 slow: $(STAMP)   ## the slower tests, a third of each property's examples, and the inner loops compiled

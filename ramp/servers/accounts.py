@@ -56,13 +56,13 @@ def check_accounts(accounts: Mapping[str, str], domain: str, path: Path | None =
         problem = account_problem(name, domain)
         if problem:
             raise ConfigurationError(
-                f"{name!a} at {domain!a} can be no account: {problem}; right would be a name in its prepared form, "
-                "such as lower-case letters, digits, dots, hyphens and underscores",
+                f"{name!a} at {domain!a} is not a valid account: {problem}; "
+                "use lower-case letters, digits, dots, hyphens and underscores",
                 path=path,
                 key="name",
             )
         if not password:
-            raise ConfigurationError(f"the account {name!r} needs a password", path=path, key="passwords")
+            raise ConfigurationError(f"the account {name} needs a password", path=path, key="passwords")
 
 
 class Accounts:
@@ -136,7 +136,7 @@ class Accounts:
             if right and self._is_password_of(name, password):
                 return name
         if self._complaints.is_due("log-in", name, time.monotonic_ns() // 1000):
-            _log.warning("log-in as %a refused", name[:100])
+            _log.warning("refused a log-in as %a", name[:100])
         return None
 
     def _is_password_of(self, name: str, password: str) -> bool:
@@ -222,7 +222,7 @@ def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken |
         }
     except (TypeError, KeyError, ValueError):
         right = '{"name": "password"}, or with {"digest": .., "ends_at": ..} or null in place of a password'
-        raise ConfigurationError(f"the accounts given are no JSON object {right}", key="accounts") from None
+        raise ConfigurationError(f"expected accounts as a JSON object {right}", key="accounts") from None
     return passwords, tokens
 
 

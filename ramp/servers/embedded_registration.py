@@ -84,7 +84,7 @@ class Registration:
         try:
             made = self._accounts.register(name, token, password)
         except OSError as error:
-            _log.error("the account %s cannot be kept: %s", name, reason_of(error))
+            _log.error("cannot store the account %s: %s", name, reason_of(error))
             return self._refused(asked, "wait", "internal-server-error", "it cannot be kept at present")
         if not made:
             return self._refused(asked, "cancel", "conflict", "the token was used or taken back meanwhile")
@@ -104,7 +104,7 @@ class Registration:
     def _refused(self, asked: ElementTree.Element, kind: str, condition: str, text: str) -> tuple[bytes, bool]:
         self._refusals += 1
         if _complaints.is_due("registration", condition, time.monotonic_ns() // 1000):
-            _log.warning("a registration is refused: %s", text)
+            _log.warning("refused a registration: %s", text)
         answer = self._answer(asked, "error")
         error = ElementTree.SubElement(answer, "error", {"type": kind})
         ElementTree.SubElement(error, condition, {"xmlns": _STANZAS})

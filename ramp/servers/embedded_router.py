@@ -91,20 +91,11 @@ class Router:
         element.set("from", sender)
         receiver = element.get("to") or sender.partition("/")[0]
         is_error = element.get("type") == "error"
-        condition = self.hand_over(receiver, ElementTree.tostring(element), keep=not is_error)
-        return bounce(element, condition) if condition else None
+        condition = self._hand_over(receiver, ElementTree.tostring(element), keep=not is_error)
+        return _bounce(element, condition) if condition else None
 
-    def hand_over(self, receiver: str, stanza: bytes, *, keep: bool = True) -> str:
-        """Write a message to whom it is for, or keep it while he is away.
-
-        Args:
-            receiver: address, with a session or without.
-            stanza: the message, from who has sent it.
-            keep: whether it is worth keeping.
-
-        Returns:
-            Why it cannot be delivered, as a condition of RFC 6120, 8.3.3; empty where it is.
-        """
+    def _hand_over(self, receiver: str, stanza: bytes, *, keep: bool) -> str:
+        """Write a message to its receiver, or keep it; the condition of RFC 6120, 8.3.3, if neither is possible."""
         bare, _, resource = receiver.partition("/")
         user, at, domain = bare.rpartition("@")
         if domain != self._domain:
@@ -143,13 +134,8 @@ class Router:
         return True
 
 
-def bounce(element: ElementTree.Element, condition: str) -> bytes | None:
-    """The message back to its sender with an error in it; errors themselves never bounce (RFC 6120, 8.3.1).
-
-    Args:
-        element: the message, with its `from` and `to`.
-        condition: why, of RFC 6120, 8.3.3.
-    """
+def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
+    """The message with an error for its sender; errors themselves never bounce (RFC 6120, 8.3.1)."""
     if element.get("type") == "error":
         return None
     answer = ElementTree.Element(element.tag, dict(element.attrib))

@@ -96,10 +96,10 @@ def unpack(body: str, version: str) -> tuple[Part, ...]:
     if not all(isinstance(each, list) for each in (bodies, slots, lines)):
         raise DocumentError("bodies, slots and parts of a bundle are lists")
     if not 0 < len(lines) <= PARTS_MAX:
-        raise DocumentError(f"a bundle of {len(lines)} messages; right would be 1 to {PARTS_MAX}")
+        raise DocumentError(f"a bundle has 1 to {PARTS_MAX} messages, got {len(lines)}")
     parts = tuple(_part(line, bodies, slots) for line in lines)
     if (length := sum(len(part.body) for part in parts)) > UNPACKED_MAX:
-        raise DocumentError(f"the documents of a bundle have {length} characters together; at most {UNPACKED_MAX}")
+        raise DocumentError(f"the documents of a bundle have at most {UNPACKED_MAX} characters together, got {length}")
     return parts
 
 
@@ -108,14 +108,16 @@ def _part(line: Any, bodies: list[Any], slots: list[Any]) -> Part:
         raise DocumentError("a part of a bundle is a machine, a thread, and the numbers of its slots and its body")
     machine, thread, slot_number, body_number = line
     if sender_of(machine) != machine:
-        raise DocumentError(f"{machine[:100]!a} in a bundle is no address user@domain in its prepared form")
+        raise DocumentError(f"{machine[:100]!a} in a bundle is not an address user@domain in prepared form")
     if not (0 <= slot_number < len(slots) and 0 <= body_number < len(bodies)):
-        raise DocumentError(f"a part of a bundle points to slots {slot_number} and body {body_number}; there are none")
+        raise DocumentError(
+            f"a part of a bundle points to slots {slot_number} and body {body_number}, which do not exist"
+        )
     metadata, body = slots[slot_number], bodies[body_number]
     if not isinstance(body, str) or not body:
-        raise DocumentError("a body of a bundle is no text, or empty")
+        raise DocumentError("a body of a bundle must be a text, and not empty")
     if not isinstance(metadata, dict) or not all(isinstance(value, str) and value for value in metadata.values()):
-        raise DocumentError("slots of a bundle are texts by name, none empty")
+        raise DocumentError("slots of a bundle must be texts by name, and not empty")
     for text in (thread, body, *metadata, *metadata.values()):
         if found := _FORBIDDEN.search(text):
             raise DocumentError(f"character U+{ord(found.group()):04X} in a bundle is not allowed in XML 1.0")

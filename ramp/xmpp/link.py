@@ -84,8 +84,6 @@ class LinkPolicy:
 
 
 class _Outcome(StrEnum):
-    """How a connection attempt ended."""
-
     OPENED = "session opened"
     RESUMED = "session resumed"
     LOGIN_REFUSED = "log-in refused"
@@ -218,7 +216,7 @@ class Link:
                 if refusals_max is not None and refusals >= refusals_max:
                     raise TransportError(
                         f"{self._stream.boundjid.bare}: {host}:{port} refuses the log-in; "
-                        "wrong password, or no such account and the server lets none be made"
+                        "wrong password, or no such account and the server does not allow registration"
                     )
             elif outcome is _Outcome.CERTIFICATE_REFUSED and refusals_max is not None:
                 raise TransportError(
@@ -283,7 +281,7 @@ class Link:
                     await asyncio.sleep(self._policy.wait_before(1, self._chance.random()))
                     await self._connect(refusals_max=None)
             except Exception:  # an agent must not stay deaf because of an error nobody thought of
-                _log.exception("%s: the connection could not be kept up; trying on", self._stream.boundjid.bare)
+                _log.exception("%s: the connection failed; trying again", self._stream.boundjid.bare)
                 await asyncio.sleep(self._policy.backoff_max_s)
 
     async def _watch(self) -> None:
@@ -301,7 +299,7 @@ class Link:
                 self._patience = max(1.0, self._patience / 2)
             else:
                 self._patience = min(2 * self._patience, PATIENCE_MAX)
-                _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
+                _log.warning("%s: the server does not answer; reconnecting", self._stream.boundjid.bare)
                 await self._drop()
 
     async def _answers(self, limit_s: float) -> bool:
@@ -326,7 +324,7 @@ class Link:
         follows for a part of it. The end of the stream makes it give the session up, and keep for the next log-in
         what it had for us; what it has not confirmed is sent again.
         """
-        _log.warning("%s: the resumed session is deaf; beginning a new one", self._stream.boundjid.bare)
+        _log.warning("%s: the resumed session receives nothing; starting a new one", self._stream.boundjid.bare)
         await self._stream.disconnect(wait=1.0)
         await self._drop()
         self._stream.event("session_end")  # slixmpp forgets the session and its counters

@@ -36,13 +36,12 @@ class SenderQuota:
         """How many senders are remembered."""
         return len(self._full_again) + len(self._earlier)
 
-    def admits(self, sender: str, now: Instant, messages: int = 1) -> bool:
-        """Whether one more message of a sender, or several at once, are taken; if so they count.
+    def admits(self, sender: str, now: Instant) -> bool:
+        """Whether one more message of a sender is taken; if so it counts.
 
         Args:
             sender: canonical bare address.
             now: of a clock that never goes back, in microseconds.
-            messages: how many; they are taken together or not at all.
         """
         scaled = now * self._rate
         known = self._full_again.get(sender)
@@ -51,8 +50,8 @@ class SenderQuota:
             if len(self._full_again) >= self._generation_max:
                 self._earlier, self._full_again = self._full_again, {}
         start = max(scaled, known)
-        if start - scaled > self._room - (messages - 1) * SECOND:
+        if start - scaled > self._room:
             self._full_again[sender] = start
             return False
-        self._full_again[sender] = start + messages * SECOND
+        self._full_again[sender] = start + SECOND
         return True

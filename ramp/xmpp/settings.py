@@ -28,7 +28,6 @@ class TransportSettings:
         fast: use the speed-ups of `ramp.xmpp.spade_patches` where the installed versions allow it.
         policy: how patiently to connect and reconnect.
         quotas: what the agent takes from one sender.
-        multicast: let the server spread what many receivers get alike, where it does that (XEP-0033).
     """
 
     servers: tuple[tuple[str, int], ...]
@@ -42,17 +41,18 @@ class TransportSettings:
     fast: bool = True
     policy: LinkPolicy = field(default_factory=LinkPolicy)
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
-    multicast: bool = True
 
     def __post_init__(self) -> None:
         if not self.servers:
-            raise ConfigurationError("at least one (host, port) is needed", key="servers")
+            raise ConfigurationError("expected at least one (host, port)", key="servers")
         for host, port in self.servers:
             if not host or not 0 < port < 65_536:
-                raise ConfigurationError(f"{host}:{port} is no server; host and a port from 1 to 65535", key="servers")
+                raise ConfigurationError(
+                    f"expected a host and a port from 1 to 65535, got {host}:{port}", key="servers"
+                )
         for key in ("stanza_max_bytes", "compress_from_bytes", "outbox_messages_max"):
             if getattr(self, key) < 1:
-                raise ConfigurationError(f"{getattr(self, key)} is too small; at least 1", key=key)
+                raise ConfigurationError(f"expected at least 1, got {getattr(self, key)}", key=key)
 
     def beginning_at(self, number: int) -> TransportSettings:
         """The same with another server to try first.
@@ -69,9 +69,7 @@ class TransportCounters:
     """What an agent's transport has seen since it was made.
 
     Attributes:
-        sent: messages handed to the line or put into the outbox, one for each receiver.
-        stanzas: stanzas that carried them; fewer, where the server spreads some to many receivers.
-        respread: receivers to whom a message went plainly because the server would not spread it.
+        sent: messages handed to the line or put into the outbox.
         received: messages handed to behaviours.
         sessions: sessions opened anew.
         resumed: sessions resumed (XEP-0198).
@@ -85,8 +83,6 @@ class TransportCounters:
     """
 
     sent: int = 0
-    stanzas: int = 0
-    respread: int = 0
     received: int = 0
     sessions: int = 0
     resumed: int = 0

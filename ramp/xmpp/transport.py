@@ -57,7 +57,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     def __init__(self, jid: str, password: str, settings: TransportSettings) -> None:
         if sender_of(jid) != jid:
-            raise ConfigurationError(f"{jid!a} is no XMPP address user@domain in its prepared form", key="jid")
+            raise ConfigurationError(f"{jid!a} is not an XMPP address user@domain in prepared form", key="jid")
         policy = asyncio.get_event_loop_policy()
         super().__init__(jid, password, port=settings.servers[0][1], verify_security=True)
         # SPADE's container installs uvloop's policy and delivers inside the process; this agent wants neither.
@@ -129,7 +129,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             TransportError: no session within the policy's limits, or the log-in was refused.
         """
         if self.client is not None:
-            raise TransportError(f"{self.jid}: was started before; make a new agent")
+            raise TransportError(f"{self.jid}: already started; make a new agent")
         self._adopt_loop()
         raw = self.settings.fast and spade_patches.apply()
         self.client = MarketStream(
@@ -244,7 +244,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             DocumentTooLarge: over the size limit; nothing has been sent.
         """
         if self._stopped:
-            raise TransportError(f"{self.jid}: has been stopped; message to {to} not sent")
+            raise TransportError(f"{self.jid}: stopped; message to {to} not sent")
         stanza = self._prepare(self._checked_address(to), body, metadata, thread).addressed(
             to=to,
             sender=str(self.jid),
@@ -252,11 +252,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             stanza_max_bytes=self.settings.stanza_max_bytes,
         )
         self.counters.sent += 1
-        await self._post(stanza)
-
-    async def _post(self, stanza: str) -> None:
-        """Write a stanza, or keep it until the session is back."""
-        self.counters.stanzas += 1
         if self.is_connected:
             await self.client.writable()
         if self.is_connected:
@@ -277,18 +272,16 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def _checked_address(self, to: str) -> str:
         bare = sender_of(to)
         if bare is None:
-            raise TransportError(f"{to!a} is no XMPP address of the form user@domain in its prepared form")
+            raise TransportError(f"{to!a} is not an XMPP address user@domain in prepared form")
         domain = bare.partition("@")[2]
         if domain != self.jid.domain and not self.settings.federation:
-            raise TransportError(
-                f"{to!r}: the domain {domain} is not {self.jid.domain}, and federation is switched off"
-            )
+            raise TransportError(f"{to}: the domain {domain} is not {self.jid.domain}, and federation is off")
         return to
 
     def _count_dropped(self, count: int) -> None:
         if count:
             self.counters.dropped += count
-            _log.warning("%s: outbox full: the %d oldest messages were given up", self.jid, count)
+            _log.warning("%s: outbox full: dropped the %d oldest messages", self.jid, count)
 
     async def drain(self, limit_s: float = 5.0) -> bool:
         """Wait until the server has confirmed all that was sent.
@@ -364,7 +357,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.counters.misaddressed += 1
         self.complain(
             source,
-            "a stanza from %a dropped: that is no canonical address (%d so far)",
+            "dropped a stanza from %a, which is not a canonical address (%d so far)",
             source[:100],
             self.counters.misaddressed,
         )

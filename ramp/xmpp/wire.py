@@ -99,9 +99,7 @@ class PreparedMessage:
     content: str
     content_bytes: int
 
-    def addressed(
-        self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES, before: str = ""
-    ) -> str:
+    def addressed(self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
         """The stanza for one receiver, ready to be written to the stream.
 
         Args:
@@ -109,14 +107,13 @@ class PreparedMessage:
             sender: our own address.
             stanza_id: unique id of this stanza.
             stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
-            before: XML that goes before the content.
 
         Raises:
             DocumentTooLarge: the stanza would be over the limit.
         """
         head = (
             f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
-            f'id="{escape(stanza_id, _QUOTE)}">{before}'
+            f'id="{escape(stanza_id, _QUOTE)}">'
         )
         size = len(head.encode("utf-8")) + self.content_bytes
         if size > stanza_max_bytes:
@@ -201,13 +198,13 @@ def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) 
         raise TransportError(f"message to {to}: no metadata; at least one field (the performative) is needed")
     for key, value in metadata.items():
         if not key or key in _RESERVED_KEYS:
-            raise TransportError(f"message to {to}: metadata field {key!r} is reserved; use another name")
+            raise TransportError(f"message to {to}: the metadata field {key} is reserved; use another name")
         if not value:
-            raise TransportError(f"message to {to}: metadata field {key!r} is empty; leave it out instead")
+            raise TransportError(f"message to {to}: the metadata field {key} is empty; leave it out instead")
     _refuse_forbidden(to, "body", body)
     _refuse_forbidden(to, "thread", thread, carriage_returns=False)
     for key, value in metadata.items():
-        _refuse_forbidden(to, f"metadata field {key!r}", key + value, carriage_returns=False)
+        _refuse_forbidden(to, f"metadata field {key}", key + value, carriage_returns=False)
 
 
 def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:
@@ -254,7 +251,7 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
-        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is no canonical address user@domain")
+        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is not a canonical address user@domain")
     body = ""
     fields: dict[str, str] = {}
     for child in element:
@@ -287,7 +284,7 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
         DocumentTooLarge: the result would be longer than `inflated_max_bytes`.
     """
     if encoding != ENCODING_ZLIB:
-        raise DocumentError(f"body encoding {encoding!r} is unknown; {ENCODING_ZLIB!r} is the only one", source=source)
+        raise DocumentError(f"unknown body encoding {encoding}, expected {ENCODING_ZLIB}", source=source)
     unpacker = zlib.decompressobj()
     try:
         # one byte more than allowed tells "exactly at the limit" from "over it"

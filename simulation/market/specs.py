@@ -49,7 +49,6 @@ class UserSpec:
 
     @property
     def account(self) -> OpeningAccount:
-        """What it begins with."""
         return OpeningAccount(self.name, AccountKind.USER, self.credit_limit, self.deposit)
 
 

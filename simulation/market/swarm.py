@@ -6,16 +6,14 @@ time; then the market must come to rest, and the checkers look at the end.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
@@ -54,17 +52,13 @@ from simulation.market.drawing.changes import (
     run_on,
     with_time_for_changes,
 )
-from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
-from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
+from simulation.market.drawing.units import draw_sizes, draw_starts, joining_a_queue, of_any_size, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
-from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
-from simulation.market.faults.planted_bugs import PLANTED_BUGS
-from simulation.market.faults.seed_reports import SeedReport
-from simulation.market.observing import Observer
+from simulation.market.observing import Happened, NewInterceptor, Observer
 from simulation.market.random_streams import stream
+from simulation.market.seed_reports import SeedReport
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
 
@@ -112,46 +106,61 @@ def new_checkers() -> list[Checker]:
     ]
 
 
-def replay_seed(seed: int, planted_bug: str | None = None) -> tuple[SeedReport, list[str]]:
+@dataclass(frozen=True, slots=True)
+class SeedMarket:
+    """Who takes part in the market of a seed, before it opens.
+
+    Attributes:
+        seed: the seed.
+        resources: the sellers.
+        users: the buyers.
+        checkers: what must hold.
+        liars: interceptors of resources and users that need not keep to the protocol.
+    """
+
+    seed: int
+    resources: Sequence[ResourceSpec]
+    users: Sequence[UserSpec]
+    checkers: Sequence[Checker]
+    liars: Mapping[str, NewInterceptor] = field(default_factory=dict)
+
+
+def replay_seed(seed: int) -> tuple[SeedReport, list[str]]:
     """Run the market of one seed again and write down what happens.
 
     Args:
         seed: the seed.
-        planted_bug: a name of `PLANTED_BUGS`.
 
     Returns:
-        The report, and the transcript's lines up to the violation or the end.
+        The report, and a line for each message, record, call, crash and restart up to the violation or the end.
     """
-    transcript = Transcript(START)
-    report = run_seed(seed, planted_bug, observer=transcript)
-    return report, transcript.lines
+    happened = Happened(START)
+    report = run_seed(seed, observer=happened)
+    return report, happened.lines
 
 
 def run_seed(
     seed: int,
-    planted_bug: str | None = None,
     *,
     faults: FaultPlan | None = None,
     observer: Observer | None = None,
     wired: bool = False,
-    lying: bool = True,
     ruled: bool = True,
     resized: bool | None = None,
+    alter: Callable[[SeedMarket], SeedMarket] = lambda drawn: drawn,
 ) -> SeedReport:
     """Run the market of one seed.
 
     Args:
         seed: draws everything.
-        planted_bug: a name of `PLANTED_BUGS`, to see it caught.
         faults: what goes wrong; drawn from the seed where None.
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
-        lying: whether the seed may draw liars.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
         resized: whether owners change the size of what they have bought; drawn from the seed where None.
+        alter: changes who takes part, and what is checked, before the market opens.
     """
     report = SeedReport(seed)
-    bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
 
     def listen(_: str, progress: Progress, now: Instant) -> None:
         if isinstance(progress, RequestEnded):
@@ -159,82 +168,57 @@ def run_seed(
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
     changes = draw_changes(seed, resized=resized)
-    with bug:
-        world = _new_world(seed, listen, faults, observer, changes, wired=wired, lying=lying, ruled=ruled)
-        try:
-            _run_world(world, seed, ruled=ruled, changes=changes)
-        except InvariantViolated as violation:
-            report.violation, report.checker = violation.reason, violation.checker
-        except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
-            report.violation, report.checker = f"{type(error).__name__}: {error}", "no_error"
+    world = _new_world(alter(_draw_market(seed, ruled=ruled)), listen, faults, observer, changes, wired)
+    try:
+        _run_world(world, seed, ruled=ruled, changes=changes)
+    except InvariantViolated as violation:
+        report.violation, report.checker = violation.reason, violation.checker
+    except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
+        report.violation, report.checker = f"{type(error).__name__}: {error}", "no_error"
     report.messages = world.network.counts.sent
     report.lost = world.network.counts.lost
     report.crashes = world.crashes
-    report.virtual_s = (world.now - START) / SECOND
     report.late_answers = world.guest_counts.late
     report.in_doubt = world.guest_counts.in_doubt
     report.unheard = world.guest_counts.unheard
     return report
 
 
+def _draw_market(seed: int, *, ruled: bool) -> SeedMarket:
+    random = stream(seed, "market")
+    resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
+    users = [
+        UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
+        for number in range(random.randint(1, 3))
+    ]
+    if ruled and (starts := draw_starts(seed)) is not None:
+        resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
+    return SeedMarket(seed, resources, users, new_checkers())
+
+
 def _new_world(
-    seed: int,
+    market: SeedMarket,
     listen: Listener,
     faults: FaultPlan | None,
     observer: Observer | None,
     changes: Random | None,
-    *,
     wired: bool,
-    lying: bool,
-    ruled: bool,
 ) -> World:
-    random = stream(seed, "market")
-    resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
-    users: list[UserSpec] = [
-        UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
-        for number in range(random.randint(1, 3))
-    ]
-    names = [*(each.name for each in resources), *(each.name for each in users)]
-    roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
-    liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
-    if ruled and (starts := draw_starts(seed)) is not None:
-        resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
-    resources = [_tempting(each) if each.name in liars else each for each in resources]
+    seed = market.seed
+    roles = COMPOSITION.roles((each.name for each in market.resources), (each.name for each in market.users))
+    traders = [*(each.name for each in market.resources), *(each.name for each in market.users)]
     return World(
-        resources,
-        users,
+        market.resources,
+        market.users,
         seed=seed,
-        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes),
+        faults=faults or with_time_for_changes(draw_fault_plan(seed, traders), changes),
         composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
-        checkers=new_checkers(),
+        checkers=market.checkers,
         listen=listen,
         observer=observer,
         wire=Wire(roles, START - DAY) if wired else None,
-        liars=liars,
+        liars=market.liars,
     )
-
-
-def _tempting(spec: ResourceSpec) -> ResourceSpec:
-    """A liar offers much and bids lowest, so that buyers come to it."""
-    return replace(spec, machine=ForgetfulMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
-
-
-def draw_liars(seed: int, roles: Mapping[str, Role], *, ruled: bool = True) -> dict[str, LiarSpec]:
-    """In two of five markets one or two parties are liars; at least one user and one resource are honest."""
-    random = stream(seed, "liars")
-    liars: dict[str, LiarSpec] = {}
-    if random.random() < 0.4:
-        for _ in range(random.randint(1, 2)):
-            role = random.choice((Role.USER, Role.RESOURCE))
-            honest = [name for name, of in roles.items() if of is role and name not in liars]
-            if len(honest) > 1:
-                liars[random.choice(honest)] = draw_liar(role, random)
-    if ruled and (rules := draw_rules(seed)) is not None:
-        for name, spec in liars.items():
-            if spec.role is Role.USER and rules.random() < 0.5:
-                liars[name] = replace(spec, habits=(*spec.habits, Habit.WRONG_PRICE))
-        return with_wrong_sizes(seed, liars)
-    return liars
 
 
 def _draw_timing(random: Random) -> Timing:

@@ -35,11 +35,10 @@ from simulation.market.counted_ids import CountedIds
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings
-from simulation.market.faults.liars import Liar, LiarSpec, Lie
 from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.market_view import MarketView
 from simulation.market.network import Isolation, Network
-from simulation.market.observing import Observer, Script
+from simulation.market.observing import NewInterceptor, Observer, Said, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -72,7 +71,7 @@ class World(MarketView):
         script: decides about messages and crashes instead of the fault plan where it wants to.
         fates: decides what becomes of a resource's question to its machine or price strategy, likewise.
         wire: carries messages as text with real signatures instead of typed values.
-        liars: who of resources and users is dishonest, and how.
+        liars: interceptors of resources and users that need not keep to the protocol.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class World(MarketView):
         script: Script | None = None,
         fates: Fates | None = None,
         wire: Wire | None = None,
-        liars: Mapping[str, LiarSpec] | None = None,
+        liars: Mapping[str, NewInterceptor] | None = None,
     ) -> None:
         self.composition = composition
         self.faults = faults
@@ -127,16 +126,10 @@ class World(MarketView):
             scripted=fates,
         )
         self._guests = LateGuests(seed, around)
-        everybody = (*composition.roles((each.name for each in resources), (each.name for each in users)),)
+        roles = composition.roles((each.name for each in resources), (each.name for each in users))
         self._liars = {
-            name: Liar(
-                name,
-                spec,
-                self._notary(name, spec.role),
-                stream(seed, f"liar/{name}"),
-                [other for other in everybody if other != name],
-            )
-            for name, spec in (liars or {}).items()
+            name: intercept(name, self._notary(name, roles[name]), [other for other in roles if other != name])
+            for name, intercept in (liars or {}).items()
         }
         self.refused = 0
         self._woken, self._woken_at = 0, ("", START)
@@ -246,7 +239,7 @@ class World(MarketView):
                         checker.on_delivered(read, self)
                     self._guarded(actor, lambda host, now: host.deliver(read, now))
                     if actor.name in self._liars:
-                        self._lie(self._liars[actor.name].hears(read, self.time_of(actor.name)))
+                        self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
             case Tick(name):
                 actor = self._actors[name]
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
@@ -398,12 +391,12 @@ class World(MarketView):
         if liar is None:
             self._transmit(message)
         else:
-            self._lie(liar.says(message, self.time_of(message.sender)))
+            self._say(liar.says(message, self.time_of(message.sender)))
 
-    def _lie(self, lies: Sequence[Lie]) -> None:
-        for lie, kept_back in lies:
+    def _say(self, said: Sequence[Said]) -> None:
+        for message, kept_back in said:
             with contextlib.suppress(DocumentError):  # what cannot be written down cannot be sent
-                self._transmit(lie, kept_back)
+                self._transmit(message, kept_back)
 
     def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
         encoded = self._wire.encode(message) if self._wire is not None else None

@@ -9,13 +9,13 @@ from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind, transfer_id_of
 from ramp.model.agreement import Amendment, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
+from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 from ramp.protocol.answers import ledger as said
-from ramp.protocol.user.party import REPLAYED
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""

@@ -211,7 +211,7 @@ def test_what_is_passed_on_passes_nothing_on_itself(
         def verify(self, document: str, now: Instant) -> Signed:
             raise AssertionError("not reached")
 
-        def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
+        def open(self, text: str, now: Instant) -> Message:
             self.opened += 1
             raise AssertionError("not reached")
 
