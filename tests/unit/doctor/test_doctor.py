@@ -159,7 +159,7 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert promises_of(SALE) == ()
     half_past = HOUR + 30 * MINUTE
     shorter = Amendment("a1", 1, "-", "o", "alice", "big1", "bank", 16, half_past, MINUTE, 48_000, 0, HOUR)
-    told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0, 3))
+    told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0))
     assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
     taken = (*told, CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
