@@ -388,7 +388,6 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
             register=server.register,
             federation=config.federates,
             quotas=config.quotas,
-            multicast=server.multicast,
         )
     if port == 0:
         raise ConfigurationError("the server started with the swarm has no port yet", path=config.path)
@@ -397,5 +396,4 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
         ca_file=ca_file,
         federation=config.federates,
         quotas=config.quotas,
-        multicast=server.multicast,
     )

@@ -54,7 +54,6 @@ class ServerConfig:
         kind: `embedded`, `prosody` (both started with the swarm) or `external`.
         addresses: host and port of an external one; several are tried in turn.
         spread: whether agents begin with different ones of several; only where these are one cluster.
-        multicast: whether a server that can (XEP-0033) is let to spread a call to many resources by itself.
         ca_file: authorities that sign its certificate; without it the system's.
         register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
         federation: whether agents of other domains take part.
@@ -65,7 +64,6 @@ class ServerConfig:
     kind: str = EMBEDDED
     addresses: tuple[tuple[str, int], ...] = ()
     spread: bool = False
-    multicast: bool = True
     ca_file: Path | None = None
     register: bool = False
     federation: bool = False

@@ -60,7 +60,6 @@ from ramp.errors import ConfigurationError
 from ramp.runtime.clock import SystemClock
 from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.certificate import ServerCertificate
-from ramp.servers.embedded_multicast import Multicast
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.servers.process import LOOPBACK
@@ -97,7 +96,6 @@ class Session(StanzaHandler):  # type: ignore[misc]
     """What happens to the stanzas of one logged-in client."""
 
     router: Router  # of the running server
-    multicast: Multicast
     _complaints = Complaints()
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -127,22 +125,10 @@ class Session(StanzaHandler):  # type: ignore[misc]
                 self._transport.write(_iq_error(element))
 
     async def handle_msg(self, element: ElementTree.Element) -> None:
-        """Deliver a message, to one or to all whom it names."""
-        if self.multicast.is_asked(element):
-            for refusal in self.multicast.spread(element, str(self._jid)):
-                self._transport.write(refusal)
-            return
+        """Deliver a message."""
         answer = self.router.deliver(element, str(self._jid))
         if answer is not None:
             self._transport.write(answer)
-
-    async def handle_iq(self, element: ElementTree.Element) -> None:
-        """Answer a question to the server."""
-        answer = self.multicast.tell(element, AppConfig.app_config.plugins)
-        if answer is not None:
-            self._transport.write(answer)
-        else:
-            await super().handle_iq(element)
 
     async def handle_pre(self, element: ElementTree.Element) -> None:
         """Take note of presence: an available client gets what was kept for it."""
@@ -393,7 +379,6 @@ async def _serve(
     )
     AppConfig.app_config.ssl_context.minimum_version = 771  # TLS 1.2
     Session.router = Router(domain, accounts.exists)
-    Session.multicast = Multicast(domain, Session.router, lambda: time.monotonic_ns() // 1000)
     _close_accounts(accounts)
     _exact_sessions()
     await DB.setup_database()

@@ -91,19 +91,14 @@ class Router:
         element.set("from", sender)
         receiver = element.get("to") or sender.partition("/")[0]
         is_error = element.get("type") == "error"
-        condition = self.hand_over(receiver, ElementTree.tostring(element), keep=not is_error)
-        return bounce(element, condition) if condition else None
+        condition = self._hand_over(receiver, ElementTree.tostring(element), keep=not is_error)
+        return _bounce(element, condition) if condition else None
 
-    def hand_over(self, receiver: str, stanza: bytes, *, keep: bool = True) -> str:
-        """Write a message to whom it is for, or keep it while he is away.
-
-        Args:
-            receiver: address, with a session or without.
-            stanza: the message, from who has sent it.
-            keep: whether it is worth keeping.
+    def _hand_over(self, receiver: str, stanza: bytes, *, keep: bool) -> str:
+        """Write a message to its receiver, or keep it while the receiver is away.
 
         Returns:
-            Why it cannot be delivered, as a condition of RFC 6120, 8.3.3; empty where it is.
+            The condition of RFC 6120, 8.3.3, that prevents delivery; empty after delivery.
         """
         bare, _, resource = receiver.partition("/")
         user, at, domain = bare.rpartition("@")
@@ -143,7 +138,7 @@ class Router:
         return True
 
 
-def bounce(element: ElementTree.Element, condition: str) -> bytes | None:
+def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
     """The message back to its sender with an error in it; errors themselves never bounce (RFC 6120, 8.3.1).
 
     Args:

@@ -40,7 +40,7 @@ _CONFIGURATION = """-- written by RAMP; changes are lost at the next start
 data_path = "{state}/data"
 certificates = "{state}/tls"
 modules_enabled = {{
-  "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "ramp_multicast"; "ramp_registration"{further_modules}
+  "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "ramp_registration"{further_modules}
 }}
 modules_disabled = {{ {disabled_modules} }}
 plugin_paths = {{ "{plugins}" }}

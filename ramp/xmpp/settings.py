@@ -28,7 +28,6 @@ class TransportSettings:
         fast: use the speed-ups of `ramp.xmpp.spade_patches` where the installed versions allow it.
         policy: how patiently to connect and reconnect.
         quotas: what the agent takes from one sender.
-        multicast: let the server spread what many receivers get alike, where it does that (XEP-0033).
     """
 
     servers: tuple[tuple[str, int], ...]
@@ -42,7 +41,6 @@ class TransportSettings:
     fast: bool = True
     policy: LinkPolicy = field(default_factory=LinkPolicy)
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
-    multicast: bool = True
 
     def __post_init__(self) -> None:
         if not self.servers:
@@ -70,8 +68,6 @@ class TransportCounters:
 
     Attributes:
         sent: messages handed to the line or put into the outbox, one for each receiver.
-        stanzas: stanzas that carried them; fewer, where the server spreads some to many receivers.
-        respread: receivers to whom a message went plainly because the server would not spread it.
         received: messages handed to behaviours.
         sessions: sessions opened anew.
         resumed: sessions resumed (XEP-0198).
@@ -85,8 +81,6 @@ class TransportCounters:
     """
 
     sent: int = 0
-    stanzas: int = 0
-    respread: int = 0
     received: int = 0
     sessions: int = 0
     resumed: int = 0

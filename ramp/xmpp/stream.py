@@ -87,10 +87,6 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         on_message: called with every `message` element of type chat or normal that has arrived.
         on_error: called with every `message` element of type error.
         on_misaddressed: called with the `from` of every stanza that is dropped because of it.
-
-    Attributes:
-        service_errors: address of the one service, which is no account, whose error messages are taken, and what is
-            called with them.
     """
 
     def __init__(
@@ -111,7 +107,6 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         self._on_message = on_message
         self._on_error = on_error
         self._on_misaddressed = on_misaddressed
-        self.service_errors: tuple[str, Callable[[ElementTree.Element], None]] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self.tls_refused = False
@@ -173,25 +168,12 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
     def _spawn_event(self, xml: ElementTree.Element) -> None:
         if xml.tag in _STANZA_TAGS and not _is_addressed(xml):
             self._count_handled()
-            self._take_unaddressed(xml)
+            self._on_misaddressed(xml.get("from") or "")
         elif not self.raw or xml.tag != _MESSAGE_TAG:
             super()._spawn_event(xml)
         else:
             self._count_handled()
             self._take(xml)
-
-    def _take_unaddressed(self, xml: ElementTree.Element) -> None:
-        """A stanza that is from no account: the error message of a service that we use, or nothing to be read."""
-        source = xml.get("from") or ""
-        if (
-            self.service_errors is not None
-            and xml.tag == _MESSAGE_TAG
-            and xml.get("type") == "error"
-            and source == self.service_errors[0]
-        ):
-            self.service_errors[1](xml)
-        else:
-            self._on_misaddressed(source)
 
     def _count_handled(self) -> None:
         """Count a stanza for stream management that slixmpp does not see."""

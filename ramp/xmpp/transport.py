@@ -252,11 +252,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             stanza_max_bytes=self.settings.stanza_max_bytes,
         )
         self.counters.sent += 1
-        await self._post(stanza)
-
-    async def _post(self, stanza: str) -> None:
-        """Write a stanza, or keep it until the session is back."""
-        self.counters.stanzas += 1
         if self.is_connected:
             await self.client.writable()
         if self.is_connected:

@@ -99,9 +99,7 @@ class PreparedMessage:
     content: str
     content_bytes: int
 
-    def addressed(
-        self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES, before: str = ""
-    ) -> str:
+    def addressed(self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
         """The stanza for one receiver, ready to be written to the stream.
 
         Args:
@@ -109,14 +107,13 @@ class PreparedMessage:
             sender: our own address.
             stanza_id: unique id of this stanza.
             stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
-            before: XML that goes before the content.
 
         Raises:
             DocumentTooLarge: the stanza would be over the limit.
         """
         head = (
             f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
-            f'id="{escape(stanza_id, _QUOTE)}">{before}'
+            f'id="{escape(stanza_id, _QUOTE)}">'
         )
         size = len(head.encode("utf-8")) + self.content_bytes
         if size > stanza_max_bytes:

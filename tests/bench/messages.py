@@ -5,7 +5,7 @@ of another agent is among them. Time and processor time are those of the twenty 
 
 The reference is the floor, of the same run: twenty plain messages with the bytes of a call of the first round, and
 twenty answers with the bytes of a proposal, through the same client, the asker in one process and the answering
-agents in two, as in the market. By turns with it the call goes to the server once, which makes the copies (XEP-0033).
+agents in two, as in the market.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
 from ramp.xmpp import wire
-from ramp.xmpp.multicast.agent import MulticastAgent
 from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 from simulation.market.actors import COMPOSITION
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
@@ -54,8 +54,6 @@ ECHO = Path(__file__).with_name("_echo_resources.py")
 RESOURCES = 20
 PER_PROCESS = 10
 FLOOR_CALLS = 40
-BY_TURNS = 10
-SERVICE_LIMIT_S = 60.0
 WARM_UP = 3
 REPEATS = 9
 ROUNDS = 30
@@ -141,8 +139,8 @@ def documents() -> tuple[EncodedMessage, EncodedMessage]:
 # -- the floor ---------------------------------------------------------------------------------------------------
 
 
-class _Asker(MulticastAgent):
-    """Sends one message to everybody, plainly or by way of the server, and waits for as many."""
+class _Asker(MarketAgent):
+    """Sends one message to everybody and waits for as many."""
 
     missing = 0
     all_in: asyncio.Event
@@ -152,16 +150,12 @@ class _Asker(MulticastAgent):
         if not self.missing:
             self.all_in.set()
 
-    async def ask(self, names: Sequence[str], call: EncodedMessage, *, spread: bool = False) -> float:
+    async def ask(self, names: Sequence[str], call: EncodedMessage) -> float:
         """Seconds from the first message to the last answer."""
         self.missing, self.all_in = len(names), asyncio.Event()
-        left: Sequence[str] = [f"{name}@localhost" for name in names]
         begin = time.perf_counter()
-        if spread:
-            left = await self.spread(left, call.body, call.metadata, call.thread)
-            assert not left, f"{self.service} has spread nothing"
-        for receiver in left:
-            await self.transmit(receiver, call.body, call.metadata, call.thread)
+        for name in names:
+            await self.transmit(f"{name}@localhost", call.body, call.metadata, call.thread)
         await self.all_in.wait()
         return time.perf_counter() - begin
 
@@ -182,8 +176,8 @@ class _Floor:
         return self.used / len(self.seconds)
 
 
-def _floor(kind: type[ServerProcess], count: _Count) -> tuple[_Floor, _Floor]:
-    """The floor by plain messages, and with the server making the copies of the call."""
+def _floor(kind: type[ServerProcess], count: _Count) -> _Floor:
+    """Measure the floor on a server of this kind."""
     names = [f"echo{number}" for number in range(RESOURCES)]
     call, answer = count.calls[0], count.answers[0]
     with tempfile.TemporaryDirectory() as folder:
@@ -208,24 +202,17 @@ def _floor(kind: type[ServerProcess], count: _Count) -> tuple[_Floor, _Floor]:
                     process.wait()
 
 
-async def _ask_often(settings: TransportSettings, names: Sequence[str], call: EncodedMessage) -> tuple[_Floor, _Floor]:
+async def _ask_often(settings: TransportSettings, names: Sequence[str], call: EncodedMessage) -> _Floor:
     asker = _Asker("asker@localhost", "secret", settings)
     await asker.start()
-    async with asyncio.timeout(SERVICE_LIMIT_S):
-        while asker.service is None:
-            await asyncio.sleep(0.01)
     everybody = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    plainly, spread = _Floor(), _Floor()
     for _ in range(WARM_UP):
         await asker.ask(names, call)
-        await asker.ask(names, call, spread=True)
-    for _ in range(FLOOR_CALLS // BY_TURNS):  # whatever else the computer does then is done to both
-        for found in (plainly, spread):
-            begin = _used(everybody)
-            found.seconds += [await asker.ask(names, call, spread=found is spread) for _ in range(BY_TURNS)]
-            found.used += _used(everybody) - begin
+    begin = _used(everybody)
+    seconds = [await asker.ask(names, call) for _ in range(FLOOR_CALLS)]
+    floor = _Floor(seconds, _used(everybody) - begin)
     await asker.stop()
-    return plainly, spread
+    return floor
 
 
 def _used(processes: Sequence[psutil.Process]) -> float:
@@ -271,26 +258,19 @@ def _market(config: Path, folder: Path) -> dict[str, float]:
 def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, float, str]]:
     floors = [_floor(kind, count)]
     found: dict[str, dict[str, float]] = {}
-    server = f'kind = "{kind.kind}"'
-    for label, market, serving in (
-        ("", "[market]", server),
-        (", no copies by the server", "[market]", f"{server}\nmulticast = false"),
-        (", as two sites", "[market]\nsite_agent = true", server),
-    ):
+    for label, market in (("", "[market]"), (", as two sites", "[market]\nsite_agent = true")):
         with tempfile.TemporaryDirectory() as folder:
             text = TABLE2.read_text("utf-8").replace("[market]", market, 1)
             config = Path(folder) / "swarm.toml"
-            config.write_text(text.replace('kind = "embedded"', serving), "utf-8")
+            config.write_text(text.replace('kind = "embedded"', f'kind = "{kind.kind}"'), "utf-8")
             found[label] = _market(config, Path(folder) / "state")
     floors.append(_floor(kind, count))
-    floor = min(plainly.median for plainly, _ in floors)
-    floor_cpu = min(plainly.per_call for plainly, _ in floors)
+    floor = min(each.median for each in floors)
+    floor_cpu = min(each.per_call for each in floors)
     name = kind.kind
     rows = [
         (f"{name}: floor, {RESOURCES} messages and answers", floor * 1e3, "ms"),
         (f"{name}: floor, processor time", floor_cpu * 1e3, "ms"),
-        (f"{name}: floor, the call spread by the server / plain", _least(floors, "median"), "x"),
-        (f"{name}: floor, the call spread / plain, processor time", _least(floors, "per_call"), "x"),
     ]
     for label, values in found.items():
         rows += [
@@ -303,12 +283,6 @@ def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, floa
             (f"{name}{label}: 10-round purchase, processor time", values["ten cpu"], "s"),
         ]
     return rows
-
-
-def _least(floors: Sequence[tuple[_Floor, _Floor]], of: str) -> float:
-    """The ratio of spread to plain, of the least of each."""
-    plainly, spread = (min(getattr(each, of) for each in kind) for kind in zip(*floors, strict=True))
-    return float(spread / plainly)
 
 
 def run() -> list[tuple[str, float, str]]:

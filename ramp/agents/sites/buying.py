@@ -1,4 +1,4 @@
-"""A buyer's agent that says the same to many at once: to the machines of a site, and by way of its server."""
+"""A buyer's agent that sends one stanza to several machines of a site."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.sites.alike import Alike
 from ramp.agents.sites.routes import SITE_FIELD, Routes
 from ramp.errors import DocumentError, TransportError
 from ramp.model.acl import Message
 from ramp.model.contents import Proposal
 from ramp.xmpp.bundles import Part, pack
-from ramp.xmpp.multicast.agent import MulticastAgent
 from ramp.xmpp.wire import Bounce
 
 
-class BuyingThroughSites(MulticastAgent, PartyAgent):
-    """Sends calls and rejections for several machines of a site as one stanza, where the machines have said so.
-
-    Of all other calls of a round the server makes the copies, where it does that (XEP-0033).
-    """
+class BuyingThroughSites(PartyAgent):
+    """Sends calls and rejections for several machines of a site as one stanza, where the machines have said so."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.routes = Routes()
-        self._alike = Alike()
         super().__init__(*args, **keywords)
 
     async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
@@ -49,27 +43,10 @@ class BuyingThroughSites(MulticastAgent, PartyAgent):
         super().on_bounce(bounce)
 
     async def _send_next(self) -> None:
-        alone: list[Message] = []
         for receiver, messages in self.routes.next_together(self._outgoing):
             if len(messages) == 1 or not await self._send_together(receiver, messages):
-                alone += messages
-        for run in self._alike.runs(alone):
-            if len(run) == 1:
-                await self._send(run[0])
-            else:
-                await self._send_to_all(run)
-
-    async def _send_to_all(self, run: Sequence[Message]) -> None:
-        """Send messages that differ in their receivers only."""
-        left: Sequence[str] = [message.receiver for message in run]
-        try:
-            encoded = self._encode(run[0])
-            left = await self.spread(left, encoded.body, encoded.metadata, encoded.thread)
-        except (DocumentError, TransportError):
-            pass  # each tells by itself
-        for message in run:
-            if message.receiver in left:
-                await self._send(message)
+                for message in messages:
+                    await self._send(message)
 
     async def _send_together(self, site: str, messages: Sequence[Message]) -> bool:
         """Send several messages as one; False where that cannot be, and each has to go by itself."""

@@ -171,7 +171,6 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
             "kind": loaded.server.kind,
             "addresses": [f"{host}:{port}" for host, port in loaded.server.addresses],
             "spread": loaded.server.spread,
-            "multicast": loaded.server.multicast,
             "register": loaded.server.register,
             "federation": loaded.server.federation,
             "accounts": list(loaded.server.accounts),

@@ -21,7 +21,7 @@ def read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
         reader: checks every value.
         table: as TOML has it.
     """
-    known = {"kind", "addresses", "spread", "multicast", "ca_file", "register", "federation", "passwords", "accounts"}
+    known = {"kind", "addresses", "spread", "ca_file", "register", "federation", "passwords", "accounts"}
     reader.unknown("server.", table, known)
     addresses = _read_addresses(reader, table)
     kind = reader.text("server.", table, "kind", EXTERNAL if addresses else EMBEDDED)
@@ -47,7 +47,6 @@ def read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
         kind=kind,
         addresses=addresses,
         spread=spread,
-        multicast=reader.truth("server.", table, "multicast", True),
         ca_file=_read_path(reader, table, "ca_file"),
         register=register,
         federation=reader.truth("server.", table, "federation", False),

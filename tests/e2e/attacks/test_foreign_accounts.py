@@ -23,9 +23,7 @@ class StockProsody(ProsodyServer):
 
     def _command(self, certificate):
         command = super()._command(certificate)
-        text = self._configuration.read_text("utf-8").replace(
-            '"ramp_multicast"; "ramp_registration"', '"invites_register"'
-        )
+        text = self._configuration.read_text("utf-8").replace('"ramp_registration"', '"invites_register"')
         text = text.replace('"register"; "register_ibr"', "").replace("allow_registration = false", "")
         self._configuration.write_text(text, "utf-8")
         return command

@@ -6,7 +6,7 @@ the agent's own; the agent, if not the first of its role. Acts are also what a r
 (`system make`, `system hand_over`, `system remove`) and what it asks its launcher (`launcher SubmitJob`): `after` such
 an act the system has done it, and the agent has not heard of it yet. Whoever walks into it first takes it away, so that
 it strikes once.
-What every agent sends is also written down, one line a message, in `steps/`, and of a user's agent in how many stanzas.
+What every agent sends is also written down, one line a message, in `steps/`.
 A process with an agent for which there is `traps/NAME.lost` never gets going.
 """
 
@@ -17,7 +17,6 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from ramp.agents.guests import process
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
-from ramp.agents.sites.buying import BuyingThroughSites
 from ramp.model.acl import Message
 from ramp.model.agreement import Signed
 
@@ -105,7 +103,7 @@ async def _has_left(agent: PartyAgent) -> None:
 
 
 def _arm(folder: Path) -> None:
-    build, send, send_to_all = PartyBuilder.build, PartyAgent._send, BuyingThroughSites._send_to_all
+    build, send = PartyBuilder.build, PartyAgent._send
     of_this_process: list[Traps] = []
 
     def armed_build(self: PartyBuilder, name: str) -> PartyAgent:
@@ -116,41 +114,18 @@ def _arm(folder: Path) -> None:
         of_this_process.append(agent.traps)
         return agent
 
-    spreading: set[PartyAgent] = set()  # what these send, they send as one; the traps stand around all of it
-
     async def armed_send(self: PartyAgent, message: Message) -> None:
-        if self in spreading:
-            await send(self, message)
-        else:
-            await pass_traps(self, [message], send(self, message))
-
-    async def armed_send_to_all(self: BuyingThroughSites, run: Sequence[Message]) -> None:
-        spreading.add(self)
-        try:
-            await pass_traps(self, run, send_to_all(self, run))
-        finally:
-            spreading.discard(self)
-
-    async def pass_traps(self: PartyAgent, run: Sequence[Message], sending: Awaitable[None]) -> None:
-        act = act_of(run[0])
-        for _ in run:
-            self.traps.meet(act, "before")
-        await sending
-        if isinstance(self, BuyingThroughSites):
-            counted = {"messages": self.counters.sent, "stanzas": self.counters.stanzas}
-            counted |= {"respread": self.counters.respread, "service": self.service and self.service.address}
-            self.steps.with_suffix(".json").write_text(json.dumps(counted))
+        act = act_of(message)
+        self.traps.meet(act, "before")
+        await send(self, message)
         with self.steps.open("a") as steps:
-            for message in run:
-                steps.write(f"{message.conversation_id} {message.receiver.partition('@')[0]} {act}\n")
+            steps.write(f"{message.conversation_id} {message.receiver.partition('@')[0]} {act}\n")
         if self.traps.are_set:
             await _has_left(self)
-            for _ in run:
-                self.traps.meet(act, "after")
+            self.traps.meet(act, "after")
 
     PartyBuilder.build = armed_build
     PartyAgent._send = armed_send
-    BuyingThroughSites._send_to_all = armed_send_to_all
     _arm_guests(folder, of_this_process)
 
 

@@ -1,1 +1,0 @@
-"""The server spreads one stanza to many receivers (XEP-0033, Extended Stanza Addressing)."""
