@@ -31,7 +31,7 @@ from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.storage_errors import reason_of
 from ramp.servers.registered_accounts import RegisteredAccounts
 from ramp.xmpp.address import account_problem
-from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import Complaints
 
 DONE: Final = b"ok\n"
 """The answer to a line whose accounts are in place."""

@@ -63,7 +63,7 @@ from ramp.servers.certificate import ServerCertificate
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.servers.process import LOOPBACK
-from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import Complaints
 
 EXPECTED_VERSION = "0.4.5"
 """The pyjabber whose inside this module knows."""

@@ -16,7 +16,7 @@ from ramp.model.instant import Instant
 from ramp.runtime.joining.account_tokens import TOKEN_CHARACTERS_MAX
 from ramp.runtime.storage_errors import reason_of
 from ramp.servers.registered_accounts import PASSWORD_BYTES_MAX, RegisteredAccounts
-from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import Complaints
 
 FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
 """The stream feature that tells of it (XEP-0445, 3)."""

@@ -77,5 +77,5 @@ def test_bad_addresses_are_refused(jid, settings):
         def __init__(self):
             MarketAgent.__init__(self, jid, "secret", settings)
 
-    with pytest.raises(ConfigurationError, match="no XMPP address"):
+    with pytest.raises(ConfigurationError, match="invalid XMPP address"):
         Named()
