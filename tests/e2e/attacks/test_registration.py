@@ -184,7 +184,7 @@ async def test_a_lost_answer_costs_nothing(server, promised):
     servers = ((server.host, server.port),)
     for _ in range(2):
         await register_account(NewAccount("kim", "localhost", "of kim", token), servers, server.ca_file)
-    with pytest.raises(TransportError, match="no account kim@localhost"):
+    with pytest.raises(TransportError, match="the account kim@localhost cannot be registered"):
         await register_account(NewAccount("kim", "localhost", "of a thief", token), servers, server.ca_file, 0.0)
     assert await logs_in(server, "kim", "of kim")
 
