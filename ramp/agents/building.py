@@ -11,13 +11,20 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
-from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings
-from ramp.agents.joining.roles import EnrolmentAgent
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
+from ramp.agents.roles import (
+    BankingAgent,
+    DirectoryAgent,
+    EnrolmentAgent,
+    KeeperAgent,
+    RelievedBankingAgent,
+    ResourceAgent,
+    UserAgent,
+    tell_sale,
+)
 from ramp.agents.sites.site import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts

@@ -1,4 +1,4 @@
-"""What a User Agent's owner may ask of it over its control channel."""
+"""The control channels of User Agents and of the keeper's agent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from ramp.agents.control_channel import ControlChannel
-from ramp.agents.roles import UserAgent
+from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
+from ramp.control.answering import full_name
 from ramp.control.codec import decode_request
 from ramp.control.events import Done, Event, RequestShown, Submitted, Watching
 from ramp.control.requests import (
     Approve,
+    AskOverview,
     Cancel,
+    Deposit,
     ListAgreements,
     ListJobs,
     ListRequests,
@@ -24,9 +27,10 @@ from ramp.control.requests import (
     Watch,
     Withdraw,
 )
-from ramp.errors import ControlLineError
+from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Bid, CallForProposals
+from ramp.model.contents import Bid, CallForProposals, DepositMade
+from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
@@ -35,6 +39,7 @@ from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.user.evaluator import BIDS_MAX
 from ramp.rfql import codec
+from ramp.runtime.changes.audit_log import add_line
 from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp import wire
 
@@ -249,3 +254,38 @@ def _approved(line: bytes) -> bool:
     except ControlLineError:
         return False
     return isinstance(answered, Approve) and answered.approved
+
+
+class KeeperControl(ControlChannel):
+    """Serves the keeper's control socket.
+
+    Args:
+        agent: the keeper's.
+        path: where the socket is.
+        state: the market's state folder, for its audit log.
+    """
+
+    def __init__(self, agent: CommandedAgent, path: Path, state: StateFolder) -> None:
+        super().__init__(agent, path)
+        self._state = state
+
+    async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
+        """Deposits and the overview."""
+        match request:
+            case Deposit():
+                yield await self._deposit(request, who)
+            case AskOverview(since, until):
+                query_id = self._ids.new("query")
+                yield await self._ask(query_id, ev.OverviewAsked(query_id, since, until))
+
+    async def _deposit(self, order: Deposit, who: str) -> Event:
+        if order.amount <= 0:
+            reason = f"a deposit of {order.amount}; right would be a whole number of minor units above 0"
+            raise ConfigurationError(reason)
+        deposit_id = order.deposit_id or self._ids.new("deposit")
+        account = full_name(order.account, str(self._commanded.jid.domain))
+        done = await self._ask(deposit_id, ev.DepositOrdered(deposit_id, account, order.amount, order.memo))
+        if isinstance(done, DepositMade):
+            what = f"{credits_text(done.amount)} credits to {account} ({deposit_id})"
+            add_line(self._state, self._commanded.now(), who, "deposit", account, what)
+        return done

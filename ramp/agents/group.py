@@ -29,10 +29,9 @@ from typing import Any
 
 from ramp.agents.building import PartyBuilder, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
-from ramp.agents.control import UserControl
+from ramp.agents.control import KeeperControl, UserControl
 from ramp.agents.control_channel import ControlChannel
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standing_of
-from ramp.agents.keeper_control import KeeperControl
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.sites.site import Site

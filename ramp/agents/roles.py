@@ -6,16 +6,18 @@ A behaviour here says which messages it serves; what is done with them is the pa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
-from ramp.agents.sites.buying import BuyingThroughSites
-from ramp.agents.sites.selling import SellingWithOthers
+from ramp.agents.sites.routes import BUNDLED, SITE_FIELD, Routes
+from ramp.agents.sites.site import Site
+from ramp.errors import DocumentError, LedgerUnavailable, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
@@ -26,6 +28,7 @@ from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import (
     CancellationEnded,
     ClockCompared,
+    EnrolmentAnswered,
     GuestFailed,
     KeeperOrdered,
     Progress,
@@ -38,9 +41,15 @@ from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
+from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.logs.events import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier
+from ramp.xmpp.bundles import PARTS_MAX, Part, pack
+from ramp.xmpp.wire import Bounce
+
+if TYPE_CHECKING:
+    from ramp.runtime.redundancy.bank_lease import BankLease
 
 WRITE_PAUSE_S = 1.0
 """How long the directory waits before it writes down who is registered, in seconds: many come and go at once."""
@@ -145,6 +154,12 @@ class BankAnswers(Courier):
     performatives = (Performative.AGREE.value, Performative.REFUSE.value, Performative.INFORM.value)
 
 
+class EnrolmentServer(Courier):
+    """Enrolment office: requests for certificates, and questions what has been revoked."""
+
+    performatives = (Performative.REQUEST.value, Performative.QUERY_REF.value)
+
+
 class CommandedAgent(PartyAgent):
     """An agent whose owner commands it through its control channel.
 
@@ -201,10 +216,18 @@ def event_of(ended: RequestEnded | CancellationEnded) -> str:
     return "cancellation" if isinstance(ended, CancellationEnded) else "request"
 
 
-class UserAgent(BuyingThroughSites, ComparingAgent, CommandedAgent):
-    """Buys for one owner."""
+class UserAgent(ComparingAgent, CommandedAgent):
+    """Buys for one owner.
+
+    It sends calls and rejections for several machines of a site as one stanza, if the machines have named an agent that
+    accepts them.
+    """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.routes = Routes()
+        super().__init__(*args, **keywords)
 
     @property
     def party(self) -> UserParty:
@@ -222,6 +245,48 @@ class UserAgent(BuyingThroughSites, ComparingAgent, CommandedAgent):
         if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
             super().watch(progress)
 
+    # -- several machines of a site together -------------------------------------------------------------------------
+
+    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+        """Read a message; an offer that a machine sends by itself may say through whom it can be spoken to."""
+        site = metadata.get(SITE_FIELD, "")
+        if site:
+            self.routes.learn(sender_bare, site)
+        await super().on_text(sender_bare, metadata, thread, body)
+
+    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+        """Take the offers of several machines from who speaks for them; nothing else, and from nobody else."""
+        for part in parts:
+            if self.routes.speaks_for(sender, part.machine):
+                self.take_in(part.machine, part.metadata, part.thread, part.body, (Proposal,))
+            else:
+                self.counters.refused += 1
+                self.complain(sender, "%s speaks for %s, which has not said so", sender, part.machine)
+
+    def on_bounce(self, bounce: Bounce) -> None:
+        """A site's agent is gone: the machines are spoken to themselves."""
+        self.routes.unreachable(bounce.peer_bare)
+        super().on_bounce(bounce)
+
+    async def _send_next(self) -> None:
+        for receiver, messages in self.routes.next_together(self._outgoing):
+            if len(messages) == 1 or not await self._send_together(receiver, messages):
+                for message in messages:
+                    await self._send(message)
+
+    async def _send_together(self, site: str, messages: Sequence[Message]) -> bool:
+        """Send several messages as one; False where that cannot be, and each has to go by itself."""
+        try:
+            parts = []
+            for message in messages:
+                encoded = self._encode(message)
+                parts.append(Part(message.receiver, encoded.metadata, encoded.thread, encoded.body))
+            body, metadata = pack(parts)
+            await self.transmit(site, body, metadata, messages[0].conversation_id)
+        except (DocumentError, TransportError):  # too long together, or one cannot be written: each tells by itself
+            return False
+        return True
+
 
 class KeeperAgent(CommandedAgent):
     """Gives the bank the orders of the market's keeper (section 6.3: the administrator of the Banking Agent)."""
@@ -229,12 +294,13 @@ class KeeperAgent(CommandedAgent):
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (BankAnswers,)
 
 
-class ResourceAgent(SellingWithOthers, ComparingAgent):
+class ResourceAgent(ComparingAgent):
     """Sells the time of one machine.
 
     Attributes:
         guests: what answers for the machine and its prices from processes of their own.
         launcher: what runs jobs on its slots, if anything does.
+        site: the agents of this process; None if each answers calls only for itself.
         troubles: what the machine's plug-in and price strategy fail at, by what they are called.
         on_troubles: told when that has changed.
     """
@@ -250,6 +316,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.guests: list[IsolatedGuest[Any]] = []
         self.launcher: JobLauncher | None = None
+        self.site: Site | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
         self._reclaiming: dict[str, asyncio.Future[ReclamationAdvanced]] = {}
@@ -262,6 +329,8 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         for guest in self.guests:
             guest.begin()
         await super().setup()
+        if self.site is not None:
+            self.site.join(str(self.jid), self)
 
     async def guests_opened(self) -> None:
         """Wait until every guest is open, or it is plain that some take long; those are tried on in the background.
@@ -279,6 +348,8 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             if self.launcher is not None:
                 await self.launcher.stop()
         finally:
+            if self.site is not None:
+                self.site.leave(str(self.jid), self)
             await super().stop()
 
     def watch(self, progress: Progress) -> None:
@@ -312,7 +383,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         """Write to the log what a guest has printed."""
         _log.warning("%s: its %s says: %s", self.jid, guest, line)
 
-    def before_sending(self, message: Message) -> None:
+    def _count_refusals(self, message: Message) -> None:
         """Count refusals."""
         content = message.content
         if isinstance(content, Proposal):
@@ -391,6 +462,73 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         await self._settle()
         await self.drain(limit_s=1.0)
 
+    # -- several machines of a site together -------------------------------------------------------------------------
+
+    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+        """Hand calls to the machines that they are for, and send what those answer at once as one."""
+        if self.site is None:
+            await super().on_bundle(sender, parts)
+            return
+        answers = self.site.answers(sender, parts)
+        for start in range(0, len(answers), PARTS_MAX):
+            await self._answer(sender, answers[start : start + PARTS_MAX])
+
+    async def _answer(self, user: str, answers: Sequence[Part]) -> None:
+        try:
+            body, metadata = pack(answers)
+            await self.transmit(user, body, metadata, answers[0].thread)
+        except (DocumentError, TransportError) as error:
+            if len(answers) > 1:  # too long together
+                half = len(answers) // 2
+                await self._answer(user, answers[:half])
+                await self._answer(user, answers[half:])
+            else:
+                self.complain(user, "the answer of %s to %s not sent: %s", answers[0].machine, user, error)
+
+    # -- as a member of the site ---------------------------------------------------------------------------------
+
+    @property
+    def speaks(self) -> bool:
+        """Whether others can be answered for by this agent just now."""
+        return self.is_alive() and self.is_connected and self.host.failure is None
+
+    def answer_together(self, user: str, part: Part) -> list[Message]:
+        """Take a message that came through another agent of the site; see `SiteMember`."""
+        if self.host.failure is not None or not self.admits(user):
+            return []
+        try:
+            self.counters.received += 1
+            self.take_in(user, part.metadata, part.thread, part.body, BUNDLED)
+        except Exception as error:  # what ends this machine's agent ends no other
+            self.on_behaviour_failed("site", error)
+            return []
+        answers = [each for each in self._outgoing if isinstance(each.content, Proposal) and each.receiver == user]
+        for answer in answers:
+            self._outgoing.remove(answer)
+        self._settle_soon()
+        return answers
+
+    def written(self, message: Message) -> Part | None:
+        """An answer as it travels in a bundle; see `SiteMember`."""
+        try:
+            self._count_refusals(message)
+            encoded = self._encode(message)
+        except Exception as error:  # like a message lost on the way
+            self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
+            return None
+        self.counters.sent += 1
+        return Part(self.host.name, encoded.metadata, encoded.thread, encoded.body)
+
+    async def _send(self, message: Message) -> None:
+        self._count_refusals(message)
+        await super()._send(message)
+
+    def _encode(self, message: Message) -> EncodedMessage:
+        encoded = super()._encode(message)
+        if isinstance(message.content, Proposal) and self.site is not None and (spokesman := self.site.spokesman):
+            encoded.metadata[SITE_FIELD] = spokesman
+        return encoded
+
 
 class BankingAgent(PartyAgent):
     """Keeps the accounts."""
@@ -406,6 +544,55 @@ class BankingAgent(PartyAgent):
         """Log what the bank has done on the keeper's order."""
         if isinstance(progress, KeeperOrdered):
             record(str(self.jid), "deposit", f"on the order of {progress.keeper}: {progress.what}")
+
+
+class RelievedBankingAgent(BankingAgent):
+    """A Banking Agent that another one may relieve: it sends messages only while its lease lasts.
+
+    Both agents have the bank's name, account and key: to the market they are one. The ledger's database says which of
+    them is the bank; the other one is not logged in.
+
+    Args:
+        lease: taken; the ledger is under it.
+    """
+
+    def __init__(self, *args: Any, lease: BankLease, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._lease = lease
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def setup(self) -> None:
+        """Give signs from now on, and do what all agents do."""
+        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+        record(str(self.jid), "takeover", f"{self._lease.active} is the bank now (epoch {self._lease.epoch})")
+        await super().setup()
+
+    async def stop(self) -> None:
+        """End the agent; the other one need not wait for the lease's end."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+        await super().stop()
+        with contextlib.suppress(LedgerUnavailable):
+            await asyncio.to_thread(self._lease.give_up)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease.pause_s)
+            try:
+                await asyncio.to_thread(self._lease.renew)
+            except LedgerUnavailable as error:
+                self.fail(error)
+                return
+
+    async def _send(self, message: Message) -> None:
+        """Say something, unless another bank speaks by now: it may have decided otherwise."""
+        try:
+            self._lease.assert_held()
+        except LedgerUnavailable as error:
+            _log.warning("%s: %s to %s not sent: %s", self.jid, message.performative, message.receiver, error)
+            self.fail(error)
+            return
+        await super()._send(message)
 
 
 class DirectoryAgent(PartyAgent):
@@ -453,3 +640,19 @@ class DirectoryAgent(PartyAgent):
                 self._writing = asyncio.get_running_loop().call_later(WRITE_AGAIN_S, self._write)
             return
         self._kept = changes
+
+
+class EnrolmentAgent(PartyAgent):
+    """The market's enrolment office."""
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (EnrolmentServer,)
+
+    def watch(self, progress: Progress) -> None:
+        """Tell of every request that was granted; of refusals, which strangers may cause, one a minute of each."""
+        if not isinstance(progress, EnrolmentAnswered):
+            return
+        if not progress.code:
+            record(str(self.jid), "enrolment", f"{progress.invitation_id} is granted to {progress.sender}")
+            return
+        what = f"{progress.invitation_id}: a request of {progress.sender} is refused: {progress.code}"
+        self.complain(progress.sender, "%s", what)

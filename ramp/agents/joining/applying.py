@@ -8,15 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
-from ramp.agents.joining.roles import ApplicantAgent
+from ramp.agents.party_agent import PartyAgent
 from ramp.errors import EnrolmentRefused, SealInvalid, TransportError
-from ramp.model.acl import Message
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.enrolment.applicant import Applicant
+from ramp.protocol.progress import Progress, QueryAnswered
 from ramp.protocol.timing import Timing
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
@@ -24,6 +25,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Ports
 from ramp.runtime.joining.accounts import AccountPlace, market_account
 from ramp.runtime.joining.invitations import Invitation
+from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.registering import NewAccount, register_account
 from ramp.xmpp.settings import TransportSettings
 
@@ -52,6 +54,31 @@ class NamelessNotary(PublicNotary):
             SealInvalid: always.
         """
         raise SealInvalid("who has no certificate seals nothing")
+
+
+class EnrolmentAnswers(Courier):
+    """Applicant: what the enrolment office answers."""
+
+    performatives = (Performative.INFORM.value, Performative.REFUSE.value)
+
+
+class ApplicantAgent(PartyAgent):
+    """Asks the office of a market for one certificate, from an account that the market's keeper has made.
+
+    Attributes:
+        answer: the office's, or that none has come in time.
+    """
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (EnrolmentAnswers,)
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.answer: asyncio.Future[QueryAnswered] = asyncio.get_running_loop().create_future()
+        super().__init__(*args, **keywords)
+
+    def watch(self, progress: Progress) -> None:
+        """Take the answer."""
+        if isinstance(progress, QueryAnswered) and not self.answer.done():
+            self.answer.set_result(progress)
 
 
 def register(place: AccountPlace, password: str, token: str) -> None:
