@@ -45,12 +45,12 @@ from ramp.xmpp import wire
 
 
 class UserControl(ControlChannel):
-    """Serves one User Agent's control socket.
+    """Serves the control socket of a User Agent.
 
     Args:
         agent: the agent.
-        path: where the socket is.
-        state: the swarm's state folder, for the paths of agreements.
+        path: path of the socket.
+        state: state folder of the market, for the paths of agreements.
     """
 
     def __init__(self, agent: UserAgent, path: Path, state: StateFolder) -> None:
@@ -59,7 +59,6 @@ class UserControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        """Everything that a user may ask of its agent."""
         match request:
             case Submit():
                 async for event in self._submit(request, reader):
@@ -95,7 +94,7 @@ class UserControl(ControlChannel):
         command = answering.submission(request, request.request_id or self._ids.new("request"))
         self._check_size(command.request_id, command.request)
         yield Submitted(command.request_id, command.request.warnings)
-        if command.request_id in self._agent.party.purchases:  # said once more: what becomes of it, or has
+        if command.request_id in self._agent.party.purchases:  # submitted again: continue with its events
             async for event in self._watch(command.request_id, reader):
                 yield event
             return
@@ -106,10 +105,10 @@ class UserControl(ControlChannel):
             yield event
 
     def _check_size(self, request_id: str, document: RequestForQuotation) -> None:
-        """Refuse a request whose call for proposals could not be sent, before anything is.
+        """Refuse a request whose calls for proposals could become too large to send.
 
         Raises:
-            DocumentTooLarge: if it is over the size limit of a message, the other resources' bids included.
+            DocumentTooLarge: a call with the bids of other resources exceeds the size limit of a message.
         """
         name = self._agent.host.name
         bids = tuple(Bid(unit.number, name, unit.cpu_hour_cost) for unit in document.units)
@@ -138,7 +137,7 @@ class UserControl(ControlChannel):
                 yield event
 
     def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
-        """How a request ended, with its rounds."""
+        """Return the outcome with the auction's rounds, which the journal keeps."""
         journal = self._agent.host.ports.journal
         written = journal.records_of(outcome.request_id) if journal is not None else ()
         return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
@@ -153,19 +152,19 @@ class UserControl(ControlChannel):
             if command is not None:
                 await self._agent.command(command)
             elif (asked := self._agent.party.purchases[request_id].asked) is not None:
-                queue.put_nowait(asked)  # it was asked before this connection was made
+                queue.put_nowait(asked)  # the question is older than this connection
             async for progress in self._until_ended(request_id, queue, reader):
                 event = answering.told(progress, self._agreement_file)
-                assert event is not None, "what belongs to a request is its owner's"
+                assert event is not None, "all progress of a request has an event"
                 yield event
 
     async def _until_ended(
         self, request_id: str, queue: asyncio.Queue[pr.Progress], reader: asyncio.StreamReader
     ) -> AsyncIterator[pr.Progress]:
-        """What goes on with a request until it ends, or the client is gone when it is asked; its answer goes on.
+        """Yield the progress of a request until it ends or the client disconnects, and pass on the client's approval.
 
-        A client that has gone has answered nothing: whoever watches the request next is asked again, until the
-        auction's limit for an approval.
+        A client that disconnects has not answered. The next client that watches the request is asked again, until the
+        auction's time limit for an approval.
         """
         hearing = asyncio.create_task(queue.get())
         answer: asyncio.Task[bytes] | None = None
@@ -188,12 +187,12 @@ class UserControl(ControlChannel):
                     hearing = asyncio.create_task(queue.get())
         finally:
             hearing.cancel()
-            if answer is not None:  # the next request is read on this connection, and only one may read
+            if answer is not None:  # only one task may read from the connection
                 answer.cancel()
                 await asyncio.wait({answer})
 
     async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
-        """Everything that goes on, until the client has gone."""
+        """Yield all events until the client disconnects."""
         gone = asyncio.create_task(reader.read(1))
         try:
             async with self._progress(lambda progress: True) as queue:
@@ -248,7 +247,7 @@ class UserControl(ControlChannel):
 
 
 def _approved(line: bytes) -> bool:
-    """The owner's answer to the offers shown; whoever says something else has not approved."""
+    """Return whether a line approves the offers; any other line rejects them."""
     try:
         answered = decode_request(line)
     except ControlLineError:
@@ -257,12 +256,12 @@ def _approved(line: bytes) -> bool:
 
 
 class KeeperControl(ControlChannel):
-    """Serves the keeper's control socket.
+    """Serves the control socket of the keeper's agent (paper, section 6.3).
 
     Args:
-        agent: the keeper's.
-        path: where the socket is.
-        state: the market's state folder, for its audit log.
+        agent: the agent.
+        path: path of the socket.
+        state: state folder of the market, for its audit log.
     """
 
     def __init__(self, agent: CommandedAgent, path: Path, state: StateFolder) -> None:
@@ -270,7 +269,6 @@ class KeeperControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        """Deposits and the overview."""
         match request:
             case Deposit():
                 yield await self._deposit(request, who)
@@ -280,8 +278,7 @@ class KeeperControl(ControlChannel):
 
     async def _deposit(self, order: Deposit, who: str) -> Event:
         if order.amount <= 0:
-            reason = f"a deposit of {order.amount}; right would be a whole number of minor units above 0"
-            raise ConfigurationError(reason)
+            raise ConfigurationError(f"the deposit must be above 0 minor units, got {order.amount}")
         deposit_id = order.deposit_id or self._ids.new("deposit")
         account = full_name(order.account, str(self._commanded.jid.domain))
         done = await self._ask(deposit_id, ev.DepositOrdered(deposit_id, account, order.amount, order.memo))

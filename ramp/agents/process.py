@@ -1,7 +1,7 @@
-"""`python -m ramp.agents.process`: one process of a swarm, `ramp.agents.group`, begun without the garbage collector.
+"""`python -m ramp.agents.process`: one process of agents (`ramp.agents.group`), imported without garbage collection.
 
-What a process is made of while it is imported stays until its end. The collector would walk through it again and again
-as it comes, a fifth of the time that a start takes, and later at every collection of all that there is.
+Imported objects live until the process ends. The garbage collector would scan them repeatedly during the import, a
+fifth of the start's time, and again at each later full collection.
 """
 
 import gc
@@ -9,7 +9,7 @@ import sys
 
 gc.disable()
 
-from ramp.agents.group import main  # noqa: E402 (after the collector has stopped)
+from ramp.agents.group import main  # noqa: E402 (with the collector off)
 
 gc.freeze()
 gc.enable()
