@@ -82,10 +82,10 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 	$(BIN)/python -m sphinx -q -W --keep-going -b man docs build/docs/man
 	@echo "build/docs/html/index.html"
 
-# They mostly wait for one another's processes, so there are twice as many workers as cores. A file's tests share what is
-# costly to start, and stay together; each page of the documentation is run by itself.
+# They mostly wait for processes, so there are twice as many workers as cores. A file's tests share what is costly to
+# start, and stay together; each page of the documentation is a class, and run by itself.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
-E2E := --durations 25 --durations-min 20 -n $(AT_ONCE) --dist loadgroup --no-loadscope-reorder \
+E2E := --durations 25 --durations-min 20 -n $(AT_ONCE) --dist loadscope --no-loadscope-reorder \
 	tests/documents tests/e2e tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## every flow, server and batch system once, for real, and every command of the documentation
 	$(WITH_PSIJ)
@@ -100,7 +100,7 @@ swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checke
 
 MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
-	$(BIN)/ramp chaos --minutes $(MINUTES)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES)
 
 SLOW := $(PYTEST) -n auto --dist loadfile --durations 15 -m "(slow or hypothesis or loops or logs) and not e2e" --ignore tests/e2e
 slow: $(STAMP)   ## the slower tests, a third of each property's examples, and the inner loops compiled

@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
@@ -49,5 +50,6 @@ def keep_whole(_app: object, what: str, _name: str, _thing: object, _options: ob
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the above before napoleon looks at the docstrings."""
+    """Connect the above before napoleon looks at the docstrings; show diagrams as text."""
+    app.add_lexer("mermaid", TextLexer)
     app.connect("autodoc-process-docstring", keep_whole, priority=400)

@@ -24,7 +24,6 @@ from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
-from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.rule_book import RuleBook
@@ -34,7 +33,7 @@ from ramp.runtime.auction_rules import RULES
 
 
 class Selling(Protocol):
-    """What the administrator of a resource has set: what it sells, its prices, how it launches, what it takes back."""
+    """What the administrator of a resource has set: what it sells, its prices, how it launches."""
 
     @property
     def terms(self) -> StaticTerms:
@@ -49,11 +48,6 @@ class Selling(Protocol):
     @property
     def launching(self) -> LaunchTerms | None:
         """How jobs are launched on its slots; None where none are."""
-        ...
-
-    @property
-    def reclaiming(self) -> ReclaimPolicy:
-        """When it takes cores back that it may, and what that is worth to it."""
         ...
 
 
@@ -165,7 +159,6 @@ class Composition:
             timing=self.timing,
             draining=draining,
             launching=selling.launching,
-            reclaiming=selling.reclaiming,
         )
         return ResourceParty(
             name,
@@ -175,7 +168,6 @@ class Composition:
             timing=self.timing,
             quotas=self.quotas,
             launching=selling.launching,
-            precedence=selling.reclaiming.precedence,
         )
 
     def _beginning_with(self, name: str) -> tuple[str, ...]:

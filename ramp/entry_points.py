@@ -22,7 +22,7 @@ def entry_points(group: str) -> list[metadata.EntryPoint]:
         group: `ramp.resource_plugins` and the like.
     """
     search_path = tuple((folder, _version(folder)) for folder in sys.path)
-    return list(_installed(search_path).select(group=group))
+    return list(_installed(group, search_path))
 
 
 def _version(folder: str) -> Version | None:
@@ -32,8 +32,8 @@ def _version(folder: str) -> Version | None:
         return None
 
 
-@lru_cache(maxsize=4)
-def _installed(_search_path: tuple[tuple[str, Version | None], ...]) -> metadata.EntryPoints:
+@lru_cache(maxsize=64)
+def _installed(group: str, _search_path: tuple[tuple[str, Version | None], ...]) -> metadata.EntryPoints:
     # importlib keeps what it has found in a folder as long as the folder's time of modification is the same
     importlib.invalidate_caches()
-    return metadata.entry_points()
+    return metadata.entry_points(group=group)

@@ -245,10 +245,6 @@ class TransportError(RampError):
     exit_code = 1
 
 
-class NotAnswered(TransportError):
-    """An agent's process was asked for something and has ended or does not answer; nobody knows what it has done."""
-
-
 class NoMarket(TransportError):
     """No market is running where one was looked for, or it has ended."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simulation.machines.bluegene.cable_policy import CablePolicy
     from simulation.machines.boxes.policy import BoxPolicy, Choice, FreeBox
     from simulation.machines.description import KINDS, machine_kind
-    from simulation.market.study import MarketRun, market
+    from simulation.market.auction_runs import MarketRun, market
     from simulation.record_array import RecordArray
     from simulation.schedulers.declaration import SCHEDULERS, scheduler
     from simulation.schedulers.interface import Job, RunningJob, Scheduler, Site
@@ -39,7 +39,7 @@ _PLACES: Final = {
     "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),
     "simulation.machines.bluegene.cable_policy": ("CablePolicy",),
     "simulation.machines.description": ("KINDS", "machine_kind"),
-    "simulation.market.study": ("MarketRun",),
+    "simulation.market.auction_runs": ("MarketRun",),
     "simulation.record_array": ("RecordArray",),
     "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),
     "simulation.schedulers.interface": ("Job", "RunningJob", "Scheduler", "Site"),

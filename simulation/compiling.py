@@ -6,8 +6,8 @@ from another module, that module has to be touched as well.
 On a new computer several processes want the same loops at once (live tori of a market, workers of an experiment).
 One of them compiles, the others wait for it and read what it has left.
 
-Where numba's own variable NUMBA_DISABLE_JIT is set, nothing is compiled, nor numba loaded: for tests of so few jobs
-that the loops take less time as they are written than their compiling would.
+Without numba, an optional package, the loops run as they are written. So they do where numba's own variable
+NUMBA_DISABLE_JIT is set, and numba is not loaded: for tests of so few jobs that compiling would take longer.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from simulation.lab import wants_loops_as_written
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-AS_WRITTEN: Final = "NUMBA_DISABLE_JIT"
-"""Environment variable by which loops run as they are written."""
 PATIENCE_S: Final = 120.0
 """How long to wait for another process to compile, in seconds: what the longest of the loops takes on a very busy
 computer. Who has waited that long, for a process that was stopped perhaps, compiles by itself."""
@@ -38,9 +39,12 @@ def compiled(function: _Function) -> _Function:
     A call from compiled code with a constant (`count = 0` before a loop that changes it) takes the same machine code as
     one with a variable: numba would compile the function and all that it calls once more for each such call.
     """
-    if os.environ.get(AS_WRITTEN, "0") not in {"", "0"}:
-        return function
-    import numba
+    if wants_loops_as_written():
+        return _as_written(function)
+    try:
+        import numba
+    except ImportError:
+        return _as_written(function)
 
     dispatcher = numba.njit(cache=True)(function)
     compile_or_load, find_template = dispatcher.compile, dispatcher.get_call_template
@@ -57,6 +61,12 @@ def compiled(function: _Function) -> _Function:
     dispatcher.compile, dispatcher.get_call_template = compile_alone, find_template_of_variables
     result: _Function = dispatcher
     return result
+
+
+def _as_written(function: _Function) -> _Function:
+    # bits are counted in words that overflow, of which compiled code says nothing
+    warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning, r"simulation\.")
+    return function
 
 
 @contextmanager

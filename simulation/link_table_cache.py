@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from ramp.errors import MachineError
-from simulation.machines.bluegene.tables import LinkTable, build_link_table
+from simulation.machines.bluegene.link_sets import LinkTable, build_link_table
 from simulation.machines.bluegene.wiring import LineWiring
 
 

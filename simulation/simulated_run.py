@@ -18,6 +18,7 @@ import numpy as np
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_places
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
@@ -181,6 +182,7 @@ class SimulatedRun:
 
     def gantt(self, path: str | Path | None = None) -> Figure:
         """Draw which units each job held when; as a PNG file, too, where a path is given."""
+        check_pictures()
         from simulation.plots.one_run import draw_gantt
 
         schedule, machine = self.result.schedule, self.machine
@@ -206,6 +208,7 @@ class SimulatedRun:
 
     def timeline(self, path: str | Path | None = None) -> Figure:
         """Draw utilisation and queue over time; as a PNG file, too, where a path is given."""
+        check_pictures()
         from simulation.plots.one_run import draw_timeline
 
         schedule = self.result.schedule

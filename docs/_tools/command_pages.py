@@ -52,7 +52,7 @@ def page(verb: Verb) -> str:
     """A verb's page as Markdown; its sections are those of a man page."""
     lines = [f"# {verb.name}", "", *_described(verb, "## {}")]
     if verb.name == "ramp":
-        lines += ["## Verbs", ""]
+        lines += ["## Commands", ""]
         lines += [f"[{child.name}]({child.page}.md)\n: {child.summary}.\n" for child in verbs()[1:]]
         return "\n".join([*lines, *_EXIT_CODES])
     for child in verb.children():
@@ -66,7 +66,7 @@ _EXIT_CODES: Final = [
     "0\n: Done; for `submit`: bought.\n",
     "1\n: Not bought, refused or failed.\n",
     "2\n: Bad input.\n",
-    "70\n: A fault of the program.\n",
+    "70\n: A bug in RAMP.\n",
     "130\n: Interrupted.\n",
 ]
 

@@ -38,37 +38,37 @@ TOP: Final = ""
 """In place of a table's name: keys outside all tables."""
 
 TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
-    TOP: ("Above all tables.", ()),
+    TOP: ("Keys before the first table.", ()),
     "market": ("The market as a whole.", (SwarmConfig, RedundancyConfig)),
-    "server": ("The XMPP server over which the agents speak.", (ServerConfig,)),
+    "server": ("The XMPP server of the agents.", (ServerConfig,)),
     "timing": (
-        "The protocol's limits, each in seconds above 0 (fractions allowed).",
+        "Time limits of the protocol in seconds, above 0 (fractions allowed).",
         (Timing,),
     ),
-    "quotas": ("What one party may ask of another.", (QuotaConfig, Quotas)),
+    "quotas": ("Limits on what one party may ask of another.", (QuotaConfig, Quotas)),
     "guests": (
-        "Limits of a plug-in or price strategy in a process of its own; times in seconds above 0 (fractions allowed).",
+        "Limits of a plug-in or price strategy in its own process; times in seconds, above 0 (fractions allowed).",
         (GuestLimits,),
     ),
-    "logs": ("What the market's processes write; taken up at `ramp up`.", (LogConfig,)),
-    "launching": ("How jobs are launched on what was bought (`docs/launching.md`).", (LaunchingConfig,)),
+    "logs": ("Logs of the market's processes; applied at `ramp up`.", (LogConfig,)),
+    "launching": ("Launching of jobs on reservations (`docs/launching.md`).", (LaunchingConfig,)),
     "accounts": (
-        "The local account that each buyer's jobs run as; nobody else is dealt with by resources that launch.",
+        "The local account of each buyer's jobs. Resources that launch jobs refuse other buyers.",
         (),
     ),
-    "bank": ("The Banking Agents; two of them need a ledger on PostgreSQL (`docs/operations.md`).", (BankConfig,)),
-    "site": ("That this configuration is of a site that has joined a market (`docs/joining.md`).", (SiteConfig,)),
+    "bank": ("The Banking Agents. Two of them need a ledger on PostgreSQL (`docs/operations.md`).", (BankConfig,)),
+    "site": ("Marks the configuration of a site that joined a market (`docs/joining.md`).", (SiteConfig,)),
     "federation": (
-        "How the server that is started with the market speaks with those of other sites (`docs/joining.md`).",
+        "Connections of the market's server with servers of other sites (`docs/joining.md`).",
         (FederationConfig,),
     ),
     "enrolment": (
-        "That the market has an enrolment office, which issues to those who were invited (`docs/joining.md`).",
+        "Starts an enrolment office, which issues certificates to invited parties (`docs/joining.md`).",
         (EnrolmentConfig,),
     ),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (
-        "One table `[machines.NAME]` for each kind of machine. Requests may ask for what it states, and only for that.",
+        "One table `[machines.NAME]` for each kind of machine. It meets only requests for terms that it states.",
         (StaticTerms,),
     ),
     "resources": ("One table `[[resources]]` for each seller.", (ResourceConfig,)),
@@ -76,38 +76,33 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
 """The file's tables: what each is, and the classes whose attributes say what its keys mean."""
 
 SENTENCES: Final[dict[str, str]] = {
-    "version": "Version of the file's format; a program that knows only older ones refuses the file.",
+    "version": "Version of the file's format. Files of another version are refused.",
     "market.ledger": "The ledger's database as a SQLAlchemy URL, such as "
     "`postgresql+psycopg://ramp@db.example.org/ramp` (needs the extra `postgresql`); by default SQLite in the state "
     "folder.",
-    "timing.retention_s": "How long what has ended (a purchase: its slot) stays in memory and journal before it goes "
-    "to the archive; 1200 or more (with longer limits: more), for so long peers may speak of it.",
-    "machines.plugin": "Name of the plug-in that its resources use.",
-    "machines.options": "Options of that plug-in; a resource's own `options` come on top.",
-    "resources.machine": "Name of its `[machines.NAME]`.",
+    "timing.retention_s": "Time from the end of a slot or request until its records move from memory and journal to "
+    "the archive; at least 1200, and more with longer limits, because peers may still refer to it.",
+    "machines.plugin": "Plug-in of its resources, by name.",
+    "machines.options": "Options of that plug-in. The `options` of a resource override them.",
+    "resources.machine": "Its machine: NAME of a table `[machines.NAME]`.",
     "resources.start_price": "Start price in whole credits per core hour.",
     "resources.minimum_price": "Lowest price in whole credits per core hour, at most the start price.",
     "resources.rounds_expected": "How many rounds the price strategy reckons with.",
-    "resources.reclaim": "When it takes cores back that buyers let it: `pra` never by itself, `pwa` for the "
-    "first job of its own queue.",
-    "resources.reclaim_discount": "By so many percent its prices are lower for units that grant that right, 0 to 99.",
-    "resources.reclaim_compensation_max": "The most that it pays on top of a refund by itself, credits/core-hour; a "
-    "right that asks more is worth nothing to it. Default: its `minimum_price`.",
     "resources.isolation": "Whether plug-in and price strategy have processes of their own: by `auto` those of another "
     "package, by `process` also those that come with RAMP, by `none` neither.",
-    "accounts.NAME": 'The account of the buyer NAME (of this market, or by the full name); of `"*"` all others of '
-    "this market's domain, of `\"*@DOMAIN\"` those of another. `@own`: the agents' own, or `nobody` where they run as "
-    "root, only for simulated machines.",
-    "resources.executor": "What runs jobs on its slots, if not the executor of `[launching]`.",
-    "resources.accounts": "Local accounts of buyers at this resource, over those of `[accounts]`.",
-    "resources.options": "Options of the plug-in, over those of the machine.",
+    "accounts.NAME": "Local account of the buyer NAME (of this market, or a full name). "
+    '`"*"`: all other buyers of this domain. `"*@DOMAIN"`: buyers of another domain. '
+    "`@own`: the agents' own account, or `nobody` if they run as root; for simulated machines only.",
+    "resources.executor": "Executor of jobs on its slots; default: that of `[launching]`.",
+    "resources.accounts": "Local accounts of buyers at this resource. They override `[accounts]`.",
+    "resources.options": "Options of the plug-in. They override those of the machine.",
 }
 """Keys that are no attribute of the classes above, or mean something else in the file."""
 
 _INTRODUCTION: Final = """\
-One TOML file says who is on a market. `ramp config check FILE` tells everything that is wrong with one, `ramp config
-show FILE` prints it with all defaults. This page is drawn from the reader itself. The shipped files `quickstart`,
-`table2` and `torus` are good to begin from.
+A TOML file describes a market. `ramp config check FILE` reports all errors in it, and `ramp config show FILE` prints
+it with all defaults. Start from one of the shipped files `quickstart`, `table2` and `torus`. This page is generated
+from the program.
 """.splitlines()
 
 _MARKET: Final[Mapping[str, Any]] = {

@@ -23,7 +23,7 @@ def write_pages(folder: Path) -> list[tuple[str, str, str]]:
     for verb in verbs:
         pages[verb.page] = command_pages.page(verb)
     listed = "\n".join(verb.page for verb in verbs)
-    intro = "Every verb, drawn from the program; `make docs` makes man pages too (`man build/docs/man/ramp-submit.1`)."
+    intro = "All commands of `ramp`. `make docs` also writes man pages (`man build/docs/man/ramp-submit.1`)."
     pages["commands"] = f"# Commands\n\n{intro}\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.md"):

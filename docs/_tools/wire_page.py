@@ -27,8 +27,8 @@ _KINDS: Final = {
     "int | None": "whole number",
     "float": "number",
     "bool": "`true` or `false`",
-    "Instant": "instant, ISO 8601 in UTC",
-    "Instant | None": "instant, ISO 8601 in UTC",
+    "Instant": "time, ISO 8601 in UTC",
+    "Instant | None": "time, ISO 8601 in UTC",
     "Duration": "duration, ISO 8601",
     "Duration | None": "duration, ISO 8601",
     "RefusalCode": "refusal code",
@@ -41,60 +41,60 @@ _KINDS: Final = {
 
 
 _INTRODUCTION: Final = """\
-Every message is one FIPA ACL message over XMPP: its slots are the metadata of the stanza, the thread the conversation,
-the body is one XML document that is checked against the schemas of `schemas/`. What creates an obligation, ends one, or
-tells of money is sealed: a detached signature over the exact text, addressed and dated; agreements and cancellations
-bear XML signatures besides. This page is drawn from the codec's tables and from the examples that its tests read.
+Each message is a FIPA ACL message over XMPP. The metadata of the stanza holds its slots, the thread is the
+conversation, and the body is one XML document that follows the schemas in `schemas/`. Messages about obligations and
+money are sealed: a detached signature covers the exact text, addressee and time. Agreements and cancellations also
+have XML signatures. This page is generated from the codec's tables and tested examples.
 
-Times are ISO 8601 in UTC, durations ISO 8601, amounts whole minor units (hundredths of a credit). An attribute with a
-default is left out while it holds it.
+Times are ISO 8601 in UTC, durations are ISO 8601, amounts are hundredths of a credit. An attribute with its default
+value is left out.
 
-An offer to a call that names an auction rule says what it was called for: `asked`, the price of the call, and
-`terms`, SHA-256 of the called unit as base64url without padding. What is digested is JSON in UTF-8 with sorted keys, no
-blanks and escaped non-ASCII characters: `{"rule": NAME, "unit": {...}}` with all that the unit states, under the names
-of {py:class}`ramp.model.request.RequestUnit` but `cpu_hour_cost`; instants and durations are microseconds, and cores,
-disk and torus terms are objects that name their class under `is`.
+An offer to a call that names an auction rule repeats the call: `asked` is its price, and `terms` is the SHA-256
+digest of the unit, as base64url without padding. The digest covers JSON in UTF-8 with sorted keys, no blanks and
+escaped non-ASCII characters: `{"rule": NAME, "unit": {...}}`. The unit has all terms under the names of
+{py:class}`ramp.model.request.RequestUnit` except `cpu_hour_cost`. Times and durations are microseconds. Cores, disk
+and torus terms are objects with their class under `is`.
 
 """.splitlines()
 
 SENTENCES: Final = {
-    "request_id": "The auction that it is about.",
-    "round_number": "The round that it answers, from 1.",
-    "offers": "An offer for each unit that can be served.",
-    "refusals": "A coded refusal for each unit that cannot.",
-    "offer_id": "The offer that it is about.",
-    "code": "Why; a word of a closed list, for programs.",
-    "detail": "Why, in one sentence for people.",
-    "reason": "Why, in one sentence for people.",
-    "order_id": "The payment order that it is about.",
-    "agreement_id": "The agreement that it is about.",
-    "nonce": "That of the query, so that an old answer is none to a new one.",
-    "reference": "What the refused order called itself.",
-    "reservation_id": "The resource's name for what it has set aside.",
-    "hold_for": "How long the hold lasts, from the moment of sending.",
-    "transfer_id": "The bank's name for the transfer.",
+    "request_id": "The auction.",
+    "round_number": "The answered round, from 1.",
+    "offers": "An offer for each unit that the resource can serve.",
+    "refusals": "A coded refusal for each other unit.",
+    "offer_id": "The offer.",
+    "code": "Reason as a code from a closed list.",
+    "detail": "Reason as a sentence.",
+    "reason": "Reason as a sentence.",
+    "order_id": "The payment order.",
+    "agreement_id": "The agreement.",
+    "nonce": "Nonce of the query, which rules out old answers.",
+    "reference": "Id of the refused order.",
+    "reservation_id": "The resource's name of the reservation.",
+    "hold_for": "Length of the hold from the sending of the message.",
+    "transfer_id": "The bank's name of the transfer.",
     "amount": "Minor units.",
-    "deposit_id": "The deposit that it is about.",
-    "service": "The kind of service that is registered.",
-    "number": "Number of the registration or change, so that a late message does not undo a newer one.",
-    "transfers": "The payments, in the order of the order's lines.",
-    "refund": "What went back, in minor units.",
-    "account": "Whose account.",
-    "balance": "What is posted, in minor units.",
-    "reserved": "What is set aside for orders that are not posted yet, in minor units.",
-    "credit_limit": "How far the balance may be below zero, in minor units.",
+    "deposit_id": "The deposit.",
+    "service": "Kind of the registered service.",
+    "number": "Rising number of the registration or change; a lower number is ignored.",
+    "transfers": "Payments in the sequence of the order's lines.",
+    "refund": "Refund in minor units.",
+    "account": "Name of the account.",
+    "balance": "Posted balance in minor units.",
+    "reserved": "Amount reserved for open orders, in minor units.",
+    "credit_limit": "Largest allowed debt in minor units.",
     "bank_time": "The bank's clock.",
-    "lines": "The payments asked for, in the order of time.",
-    "invitation_id": "The invitation that it is about.",
-    "job_id": "The job that it is about, as its buyer calls it.",
-    "query_id": "The query, named in its answer.",
-    "snapshot": "The machine as its plug-in shows it, a JSON object.",
-    "names": "Who offers the service.",
-    "more": "Whether there are further names, which a query after the last of these brings.",
-    "horizon": "How far ahead the projected load is wanted.",
-    "after": "Names up to this one are left out; empty to begin with the first.",
+    "lines": "The requested payments by time.",
+    "invitation_id": "The invitation.",
+    "job_id": "The job, by its buyer's name.",
+    "query_id": "Id of the query, repeated in the answer.",
+    "snapshot": "State of the machine, a JSON object from its plug-in.",
+    "names": "Providers of the service.",
+    "more": "Whether more names follow; query again after the last name.",
+    "horizon": "Length of the projected load.",
+    "after": "Last name of the previous page; empty for the first page.",
 }
-"""What fields of these names mean wherever no docstring says more."""
+"""Meanings of fields without a docstring of their own."""
 
 
 def kinds() -> list[type]:
@@ -108,10 +108,10 @@ def kinds() -> list[type]:
 def page() -> str:
     """The page as Markdown."""
     lines = [
-        "# The wire",
+        "# Messages",
         "",
         *_INTRODUCTION,
-        "| message | performative | believed from |",
+        "| message | performative | accepted from |",
         "|---|---|---|",
     ]
     lines += [f"| [{_title(kind)}](#{_anchor(kind)}) | {_spoken(kind)} | {_believed(kind)} |" for kind in kinds()]
@@ -140,12 +140,12 @@ def _believed(kind: type) -> str:
     if kind is Signed:
         return "its XML signatures"
     if kind not in SEALED | OFFERS:
-        return "anybody"
+        return "any sender"
     roles = " or ".join(sorted(ROLES_OF[kind], reverse=True))
     return (
         f"a {roles}, sealed"
         + (" where offers are signed" if kind in OFFERS else "")
-        + (" or the auction's rule wants it" if kind is contents.Proposal else "")
+        + (" or the auction rule requires it" if kind is contents.Proposal else "")
     )
 
 
@@ -153,7 +153,7 @@ def _section(kind: type) -> list[str]:
     lines = [first_paragraph(kind), ""]
     protocol = DECLARED[kind].interaction
     part = f"; part of {protocol}" if protocol else ""
-    lines += [f"Performative {_spoken(kind)}; believed from {_believed(kind)}{part}.", ""]
+    lines += [f"Performative {_spoken(kind)}; accepted from {_believed(kind)}{part}.", ""]
     if kind is not Signed:
         lines += _attributes(kind)
     for name in ("agreement", "cancellation") if kind is Signed else (_file_name(kind),):

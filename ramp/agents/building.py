@@ -40,7 +40,6 @@ from ramp.protocol.enrolment.revocation_watch import RevocationWatch
 from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
-from ramp.rfql.signing.notary import XmlNotary, nothing_kept
 from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import ResourceConfig, SwarmConfig
@@ -52,7 +51,6 @@ from ramp.runtime.joining.register import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.bank_ledger import BankLedger
-from ramp.runtime.ledger.kept_documents import KeptDocuments
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
@@ -125,7 +123,7 @@ class PartyBuilder:
             agent: the agent.
             name: its local name.
         """
-        agent.take_notary(self._notary(agent.host.name, agent.host.ports.ledger))
+        agent.take_notary(KeyStore(self.state.keys).notary(agent.host.name))
         if isinstance(agent, BankingAgent):
             books = agent.host.ports.ledger
             assert books is not None, "a bank has a ledger"
@@ -296,16 +294,11 @@ class PartyBuilder:
         **more: Any,
     ) -> AnAgent:
         """Build the agent of a party; `own_ports` are its ports besides the network and the notary."""
-        notary = self._notary(party.name, own_ports.get("ledger"))
+        notary = KeyStore(self.state.keys).notary(party.name)
         ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
         clock = clock or self.clock
         settings = self.settings.beginning_at(crc32(name.encode())) if self.config.server.spread else self.settings
         return kind(party.name, self.passwords[name], settings, party=party, ports=ports, clock=clock, **more)
-
-    def _notary(self, name: str, books: BankLedger | None) -> XmlNotary:
-        """Return the notary of a party; a bank's also recognises documents that its ledger keeps as evidence."""
-        kept = nothing_kept if books is None else KeptDocuments(books.ledger).kept_at
-        return KeyStore(self.state.keys).notary(name, kept)
 
     def _memory(self, name: str) -> dict[str, Any]:
         """Return the ports of a user or resource that store its state."""

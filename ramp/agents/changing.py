@@ -20,7 +20,6 @@ from ramp.control.market_changes import (
     DrainResource,
     MarketChanged,
     OwnerRequest,
-    ReclaimCores,
     Reload,
     RemoveResource,
     RemoveUser,
@@ -31,7 +30,7 @@ from ramp.control.market_changes import (
 from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
 from ramp.control.unmapped_users import unmapped
-from ramp.errors import ConfigurationError, NotAnswered, TransportError
+from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
@@ -118,8 +117,6 @@ class Changing:
                     return await self._remove(name, Role.RESOURCE, who, forced=forced)
                 case DrainResource(name, draining):
                     return await self._drain(name, draining, who)
-                case ReclaimCores():
-                    return await self._reclaim(request, who)
                 case SetResource():
                     return await self._set(request, who)
                 case RenewKeys():
@@ -283,21 +280,6 @@ class Changing:
             late += await (self._rebuild(step.name) if step.kind is StepKind.REBUILD else self._update(step.name))
         what = "; ".join(step.text for step in steps) or f"resource {asked.name}: nothing changed"
         return self._done("resource set", asked.name, f"{what}{late}", who)
-
-    async def _reclaim(self, asked: ReclaimCores, who: str) -> MarketChanged:
-        self._check_there(asked.name, Role.RESOURCE)
-        call = GroupCall(Act.RECLAIM, asked.name, asked.slot, asked.cores or 0, asked.max_cost)
-        try:
-            problems, told = await self._agents.call(call)
-        except NotAnswered as error:  # what its agent has begun before that goes on by its journal
-            problems, told = ["no_answer"], [str(error)]
-        if problems:
-            reason = f"{asked.name} takes nothing of {asked.slot} back"
-            if told:  # asked, and not heard of: it may be done yet
-                reason = f"nobody knows yet whether {asked.name} takes cores of {asked.slot} back: {'; '.join(told)}"
-                self._record("resource reclaim", asked.name, reason, who)
-            raise market_refused(MarketRefusalCode.NOT_RECLAIMED, f"{reason}: {'; '.join(problems)}")
-        return self._done("resource reclaim", asked.name, f"{asked.name} takes cores back: {'; '.join(told)}", who)
 
     # -- keys and agents -----------------------------------------------------------------------------------------
 

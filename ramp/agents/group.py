@@ -47,7 +47,6 @@ from ramp.errors import (
 from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
-from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.party import ResourceParty
 from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
@@ -143,10 +142,6 @@ class Group:
             if life.agent is None:
                 raise TransportError(f"{call.agent} is not running")
             return standing_of(life.agent, call.account, life.agent.now())
-        if call.act is Act.RECLAIM:
-            if not isinstance(life.agent, ResourceAgent):
-                raise TransportError(f"{call.agent} is not up, or sells nothing")
-            return await life.agent.reclaim(ReclaimOrdered(call.account, call.cores or None, call.max_cost))
         if call.act is Act.STOP:
             life.gone = True
         else:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent
-from ramp.errors import NotAnswered
+from ramp.errors import TransportError
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.resource.party import ResourceParty
@@ -32,15 +32,13 @@ class Act(StrEnum):
 
     STOP: the agent ends for good. RESTART: it ends and starts again with the current configuration. UPDATE: it applies
     changes that need no restart: its certificate, prices of a resource, new accounts of the bank. STANDING: it reports
-    its open obligations, or the bank the state of an account. RECLAIM: a resource takes cores of a sold
-    slot back.
+    its open obligations, or the bank the state of an account.
     """
 
     STOP = "stop"
     RESTART = "restart"
     UPDATE = "update"
     STANDING = "standing"
-    RECLAIM = "reclaim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +48,13 @@ class GroupCall:
     Attributes:
         act: what.
         agent: local name of the agent.
-        account: name of an account, for the bank; for a resource the slot of which cores are taken back.
-        cores: how many of them; 0 for all that may be.
-        max_cost: what that may cost at most, minor units; None for what the resource pays by itself.
+        account: name of an account, for the bank.
         call: its number, once it is asked.
     """
 
     act: Act
     agent: str
     account: str = ""
-    cores: int = 0
-    max_cost: int | None = None
     call: int = 0
 
     def line(self) -> bytes:
@@ -76,10 +70,7 @@ def read_call(line: bytes) -> GroupCall:
     """
     try:
         plain = json.loads(line)
-        named = str(plain["agent"]), str(plain.get("account", ""))
-        most = plain.get("max_cost")
-        paid = None if most is None else int(most)
-        return GroupCall(Act(plain["act"]), *named, int(plain.get("cores", 0)), paid, int(plain["call"]))
+        return GroupCall(Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")), int(plain["call"]))
     except (KeyError, TypeError) as error:
         raise ValueError(f"invalid call: {error}") from error
 
@@ -100,7 +91,7 @@ class OpenCalls:
             asked: the call; this method sets its number.
 
         Raises:
-            NotAnswered: the process has ended.
+            TransportError: the process has ended.
             TimeoutError, OSError: the process does not answer or read.
         """
         self._asked += 1
@@ -124,7 +115,7 @@ class OpenCalls:
         """Fail the open calls of a process that has ended."""
         for asked, waiting in self._open.values():
             if asked == process and not waiting.done():
-                waiting.set_exception(NotAnswered(f"the process {process} has ended with status {status}"))
+                waiting.set_exception(TransportError(f"the process {process} has ended with status {status}"))
 
 
 def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str], list[str]]:

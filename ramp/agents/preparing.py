@@ -87,6 +87,6 @@ def only_one(state: StateFolder) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ConfigurationError(
-                "a market with this state folder is already running; `ramp down` stops it", path=state.path
+                "a market is already up with this state folder; `ramp down` stops it", path=state.path
             ) from None
         yield

@@ -23,7 +23,6 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
 from ramp.model.instant import iso
 from ramp.model.money import credits_text
-from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import (
     CancellationEnded,
@@ -32,12 +31,10 @@ from ramp.protocol.progress import (
     GuestFailed,
     KeeperOrdered,
     Progress,
-    ReclamationAdvanced,
     RecordsMissing,
     RequestEnded,
     UnitMoved,
 )
-from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
@@ -58,9 +55,6 @@ WRITE_AGAIN_S = 15.0
 """Pause before it saves again after a failure, in seconds."""
 
 _log = logging.getLogger(__name__)
-
-RECLAIM_LIMIT_S = 8.0
-"""So long who takes cores back waits for the bank; the supervisor waits longer for the agent."""
 
 REFUSALS_TOLD_S = 60.0
 """Minimum time in seconds between two refusal events for one buyer and reason; each event has their number."""
@@ -316,7 +310,6 @@ class ResourceAgent(ComparingAgent):
         self.site: Site | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
-        self._reclaiming: dict[str, asyncio.Future[ReclamationAdvanced]] = {}
         self._refused: dict[tuple[str, str], int] = {}
         self._refusals_told: dict[tuple[str, str], float] = {}
         super().__init__(*args, **keywords)
@@ -350,8 +343,6 @@ class ResourceAgent(ComparingAgent):
     def watch(self, progress: Progress) -> None:
         if isinstance(progress, ClockCompared):
             self.take_comparison(progress)
-        if isinstance(progress, ReclamationAdvanced):
-            self._reclaimed(progress)
         if not isinstance(progress, GuestFailed):
             return
         if progress.reason:
@@ -362,16 +353,6 @@ class ResourceAgent(ComparingAgent):
             self.troubles[progress.guest] = progress.reason
         if self.troubles != before:
             self.on_troubles()
-
-    def _reclaimed(self, progress: ReclamationAdvanced) -> None:
-        """Tell how it goes on with cores that are taken back, and whoever waits for that."""
-        body = progress.reclamation
-        what = f"reclamation {body.number} of {body.agreement_id} is {progress.stage}"
-        what += f": {progress.detail}" if progress.detail else f": {body.cores} cores from {iso(body.effective_at)} on"
-        record(str(self.jid), "reclaim", what, agreement_id=body.agreement_id, number=body.number, cores=body.cores)
-        waiting = self._reclaiming.get(body.offer_id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(progress)
 
     def heard(self, guest: str, line: str) -> None:
         """Log a line that a guest has printed."""
@@ -413,44 +394,6 @@ class ResourceAgent(ComparingAgent):
         now = self.now()
         self.host.perform(party.set_selling(prices, draining=draining, now=now), now)
         await self._settle()
-
-    async def reclaim(self, order: ReclaimOrdered) -> tuple[list[str], list[str]]:
-        """Take cores of a sold slot back; waits until the bank has notice of it, or it comes to nothing.
-
-        Args:
-            order: of which slot how many, and at what cost.
-
-        Returns:
-            Why nothing is taken, and else what is, as sentences; one of the two is empty. Where the bank has not said
-            in time that it has notice, it may have it yet: both say that then.
-        """
-        party = self.host.party
-        assert isinstance(party, ResourceParty)
-        now = self.now()
-        effects, problem = party.order_reclamation(order, now)
-        if problem:
-            return [problem], []
-        heard: asyncio.Future[ReclamationAdvanced] = asyncio.get_running_loop().create_future()
-        (offer_id,) = {each.key for each in effects if isinstance(each, ResizeSlot)}
-        self._reclaiming[offer_id] = heard  # one is open at a time
-        try:
-            self.host.perform(effects, now)
-            await self._settle()
-            found = await asyncio.wait_for(heard, RECLAIM_LIMIT_S)
-        except TimeoutError:
-            waits = f"the bank has not put it on record within {RECLAIM_LIMIT_S:g} s"
-            many = "all cores that may go" if order.cores is None else f"{order.cores} cores"
-            return [f"no_answer: {waits}; it is asked on while the notice can hold, see the log"], [
-                f"the bank is asked to note {many} of {order.reservation}, and has not said yet that it has"
-            ]
-        finally:
-            del self._reclaiming[offer_id]
-        body = found.reclamation
-        if found.stage == "dropped":
-            return [f"{found.code}: {found.detail}"], []
-        paid = f"{credits_text(body.refund)} back and {credits_text(body.compensation)} on top"
-        when = iso(body.effective_at)
-        return [], [f"{body.agreement_id} has {body.cores} cores from {when} on, for {paid} (notice {body.number})"]
 
     async def leave(self) -> None:
         """Withdraw this resource from the directory."""

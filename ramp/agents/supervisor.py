@@ -27,7 +27,7 @@ from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
-from ramp.errors import ConfigurationError, NotAnswered, TransportError
+from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.changes.overlay import save_overlay, starting
 from ramp.runtime.clock import SystemClock
@@ -364,7 +364,7 @@ class Supervisor:
         try:
             event = await self._calls.ask(group.name, process.stdin, asked)
         except (TimeoutError, OSError) as error:
-            raise NotAnswered(f"the process of {name} ({process.pid}) does not answer") from error
+            raise TransportError(f"the process of {name} ({process.pid}) does not answer") from error
         if event["detail"]:
             raise TransportError(str(event["detail"]))
         return event.get("open", []), event.get("told", [])

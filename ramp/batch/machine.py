@@ -359,10 +359,6 @@ class Refused(PluginError):
     """The system's sure no."""
 
 
-class JobsInTheWay(Refused):
-    """What runs on a slot needs what would be given up."""
-
-
 def job_shown(
     job_id: str, cores: int, start: Instant, end: Instant | None, submitted: Instant | None, user: str, now: Instant
 ) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The book is written first, as for a hold; then jobs are narrowed where they must
 both are read back. What the system surely will not do leaves book and reservation as they were; what nobody knows stays
 as it was meant, and the next call, or the next look at the sold slots, brings the system to agree with it.
 
-Only jobs that the buyer has brought are narrowed. What the agent has launched keeps its nodes or is ended by it.
+Only jobs that the buyer has brought are narrowed. What the agent has launched keeps its nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import BatchMachine, JobsInTheWay, Refused
+from ramp.batch.machine import BatchMachine, Refused
 from ramp.batch.smaller_slots import SmallerSlot, smaller_slot
 from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import ChangingSystem, Parts, RunningJob, SystemSnapshot
@@ -42,13 +42,10 @@ class ResizableBatchMachine(BatchMachine):
                 return answer
             return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
         same = (entry.slot.cores, entry.slot.end) == (cores, until)
-        why = ""
         if step < entry.step:
-            why = f"{key} was changed by step {entry.step} since"
-        elif step == entry.step and not same:
-            why = f"step {step} of {key} was another change"
-        if why:
-            return replace(_refused(entry, why), nearest=f"{entry.step + 1} step")
+            return _refused(entry, f"{key} was changed by step {entry.step} since")
+        if step == entry.step and not same:
+            return _refused(entry, f"step {step} of {key} was another change")
         if not same:
             return self._resized(entry, step, cores, until, now)
         if step > entry.step:
@@ -65,10 +62,7 @@ class ResizableBatchMachine(BatchMachine):
         assert entry.slot is not None
         self._picture = None
         picture = self._told(lambda: self.picture(now))
-        try:
-            planned = self._told(lambda: self._planned(entry, cores, until, picture, now))
-        except JobsInTheWay as jobs:
-            return _refused(entry, jobs.reason, RefusalCode.JOB_IN_THE_WAY)
+        planned = self._told(lambda: self._planned(entry, cores, until, picture, now))
         if isinstance(planned, str):
             return _refused(entry, planned)
         slot = replace(
@@ -86,8 +80,7 @@ class ResizableBatchMachine(BatchMachine):
             self._put_back(entry, now)
             if refused.transient:
                 raise PluginError(self.system.name, refused.reason, transient=True) from refused
-            in_the_way = isinstance(refused, JobsInTheWay)
-            return _refused(entry, refused.reason, RefusalCode.JOB_IN_THE_WAY if in_the_way else RefusalCode.SLOT_TAKEN)
+            return _refused(entry, refused.reason)
         finally:
             self._picture = None
         return self.book.answer(entry.key, now)
@@ -96,7 +89,6 @@ class ResizableBatchMachine(BatchMachine):
         """Bring the system to agree with the book, and see that nobody is left on what was given up.
 
         Raises:
-            JobsInTheWay: it surely does not, for a job needs what is given up.
             Refused: it surely does not.
             PluginError: nobody knows.
         """
@@ -104,14 +96,11 @@ class ResizableBatchMachine(BatchMachine):
             self._told(lambda: self.reconciler.remove(after))
             return
         for job, nodes in planned.jobs:
-            try:
-                self._told(lambda job=job, nodes=nodes: self.system.narrow_job(job, nodes))  # type: ignore[misc]
-            except Refused as refused:
-                raise JobsInTheWay(self.system.name, refused.reason, transient=refused.transient) from refused
+            self._told(lambda job=job, nodes=nodes: self.system.narrow_job(job, nodes))  # type: ignore[misc]
         self._told(lambda: self.reconciler.change(after, now, anew=anew))
         left = _outside(after, self._told(lambda: self.system.snapshot(now)))
         if left:
-            raise JobsInTheWay(self.system.name, f"{_jobs(left)} still runs on what would be given up", transient=False)
+            raise Refused(self.system.name, f"{_jobs(left)} still runs on what would be given up", transient=False)
 
     def _put_back(self, entry: Entry, now: Instant) -> None:
         """The slot keeps the size that it had: in the book, and on the system where that has changed."""
@@ -127,28 +116,20 @@ class ResizableBatchMachine(BatchMachine):
     def _planned(
         self, entry: Entry, cores: int, until: Instant, picture: SystemSnapshot, now: Instant
     ) -> SmallerSlot | str:
-        """What the slot is to have, or why it cannot.
-
-        Raises:
-            JobsInTheWay: for jobs on it need more, and would not if those ended that the agent has launched.
-        """
+        """What the slot is to have, or why it cannot."""
         assert entry.slot is not None
         slot = entry.slot
         several = len(entry.parts) > 1 or cores > slot.cores
         if cores != slot.cores and self._places is not None and several:
             return "its nodes may be a box of the torus, and others would be none; only its end can be changed"
         inside = [job for job in picture.running if job.reservation == entry.name]
-        planned: SmallerSlot | None = SmallerSlot(entry.parts)
+        planned = SmallerSlot(entry.parts)
         if cores < slot.cores:
             launched = self._told(lambda: self.system.launched_in(entry.name)) if inside else frozenset()
-            planned = self._smaller(entry, cores, inside, picture, kept=launched)
-            if planned is None:
-                others = [job for job in inside if job.job_id not in launched]
-                more_than = f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
-                if len(others) < len(inside) and self._smaller(entry, cores, others, picture) is None:
-                    return f"{_jobs(others)} alone has too much, which was not launched by its seller: {more_than}"
-                raise JobsInTheWay(self.system.name, more_than, transient=False)
-        assert planned is not None, "it is found, or a reason is told"
+            smaller = self._smaller(entry, cores, inside, picture, kept=launched)
+            if smaller is None:
+                return f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
+            planned = smaller
         if until > slot.end:
             longer = self._longer(slot, planned.parts, until, inside, now)
             if longer:
@@ -168,7 +149,7 @@ class ResizableBatchMachine(BatchMachine):
         inside: list[RunningJob],
         picture: SystemSnapshot,
         *,
-        kept: frozenset[str] = frozenset(),
+        kept: frozenset[str],
     ) -> SmallerSlot | None:
         """What stays of a slot: whole nodes where it has whole ones, for those can be changed under jobs."""
         sizes = {node.name: node.cores for node in picture.nodes}
@@ -195,8 +176,8 @@ class ResizableBatchMachine(BatchMachine):
         return entry.slot.start > now or not any(not job.held and not job.reservation for job in picture.waiting)
 
 
-def _refused(entry: Entry, detail: str, code: RefusalCode = RefusalCode.SLOT_TAKEN) -> Refusal:
-    return Refusal(entry.unit, code, detail=detail)
+def _refused(entry: Entry, detail: str) -> Refusal:
+    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=detail)
 
 
 def _outside(entry: Entry, picture: SystemSnapshot) -> list[RunningJob]:

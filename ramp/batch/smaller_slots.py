@@ -2,7 +2,7 @@
 
 Nodes on which the slot's jobs run stay before others. Where they are more than the smaller slot has, the widest job
 gives up its last node, again and again: a batch system lets a job keep the first of its nodes, in their order, and no
-others. What a Resource Agent has launched gives up none: it has said how many cores that has, and ends it itself.
+others. What a Resource Agent has launched gives up none: it has said how many cores that has.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ class ChangingSystem(BatchSystem, Protocol):
     def launched_in(self, name: str) -> frozenset[str]:
         """Ids of the jobs in a reservation, as `RunningJob` has them, that a Resource Agent has launched.
 
-        Their agent ends them where they are in the way, and has promised their buyer that many cores until then.
+        Their agent has promised their buyer that many cores.
 
         Raises:
             PluginError: nobody knows.

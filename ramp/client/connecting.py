@@ -17,7 +17,6 @@ from ramp.control.market_changes import (
     DrainResource,
     MarketChanged,
     OwnerRequest,
-    ReclaimCores,
     Reload,
     RemoveResource,
     RemoveUser,
@@ -106,22 +105,6 @@ class MarketOperator:
     ) -> MarketChanged:
         """What a resource asks from the next call on; prices in whole credits per core-hour."""
         return self.change(SetResource(name, start_price, minimum_price, rounds_expected, pricing))
-
-    def reclaim(self, name: str, slot: str, *, cores: int | None = None, max_cost: int | None = None) -> MarketChanged:
-        """A resource takes cores of something sold back, by the right in the agreement.
-
-        Args:
-            name: of the resource.
-            slot: reservation, agreement or offer.
-            cores: how many; None for all that the agreement allows.
-            max_cost: what refund and compensation may be together at most, hundredths of a credit; None for whatever
-                they are, at a compensation that the resource pays by itself (`reclaim_compensation_max`).
-
-        Raises:
-            MarketRefused: `not_reclaimed` where the agreement, the bank or the machine does not allow it, or it costs
-                more; also where the bank has not said in time that it has notice, which it may have yet.
-        """
-        return self.change(ReclaimCores(name, slot, cores, max_cost))
 
     def renew_keys(
         self, name: str, *, new_key: bool = False, kind: str = "p256", days: int = CERTIFICATE_DAYS

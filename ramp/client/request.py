@@ -11,13 +11,12 @@ from typing import Final
 
 from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.errors import ConfigurationError
-from ramp.model.instant import HOUR, MINUTE, Duration, Instant
+from ramp.model.instant import HOUR, Duration, Instant
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
     MoldableTerms,
     NodeDiskSpace,
     Nodes,
-    ReclaimTerms,
     RequestForQuotation,
     RequestUnit,
     TorusTerms,
@@ -25,7 +24,6 @@ from ramp.model.request import (
     TotalDiskSpace,
 )
 from ramp.model.sizes.moldable import moldable_problems
-from ramp.model.sizes.reclaimed import reclaim_problems
 from ramp.model.sizes.speed_up import RIGHT as LAWS
 
 SLACK_LEAST: Final[Duration] = HOUR
@@ -34,10 +32,6 @@ SLACK_LEAST: Final[Duration] = HOUR
 _RANGE: Final = re.compile(r"([1-9][0-9]{0,9})(?:\.\.([1-9][0-9]{0,9}))?")
 _SITE: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?")
 _GEOMETRY: Final = re.compile(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){1,7}")
-
-
-RECLAIM_NOTICE: Final[Duration] = 5 * MINUTE
-"""Notice of a seller that takes cores back, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +102,6 @@ def request(
     node_use: str | None = None,
     start_probability: float | None = None,
     sites: str | Sequence[str] | None = None,
-    reclaimable_to: int | None = None,
-    reclaim_notice: str | timedelta | None = None,
-    reclaim_compensation: int | None = None,
 ) -> RequestTemplate:
     """A request for one unit; several given to `submit` together are bought together or not at all.
 
@@ -144,9 +135,6 @@ def request(
             as .95 (default: only a slot that is reserved).
         sites: the sites at which it may run, such as `["west.example"]`: domains of resources' names; as one text,
             with blanks between them (default: any).
-        reclaimable_to: the seller may take cores back while the slot stands, down to so many (default: it may not).
-        reclaim_notice: how long before it has to tell it, such as `"5min"`, which is the default.
-        reclaim_compensation: what it pays on top of the refund, whole credits per core-hour taken back (default: 0).
 
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
@@ -171,9 +159,8 @@ def request(
         moldable=_moldable(least, most, reference_cores, speed_up),
         start_probability=start_probability,
         sites=named_sites(sites),
-        reclaim=_reclaim(reclaimable_to, reclaim_notice, reclaim_compensation),
     )
-    if problems := (*moldable_problems(replace(unit, wall_time=length)), *reclaim_problems(unit)):
+    if problems := moldable_problems(replace(unit, wall_time=length)):
         raise ConfigurationError("; ".join(problems))
     return RequestTemplate(unit, start, end, length, room)
 
@@ -188,20 +175,6 @@ def _length(value: str | timedelta | None, name: str) -> Duration | None:
         return None if value is None else duration_of(value, name)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-
-
-def _reclaim(least: int | None, notice: str | timedelta | None, compensation: int | None) -> ReclaimTerms | None:
-    """The right to take cores back, as its options say.
-
-    Raises:
-        ConfigurationError: if it is not granted, but said on which terms; if the notice is no length of time.
-    """
-    if least is None:
-        if notice is not None or compensation is not None:
-            raise ConfigurationError("reclaim_notice= and reclaim_compensation= go with reclaimable_to= only")
-        return None
-    length = _length(notice, "reclaim_notice")
-    return ReclaimTerms(least, RECLAIM_NOTICE if length is None else length, compensation or 0)
 
 
 def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:

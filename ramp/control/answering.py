@@ -212,8 +212,6 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return progress
         case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
             return progress
-        case pr.ReclamationAdvanced():
-            return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
         case pr.EnrolmentAnswered() | pr.RevocationsFollowed() | pr.MembershipEnded():
@@ -287,8 +285,6 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
-                reclamations=party.changes.reclaimed(agreement_id),
-                to_come=party.changes.taken.to_come(agreement_id),
                 moved=party.moves.last.get(agreement_id),
             )
             for agreement_id, agreement in party.agreements.items()

@@ -13,7 +13,7 @@ from typing import Final
 
 from ramp.control.market_changes import MarketChanged
 from ramp.errors import MarketRefused
-from ramp.model.agreement import Agreement, Amendment, Reclamation
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import (
     AccountStatement,
     DepositMade,
@@ -27,7 +27,6 @@ from ramp.model.contents import (
     SlotMoved,
 )
 from ramp.model.instant import Instant
-from ramp.model.sizes.reclaimed import in_order
 from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
@@ -36,7 +35,6 @@ from ramp.protocol.progress import (
     ApprovalAsked,
     CancellationEnded,
     ClockCompared,
-    ReclamationAdvanced,
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
@@ -54,8 +52,6 @@ class MarketRefusalCode(StrEnum):
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
     of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
     NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
-    NOT_RECLAIMED: agreement, bank or machine do not let a resource take cores back, or the bank has not said yet that
-    it has notice of that.
     """
 
     OTHER_VERSION = "other_version"
@@ -70,7 +66,6 @@ class MarketRefusalCode(StrEnum):
     UNKNOWN_AGENT = "unknown_agent"
     NAME_TAKEN = "name_taken"
     STILL_OPEN = "still_open"
-    NOT_RECLAIMED = "not_reclaimed"
 
 
 CALLERS_OWN: Final = frozenset(
@@ -171,8 +166,6 @@ class AgreementStanding:
         archived: whether it is in the user's archive only.
         amendments: those that hold, in their order; the last one says what size the slot has now.
         moved: the resource's last word of where it is now; None where it is where the agreement says.
-        reclamations: what its seller has taken back by right, in their order.
-        to_come: what its seller will take back, by a notice that the bank has on record; None where there is none.
     """
 
     agreement: Agreement
@@ -183,25 +176,16 @@ class AgreementStanding:
     archived: bool = False
     moved: SlotMoved | None = None
     amendments: tuple[Amendment, ...] = ()
-    reclamations: tuple[Reclamation, ...] = ()
-    to_come: Reclamation | None = None
-
-    @property
-    def _last(self) -> Amendment | Reclamation | None:
-        changes = in_order(self.agreement, (*self.amendments, *self.reclamations)) if self.reclamations else ()
-        return changes[-1] if changes else self.amendments[-1] if self.amendments else None
 
     @property
     def cores(self) -> int:
         """Cores of the slot as it is now."""
-        last = self._last
-        return self.agreement.offer.cores if last is None else last.cores
+        return self.amendments[-1].cores if self.amendments else self.agreement.offer.cores
 
     @property
     def end(self) -> Instant:
         """End of the slot as it is now."""
-        last = self._last
-        return self.agreement.offer.end if last is None else last.until
+        return self.amendments[-1].until if self.amendments else self.agreement.offer.end
 
     @property
     def amended(self) -> Agreement:
@@ -215,9 +199,8 @@ class AgreementStanding:
 
     @property
     def cost(self) -> int:
-        """What was paid less what came back, in minor units; no compensation."""
-        back = [each.refund for each in self.amendments] + [each.refund for each in self.reclamations]
-        return self.paid - sum(back)
+        """What was paid less what came back, in minor units."""
+        return self.paid - sum(each.refund for each in self.amendments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +270,6 @@ Progress = (
     | UnitMoved
     | ClockCompared
     | AmendmentAdvanced
-    | ReclamationAdvanced
 )
 """What is told while a request goes on."""
 
@@ -330,7 +312,6 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "cancellation_ended": CancellationEnded,
     "amendment_advanced": AmendmentAdvanced,
     "amendment_ended": AmendmentEnded,
-    "reclamation_advanced": ReclamationAdvanced,
     "changes_ended": ChangesEnded,
     "requests": RequestsListed,
     "request": RequestShown,

@@ -64,24 +64,6 @@ class SetResource:
 
 
 @dataclass(frozen=True, slots=True)
-class ReclaimCores:
-    """A resource takes cores of something sold back, by the right in the agreement.
-
-    Attributes:
-        name: of the resource.
-        slot: reservation, agreement or offer.
-        cores: how many; None for all that the agreement allows.
-        max_cost: what refund and compensation may be together at most, minor units; None for whatever they are, at a
-            compensation that the resource pays by itself.
-    """
-
-    name: str
-    slot: str
-    cores: int | None = None
-    max_cost: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RenewKeys:
     """A new certificate of an agent, by default for the key that it has; it signs with it at once."""
 
@@ -137,7 +119,6 @@ OwnerRequest = (
     | DrainResource
     | RemoveResource
     | SetResource
-    | ReclaimCores
     | RenewKeys
     | RestartAgent
     | Reload
@@ -151,7 +132,6 @@ OWNER_VERBS: Final[dict[str, type[OwnerRequest]]] = {
     "drain_resource": DrainResource,
     "remove_resource": RemoveResource,
     "set_resource": SetResource,
-    "reclaim_cores": ReclaimCores,
     "renew_keys": RenewKeys,
     "restart": RestartAgent,
     "reload": Reload,

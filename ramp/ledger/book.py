@@ -29,7 +29,6 @@ from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
 from ramp.ledger.overview import Total
-from ramp.ledger.reclamations.reclamation import KnownReclamation
 from ramp.ledger.records import Records
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.instant import Instant
@@ -81,8 +80,6 @@ class _Index:
         self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
         self._amendments: dict[str, dict[int, DecidedAmendment]] = {}  # by agreement id and number
-        self._reclamations: dict[str, dict[int, KnownReclamation]] = {}  # by agreement id and number
-        self._noticed: dict[tuple[str, int], KnownReclamation] = {}  # what is open of them
         self._nonces: set[tuple[str, str]] = set()
         self._expiries: list[tuple[Instant, str, str]] = []  # a heap, earliest expiry first
         self._certificates: dict[str, str] = {}
@@ -196,22 +193,6 @@ class _Index:
     def add_amendment(self, decided: DecidedAmendment) -> None:
         """Keep what was decided of an amendment."""
         self._amendments.setdefault(decided.agreement_id, {})[decided.number] = decided
-
-    def reclamations(self, agreement_id: str) -> tuple[KnownReclamation, ...]:
-        """What is known of an agreement's reclamations, by number."""
-        return tuple(known for _, known in sorted(self._reclamations.get(agreement_id, {}).items()))
-
-    def put_reclamation(self, known: KnownReclamation) -> None:
-        """Keep what is known of a reclamation."""
-        self._reclamations.setdefault(known.agreement_id, {})[known.number] = known
-        self._noticed.pop((known.agreement_id, known.number), None)
-        if known.is_open:
-            self._noticed[known.agreement_id, known.number] = known
-
-    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
-        """Reclamations of which nothing is decided; see `Records.open_reclamations`."""
-        found = [each for each in self._noticed.values() if due is None or each.valid_until <= due]
-        return sorted(found, key=lambda each: (each.valid_until, each.agreement_id, each.number))
 
     def refusal(self, agreement_id: str) -> Refusal | None:
         """Why an agreement was refused for good, or None."""

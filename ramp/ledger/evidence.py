@@ -22,7 +22,6 @@ class EvidenceKind(StrEnum):
     REFUND = "refund"
     DEPOSIT = "deposit"
     AMENDMENT = "amendment"
-    RECLAMATION = "reclamation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import rules as order_rules
 from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.overview import Overview
-from ramp.ledger.reclamations import rules as reclamation_rules
-from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
 from ramp.ledger.records import Records
 from ramp.ledger.statement import Statement, make_statement
 from ramp.ledger.transfer import Transfer, TransferKind
@@ -251,84 +249,10 @@ class Ledger(ABC):
         """What was decided of an agreement's amendments, by number."""
         return self._read(lambda records: records.amendments(agreement_id))
 
-    def note_reclamation(self, terms: ReclamationTerms, *, at: Instant, evidence: str = "") -> KnownReclamation:
-        """Put on record that a seller takes cores back of what it has sold; the same again gives what is known of it.
-
-        The compensation is set aside from now on, of what the seller has beyond what it will give back and pay on top
-        by this and its other open notices; it is free again where the reclamation is void.
-
-        Args:
-            terms: what will be given back and paid.
-            at: now; from it the notice counts.
-            evidence: the seller's sealed notice, with the documents by which it is by right.
-
-        Raises:
-            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `refunded`, `other_state`, `out_of_order`,
-                `more_than_paid`, `insufficient_funds`, `short_notice`, `duplicate_differs`, `malformed_value`,
-                `amount_not_positive`, `amount_too_large`, `account_closed`; nothing is on record then.
-        """
-        return self._write(lambda records: reclamation_rules.note_reclamation(records, terms, at, evidence))
-
-    def post_reclamation(
-        self, agreement_id: str, number: int, resource: str, *, at: Instant, evidence: str = ""
-    ) -> KnownReclamation:
-        """Pay refund and compensation of a reclamation that was noticed, once; what cannot be posted is void, for good.
-
-        The refund goes to the buyer even if that brings the resource below its credit limit: the resource owes it then.
-        The compensation is what was set aside at the notice, whatever has gone back to others since. A void one has one
-        of the codes `expired`, `refunded`, `out_of_order`, `other_state` and `more_than_paid`; and `insufficient_funds`
-        where it was noticed by a program that set nothing aside, and the resource has not got what it pays on top.
-
-        Args:
-            agreement_id: of which agreement.
-            number: of the reclamation.
-            resource: who says that it has the cores back; must be the one that was paid.
-            at: now.
-            evidence: the resource's sealed word.
-
-        Raises:
-            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `too_early`,
-                `account_closed`, `malformed_value`; nothing is decided then.
-        """
-        return self._write(
-            lambda records: reclamation_rules.post_reclamation(records, agreement_id, number, resource, at, evidence)
-        )
-
-    def look_up_reclamation(
-        self, agreement_id: str, number: int, user: str, *, at: Instant, state: str = ""
-    ) -> KnownReclamation:
-        """What has become of a reclamation; one that is open and over by now is void from then on.
-
-        Args:
-            agreement_id: of which agreement.
-            number: of the reclamation.
-            user: who asks; must be the one who has paid.
-            at: now.
-            state: digest of a state of the slot: asked for is what was posted of it, or else what is open, whatever its
-                number; empty where the number says which.
-
-        Raises:
-            LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `not_noticed`, `malformed_value`.
-        """
-        return self._write(
-            lambda records: reclamation_rules.look_up_reclamation(records, agreement_id, number, user, at, state)
-        )
-
-    def reclamations(self, agreement_id: str) -> tuple[KnownReclamation, ...]:
-        """What is known of an agreement's reclamations, by number."""
-        return self._read(lambda records: records.reclamations(agreement_id))
-
-    def open_reclamations(self) -> tuple[KnownReclamation, ...]:
-        """Reclamations of which nothing is decided, of all agreements, those first that are over first."""
-        return self._read(lambda records: tuple(records.open_reclamations()))
-
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
-        """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry.
-
-        So are reclamations that were noticed, and what is set aside for their compensations is free again.
-        """
+        """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry."""
         # Asked often and mostly for nothing: so it is looked for first, without keeping any writer waiting.
-        if not self._read(lambda records: records.open_orders(due=at) or records.open_reclamations(due=at)):
+        if not self._read(lambda records: records.open_orders(due=at)):
             return ()
         return self._write(lambda records: order_rules.expire_orders(records, at))
 

@@ -19,7 +19,7 @@ class Trade:
 
     Attributes:
         transfer_id: the transfer.
-        kind: payment, refund, deposit, rebate or compensation.
+        kind: payment, refund, deposit or rebate.
         agreement_id: its agreement, or a deposit's reference.
         order_id: the order that it belongs to; empty for a deposit and for what was paid before there were orders.
         debit_account: who gave.
@@ -57,8 +57,7 @@ class Overview:
         payments: of the whole period.
         refunds: of the whole period.
         deposits: of the whole period.
-        rebates: what amendments and reclamations have given back, of the whole period.
-        compensations: what resources have paid on top of that, of the whole period.
+        rebates: what amendments have given back, of the whole period.
     """
 
     balances: tuple[Balance, ...]
@@ -68,7 +67,6 @@ class Overview:
     refunds: Total = Total()
     deposits: Total = Total()
     rebates: Total = Total()
-    compensations: Total = Total()
 
 
 def trade_of(transfer: Transfer) -> Trade:

@@ -11,7 +11,6 @@ from ramp.ledger.entry import Entry, Refusal
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.overview import Total
-from ramp.ledger.reclamations.reclamation import KnownReclamation
 from ramp.ledger.transfer import Transfer, TransferKind
 from ramp.model.instant import Instant
 
@@ -114,18 +113,6 @@ class Records(Protocol):
 
     def add_amendment(self, decided: DecidedAmendment) -> None:
         """Keep what was decided; there is nothing yet of this agreement and number."""
-        ...
-
-    def reclamations(self, agreement_id: str) -> tuple[KnownReclamation, ...]:
-        """What is known of an agreement's reclamations, by number."""
-        ...
-
-    def put_reclamation(self, known: KnownReclamation) -> None:
-        """Keep what is known of a reclamation, in place of what was."""
-        ...
-
-    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
-        """Reclamations of which nothing is decided, those first that are over first: over at `due`, or all."""
         ...
 
     def certificate(self, account_id: str) -> str | None:

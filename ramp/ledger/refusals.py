@@ -45,9 +45,6 @@ class RefusalCode(StrEnum):
     OUT_OF_ORDER = "out_of_order"
     OTHER_STATE = "other_state"
     MORE_THAN_PAID = "more_than_paid"
-    SHORT_NOTICE = "short_notice"
-    NOT_NOTICED = "not_noticed"
-    TOO_EARLY = "too_early"
 
 
 def refuse(code: RefusalCode, reason: str) -> NoReturn:

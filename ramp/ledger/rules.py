@@ -18,7 +18,6 @@ from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
 from ramp.ledger.partial_refunds import check_no_addition, left_of
-from ramp.ledger.reclamations.setting_aside import void_changed
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -168,7 +167,6 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
     )
     open_balances(records, refunded)
     records.append(TransferEntered(refunded))
-    void_changed(records, charge, at)
     return refunded
 
 
@@ -216,7 +214,6 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
         refunds=totals.get(TransferKind.REFUND, Total()),
         deposits=totals.get(TransferKind.DEPOSIT, Total()),
         rebates=totals.get(TransferKind.REBATE, Total()),
-        compensations=totals.get(TransferKind.COMPENSATION, Total()),
     )
 
 

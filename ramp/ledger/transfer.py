@@ -14,16 +14,12 @@ from ramp.model.instant import Instant
 
 
 class TransferKind(StrEnum):
-    """What a transfer is for.
-
-    A rebate gives a part of a payment back, by an amendment or a reclamation; a compensation comes on top of that.
-    """
+    """What a transfer is for; a rebate gives a part of a payment back, by an amendment."""
 
     PAYMENT = "payment"
     REFUND = "refund"
     DEPOSIT = "deposit"
     REBATE = "rebate"
-    COMPENSATION = "compensation"
 
 
 class TransferState(StrEnum):
@@ -43,10 +39,9 @@ class Transfer:
         debit_account: who gives.
         credit_account: who gets.
         amount: minor units, above zero.
-        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate or a compensation, and of a
-            payment of what an amendment adds, `amendment_key` or `reclamation_key`; with `kind` it is the idempotency
-            key.
-        kind: payment, refund, deposit, rebate or compensation.
+        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate, and of a payment of what an
+            amendment adds, `amendment_key`; with `kind` it is the idempotency key.
+        kind: payment, refund, deposit or rebate.
         entered_at: when it was entered into the ledger.
         posted_at: when the money moved, or None.
         voided_at: when it was given up, or None.
@@ -90,13 +85,8 @@ def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
     return f"{kind}:{agreement_id}"
 
 
-def reclamation_key(agreement_id: str, number: int) -> str:
-    """The idempotency key of what a reclamation gives back, and of the compensation."""
-    return f"{agreement_id}{CHANGE_MARK}r{number}"
-
-
 def agreement_of(transfer: Transfer) -> str:
     """The agreement that a payment, or what comes back of it, belongs to; of a deposit its reference."""
-    if transfer.kind in {TransferKind.REBATE, TransferKind.COMPENSATION}:
+    if transfer.kind is TransferKind.REBATE:
         return transfer.agreement_id.rpartition(CHANGE_MARK)[0]
     return transfer.agreement_id

@@ -24,11 +24,8 @@ from ramp.ledger.orders.order import OrderState
 from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
 
-OWED: Final = frozenset({TransferKind.REFUND, TransferKind.REBATE})
+GOING_BACK: Final = frozenset({TransferKind.REFUND, TransferKind.REBATE})
 """What a resource gives back of what it was paid, also where it has not the money any more."""
-
-GOING_BACK: Final = OWED | {TransferKind.COMPENSATION}
-"""What goes from who was paid to who has paid."""
 
 
 def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
@@ -134,7 +131,7 @@ def _terms(transfer: Transfer) -> tuple[str, str, int, str | None, str]:
 def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
     """After no entry is an account below its overdraft limit, what is reserved counted as spent.
 
-    Only what is given back may bring one there, and only a resource's: it owes the money then. A compensation may not.
+    Only what is given back may bring one there, and only a resource's: it owes the money then.
     """
     findings = []
     limits: dict[str, int] = {}
@@ -159,7 +156,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         else:
             spendable[transfer.debit_account] += transfer.amount
         missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
-        owed = transfer.kind in OWED and transfer.debit_account in resources
+        owed = transfer.kind in GOING_BACK and transfer.debit_account in resources
         if missing > 0 and is_debited and not owed:
             findings.append(
                 f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
@@ -214,8 +211,6 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
             findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")
         if transfer.order_id != charge.order_id:
             findings.append(f"{transfer.transfer_id} is not of the order of {charge.transfer_id}")
-        if transfer.kind is TransferKind.COMPENSATION:
-            continue  # the resource pays it of its own
         for paid in dict.fromkeys((charge.transfer_id, added.get(charge.transfer_id, charge.transfer_id))):
             refunded[paid] += transfer.amount
             if refunded[paid] > charged.get(paid, 0):

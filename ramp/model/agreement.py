@@ -162,53 +162,7 @@ def amendment_key(agreement_id: str, number: int) -> str:
     return f"{agreement_id}{CHANGE_MARK}{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reclamation:
-    """A mandatory shrink of a bought slot: its seller takes cores back, by a right that the agreement grants.
-
-    The seller alone signs it; it changes nothing before the bank has posted it, which has had its notice on record
-    before. `ramp.model.sizes.reclaimed` says what it is worth and when it fits the agreement and the state that it
-    changes.
-
-    Attributes:
-        agreement_id: what is changed.
-        number: counts the seller's reclamations of one agreement, from 1; the buyer's amendments count by themselves.
-        previous: digest of the state that it changes.
-        offer_id: the offer that the slot came from.
-        user: the buyer.
-        resource: the seller.
-        bank: who settles it.
-        cores: of the slot from `effective_at` on.
-        until: end of the slot, as before.
-        effective_at: when the seller takes the cores.
-        refund: what the buyer gets back of the price, in minor units.
-        compensation: what the seller pays on top of that, in minor units.
-        issued_at: when the seller drew it up.
-        valid_until: the bank posts nothing later than this, by its own clock.
-    """
-
-    agreement_id: str
-    number: int
-    previous: str
-    offer_id: str
-    user: str
-    resource: str
-    bank: str
-    cores: int
-    until: Instant
-    effective_at: Instant
-    refund: int
-    compensation: int
-    issued_at: Instant
-    valid_until: Instant
-
-
-Signable = Agreement | Cancellation | Amendment | Reclamation
-
-
-def first_signer(body: Signable) -> str:
-    """Who signs a document first: the buyer, but of a reclamation its seller, who alone signs it."""
-    return body.resource if isinstance(body, Reclamation) else body.user
+Signable = Agreement | Cancellation | Amendment
 
 
 @said(Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)

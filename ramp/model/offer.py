@@ -48,7 +48,6 @@ class RefusalCode(StrEnum):
     START_PROBABILITY = "start_probability"
     SIZE_AGAINST_LAW = "size_against_law"
     OTHER_SITE = "other_site"
-    JOB_IN_THE_WAY = "job_in_the_way"
 
 
 @dataclass(frozen=True, slots=True)

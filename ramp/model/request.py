@@ -83,23 +83,6 @@ class MoldableTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class ReclaimTerms:
-    """Extension terms by which the buyer lets the seller take cores back, in a namespace of their own.
-
-    `ramp.model.sizes.reclaimed` says what they mean.
-
-    Attributes:
-        least: cores that the buyer keeps whatever happens.
-        notice: so long before it is told, in whole seconds (as microseconds).
-        compensation: what the seller pays for it on top of the refund, whole credits per core hour taken back.
-    """
-
-    least: int
-    notice: Duration
-    compensation: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class RequestUnit:
     """One Request of an RFQL document: one unit of a combinatorial request.
 
@@ -124,7 +107,6 @@ class RequestUnit:
         moldable: the sizes that the seller may choose from, or None.
         sites: extension term: the sites of which a resource has to be, as domains in lower case; None for any (and
             not empty, as digests of terms leave out what is None: those of other requests stay what they were).
-        reclaim: extension terms: on which the seller may take cores back while the slot stands; None where it may not.
     """
 
     number: int
@@ -144,7 +126,6 @@ class RequestUnit:
     start_probability: float | None = None
     moldable: MoldableTerms | None = None
     sites: tuple[str, ...] | None = None
-    reclaim: ReclaimTerms | None = None
 
     def earliest_start(self, now: Instant) -> Instant:
         """First instant at which the run may start, seen from `now`."""

@@ -177,10 +177,3 @@ def refusal_problem(answer: Any) -> str:
 def no(right: str, answer: Any) -> str:
     """That an answer is of the wrong type."""
     return f"the answer is a {type(answer).__name__}; right would be a {right}"
-
-
-def missing_problem(answer: Any) -> str:
-    """Why an answer to `missing` cannot be, as a sentence; empty where it can."""
-    if type(answer) is int and 0 <= answer <= CORES_MAX:
-        return ""
-    return f"answered {answer!r:.50}; right would be a number of cores, or 0"

@@ -50,7 +50,6 @@ __all__ = [
     "HoldingForPlugin",
     "MovingPlugin",
     "PluginSettings",
-    "QueueingPlugin",
     "Reservation",
     "ResizablePlugin",
     "ResourcePlugin",
@@ -219,11 +218,9 @@ class ResizablePlugin(Protocol):
         same step again answers the same. More than before, cores or time, is set aside from now on, so that nobody else
         gets it, or refused with `SLOT_TAKEN` where it is not free or the machine cannot do it. It is not paid yet: the
         Resource Agent starts no job on it before it is, and asks for the old size again, in a later step, where it is
-        not. Less is refused with `JOB_IN_THE_WAY` where only jobs on the slot need what would go: where cores are taken
-        back by right the Resource Agent ends them then, and asks again in the same step, and with no other refusal. A
-        refusal changes nothing. What comes after a change with a higher step, or is another change with the same step,
-        is refused with `SLOT_TAKEN` and changes nothing, for calls overtake each other. The refusal's nearest value is
-        then the next step that would be done (`7 step`), so that a Resource Agent that has lost count goes on there.
+        not. Less is refused with `SLOT_TAKEN` where jobs on the slot need what would go. A refusal changes nothing.
+        What comes after a change with a higher step, or is another change with the same step, is refused with
+        `SLOT_TAKEN` and changes nothing, for calls overtake each other.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or
@@ -231,21 +228,6 @@ class ResizablePlugin(Protocol):
             step: counts the changes of this key, from 1.
             cores: from now on; at least 1.
             until: the slot's end from now on.
-            now: the present.
-        """
-        ...
-
-
-@runtime_checkable
-class QueueingPlugin(Protocol):
-    """A plug-in that can tell how many cores the machine's own queue lacks, so that a resource may take them back."""
-
-    def missing(self, now: Instant) -> int:
-        """How many cores more would have to be free for the first job that waits in the machine's own queue to start.
-
-        0 where none waits, or where no number of cores would do.
-
-        Args:
             now: the present.
         """
         ...

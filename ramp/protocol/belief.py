@@ -1,7 +1,7 @@
 """What a machine believes: what its sender has sealed in the right role, and not long ago where it begins something.
 
 The host has verified every seal that arrives (`ramp.model.ports.Notary`); what a seal means is judged here, by the same
-code for agents and simulator. ARCHITECTURE has the table: of each message, what makes it believed.
+code for agents and simulator. docs/design/trust.md has the table: of each message, what makes it believed.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from ramp.protocol.amending.asking import PostAmendment, ResizeSlot, VoidAmendme
 from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
-from ramp.protocol.reclaiming.asking import AskAboutReclamation, LookAtQueue
 from ramp.protocol.records import Record
 
 
@@ -150,7 +149,6 @@ AskMachine = (
     | ForgetSlots
     | TendSlots
     | ResizeSlot
-    | LookAtQueue
 )
 
 
@@ -373,7 +371,6 @@ AskLedger = (
     | LookUpOverview
     | PostAmendment
     | VoidAmendment
-    | AskAboutReclamation
 )
 
 
@@ -447,8 +444,6 @@ Effect = (
     | ResizeSlot
     | PostAmendment
     | VoidAmendment
-    | AskAboutReclamation
-    | LookAtQueue
     | Archive
     | SaveAgreement
     | Report

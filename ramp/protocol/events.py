@@ -20,7 +20,6 @@ from ramp.protocol.amending.asking import AgreementResized, AmendingAnswer
 from ramp.protocol.answers.ledger import LedgerAnswer
 from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal
-from ramp.protocol.reclaiming.asking import QueueSeen, ReclaimOrdered, ReclamationKnown
 
 
 class Preference(StrEnum):
@@ -187,7 +186,6 @@ Command = (
     | RequestWithdrawn
     | AgreementCancelled
     | AgreementResized
-    | ReclaimOrdered
     | JobSubmitted
     | JobAsked
     | JobCancelled
@@ -365,7 +363,5 @@ Answer = (
     | LedgerAnswer
     | AuthorityAnswer
     | AmendingAnswer
-    | ReclamationKnown
-    | QueueSeen
 )
 Event = Command | MessageReceived | Answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Amendment, Reclamation
+from ramp.model.agreement import Amendment
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
@@ -130,23 +130,6 @@ class AmendmentEnded:
     outcome: AmendmentOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class ReclamationAdvanced:
-    """A seller takes cores of a slot back by right.
-
-    Attributes:
-        reclamation: what it does.
-        stage: `noticed` (to come, on record at the bank), `posted` (done and paid), `dropped` (given up, or void).
-        code: why it is dropped.
-        detail: the same as a sentence.
-    """
-
-    reclamation: Reclamation
-    stage: str
-    code: str = ""
-    detail: str = ""
-
-
 Answer = (
     AccountStatement
     | AccountQueryRefused
@@ -250,7 +233,6 @@ Progress = (
     | CancellationEnded
     | AmendmentAdvanced
     | AmendmentEnded
-    | ReclamationAdvanced
     | QueryAnswered
     | ClockCompared
     | GuestFailed

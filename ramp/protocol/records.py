@@ -25,16 +25,6 @@ from ramp.protocol.amending.memory import (
 )
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
-from ramp.protocol.reclaiming.memory import (
-    BuyerHeard,
-    CoresTaken,
-    NoticeHeard,
-    ReclamationConcluded,
-    ReclamationDrawn,
-    ReclamationDropped,
-    ReclamationOnRecord,
-    ReclamationSettled,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,14 +385,6 @@ Record = (
     | CapacityTaken
     | AmendmentSettled
     | AmendmentDropped
-    | ReclamationDrawn
-    | ReclamationOnRecord
-    | BuyerHeard
-    | CoresTaken
-    | ReclamationSettled
-    | ReclamationDropped
-    | NoticeHeard
-    | ReclamationConcluded
     | MoveHeard
 )
 
@@ -425,14 +407,6 @@ def reference_of(record: Record) -> str:
             return record.amendment.agreement_id
         case AmendmentReceived() | CapacityTaken() | AmendmentSettled() | AmendmentDropped():
             return record.offer_id
-        case ReclamationDrawn() | ReclamationOnRecord() | BuyerHeard() | CoresTaken():
-            return record.offer_id
-        case ReclamationSettled() | ReclamationDropped():
-            return record.offer_id
-        case NoticeHeard():
-            return record.reclamation.body.agreement_id
-        case ReclamationConcluded():
-            return record.agreement_id
         case HoldMade() | AgreementReceived() | AgreementPaid() | CancellationReceived():
             return record.offer_id
         case CancellationDropped() | SlotFailed() | SlotReleased() | JobTaken() | JobCancelAsked() | JobEnded():

@@ -90,15 +90,11 @@ class AdditionState(StrEnum):
 
 
 class SizeChangeState(StrEnum):
-    """Resource: taking a part of one sold slot back at the instant agreed on, or setting more aside; and the bank.
-
-    Also taking it back by right at the instant noticed.
-    """
+    """Resource: taking a part of one sold slot back at the instant agreed on, or setting more aside; and the bank."""
 
     NEW = "new"
     CHECKING = "checking"
     HOLDING = "holding"
-    NOTICING = "noticing"
     AGREED = "agreed"
     TAKING = "taking"
     POSTING = "posting"
@@ -324,30 +320,6 @@ SIZE_CHANGE: Final = _moves(
     (_Z.RESTORING, "SlotResized", _Z.ENDED),
 )
 
-RECLAMATION: Final = _moves(
-    (_Z.NEW, "ReclaimOrdered", _Z.CHECKING),
-    (_Z.CHECKING, "SlotResized", _Z.NOTICING),
-    (_Z.CHECKING, "SlotResized", _Z.ENDED),
-    (_Z.CHECKING, "Amendment", _Z.ENDED),
-    (_Z.NEW, "recover", _Z.NOTICING),
-    (_Z.NEW, "recover", _Z.AGREED),
-    (_Z.NEW, "recover", _Z.POSTING),
-    (_Z.NOTICING, "ReclamationNoticed", _Z.AGREED),
-    (_Z.NOTICING, "ReclamationRefused", _Z.ENDED),
-    (_Z.NOTICING, "Amendment", _Z.ENDED),
-    (_Z.NOTICING, "deadline", _Z.ENDED),
-    (_Z.AGREED, "Amendment", _Z.ENDED),
-    (_Z.AGREED, "deadline", _Z.TAKING),
-    (_Z.AGREED, "deadline", _Z.RESTORING),
-    (_Z.TAKING, "SlotResized", _Z.POSTING),
-    (_Z.TAKING, "SlotResized", _Z.RESTORING),
-    (_Z.TAKING, "SlotResized", _Z.ENDED),
-    (_Z.TAKING, "deadline", _Z.RESTORING),
-    (_Z.POSTING, "ReclamationPosted", _Z.ENDED),
-    (_Z.POSTING, "ReclamationRefused", _Z.RESTORING),
-    (_Z.RESTORING, "SlotResized", _Z.ENDED),
-)
-
 TABLES: Final = {
     "auction": AUCTION,
     "voting": VOTING,
@@ -358,7 +330,6 @@ TABLES: Final = {
     "amendment": AMENDMENT,
     "addition": ADDITION,
     "size_change": SIZE_CHANGE,
-    "reclamation": RECLAMATION,
 }
 
 

@@ -1,8 +1,8 @@
 """Agreements, their amendments and cancellations: the signable bodies, their countersigned forms and the answers.
 
-The schemas are agreement.xsd and amendment.xsd and, for what a seller takes back by right, reclamation.xsd. The bodies
-are written here and signed by `ramp.rfql.signing.signature`; they are read from what a signature covers only. What
-passes such a document on (`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as signed.
+The schemas are agreement.xsd and amendment.xsd. The bodies are written here and signed by
+`ramp.rfql.signing.signature`; they are read from what a signature covers only. What passes such a document on
+(`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as signed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ramp.errors import MeaningViolation
 from ramp.model import contents, instant
-from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Reclamation, Signable
+from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signable
 from ramp.model.instant import Instant
 from ramp.model.probable_start import probable_start_problem
 from ramp.rfql import request_for_quotation
@@ -38,25 +38,20 @@ CANCELLATION_REFUSED: Final = Record(
     contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
 )
 
-CHANGE: Final = {
-    "agreement_id": TEXT,
-    "number": INTEGER,
-    "previous": TEXT,
-    "offer_id": TEXT,
-    "user": TEXT,
-    "resource": TEXT,
-    "bank": TEXT,
-    "cores": INTEGER,
-    "until": INSTANT,
-    "effective_at": INSTANT,
-    "refund": INTEGER,
-}
-"""What every change of a slot says, whoever makes it."""
-
 AMENDMENT: Final = Record(
     Amendment,
     {
-        **CHANGE,
+        "agreement_id": TEXT,
+        "number": INTEGER,
+        "previous": TEXT,
+        "offer_id": TEXT,
+        "user": TEXT,
+        "resource": TEXT,
+        "bank": TEXT,
+        "cores": INTEGER,
+        "until": INSTANT,
+        "effective_at": INSTANT,
+        "refund": INTEGER,
         "issued_at": INSTANT,
         "valid_until": INSTANT,
         "charge": INTEGER,
@@ -97,28 +92,6 @@ AMENDMENT_POSTED: Final = Record(
 )
 AMENDMENT_WITHDRAWAL: Final = Record(contents.AmendmentWithdrawal, {"agreement_id": TEXT, "number": INTEGER})
 
-RECLAMATION: Final = Record(
-    Reclamation,
-    {
-        **CHANGE,
-        "compensation": INTEGER,
-        "issued_at": INSTANT,
-        "valid_until": INSTANT,
-    },
-)
-RECLAMATION_HEARD: Final = Record(
-    contents.ReclamationHeard, {"agreement_id": TEXT, "number": INTEGER, "posted": BOOLEAN}
-)
-RECLAMATION_TAKEN: Final = Record(contents.ReclamationTaken, {"agreement_id": TEXT, "number": INTEGER})
-RECLAMATION_POSTED: Final = Record(
-    contents.ReclamationPosted,
-    {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "refund": INTEGER, "compensation": INTEGER},
-)
-RECLAMATION_REFUSED: Final = Record(
-    contents.ReclamationRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
-)
-RECLAMATION_QUERY: Final = Record(contents.ReclamationQuery, {"agreement_id": TEXT, "number": INTEGER, "state": TEXT})
-
 _AGREEMENT_FORMS: Final[dict[str, Form]] = {
     "agreement_id": TEXT,
     "request_id": TEXT,
@@ -147,7 +120,6 @@ _KINDS: Final = {
     AGREEMENT: "agreement",
     CANCELLATION.tag: "cancellation",
     AMENDMENT.tag: "amendment",
-    RECLAMATION.tag: "reclamation",
 }
 KIND_OF: Final = {**_KINDS, **{tag: _KINDS[inner] for tag, inner in COUNTERSIGNED.items()}}
 """Kind of signed document by the root's tag, in the words of `contents.Unverified`."""
@@ -166,8 +138,6 @@ def write_body(body: Signable) -> str:
         return _write_agreement(body)
     if isinstance(body, Amendment):
         return AMENDMENT.write(body)
-    if isinstance(body, Reclamation):
-        return RECLAMATION.write(body)
     return CANCELLATION.write(body)
 
 
@@ -189,10 +159,6 @@ def read_body(element: Element, opener: Opener) -> Signable:
             amendment = AMENDMENT.read(element)
             _check_amendment(amendment)
             return amendment
-        if element.tag == RECLAMATION.tag:
-            reclamation = RECLAMATION.read(element)
-            _check_times(reclamation)
-            return reclamation
         return CANCELLATION.read(element)
     except ValueError as error:
         raise MeaningViolation(str(error)) from error
@@ -211,19 +177,13 @@ def read_posted(element: Element) -> contents.AmendmentPosted:
     return posted
 
 
-def _check_times(body: Amendment | Reclamation) -> None:
+def _check_amendment(body: Amendment) -> None:
+    name = f"Amendment {body.number} of {body.agreement_id}"
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
-        name = f"{type(body).__name__} {body.number} of {body.agreement_id}"
         raise MeaningViolation(f"{name}: {times} do not follow each other")
-
-
-def _check_amendment(body: Amendment) -> None:
-    _check_times(body)
     if (body.charge > 0) != body.grows or (body.refund > 0) == body.grows:
-        raise MeaningViolation(
-            f"Amendment {body.number} of {body.agreement_id}: right would be a refund, or a charge with its order"
-        )
+        raise MeaningViolation(f"{name}: right would be a refund, or a charge with its order")
 
 
 def _write_agreement(body: Agreement) -> str:

@@ -71,10 +71,6 @@ _DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document f
         _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
         _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
         _Document(contents.Amended, proofs.write_amended, proofs.read_amended),
-        _Document(contents.ReclamationNotice, proofs.write_reclamation_notice, proofs.read_reclamation_notice),
-        _Document(contents.ReclamationNoticed, proofs.write_reclamation_noticed, proofs.read_reclamation_noticed),
-        _Document(contents.ReclamationAnnounced, proofs.write_reclamation_announced, proofs.read_reclamation_announced),
-        _Document(contents.Reclaimed, proofs.write_reclaimed, proofs.read_reclaimed),
         _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
     )
 }

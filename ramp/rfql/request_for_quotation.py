@@ -20,10 +20,9 @@ from ramp.model.money import credits_text, parse_credits
 from ramp.model.probable_start import request_problem
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
 from ramp.model.sizes.moldable import moldable_problems
-from ramp.model.sizes.reclaimed import reclaim_problems
-from ramp.rfql import moldable, probable_start, reclaim, torus
+from ramp.rfql import moldable, probable_start, torus
 from ramp.rfql.xml import date_and_time, markup, schema
-from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RECLAIM, RFQ, SITES, START, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
@@ -32,7 +31,7 @@ MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
 _CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
 _SITES: Final = f"{{{SITES}}}Sites"
-_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY, moldable.CORE_RANGE, reclaim.RECLAIMABLE, _SITES}
+_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY, moldable.CORE_RANGE, _SITES}
 
 NUMBER_MAX: Final = 10**12
 """Largest number of any term: far above every machine, and far below what costs time to read."""
@@ -179,8 +178,6 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
         parts.append(probable_start.write_term(unit.start_probability))
     if unit.sites is not None:
         parts.append(f'<Sites xmlns="{SITES}">{markup.escape_text(" ".join(unit.sites))}</Sites>')
-    if unit.reclaim is not None:
-        parts.append(reclaim.write_terms(unit.reclaim))
     parts.append("</Request>")
     return "".join(parts)
 
@@ -310,7 +307,6 @@ class _UnitReader:
         except ValueError:
             return None  # the schema check has told why
         sizes, sites = extensions.get(moldable.CORE_RANGE), extensions.get(_SITES)
-        right = extensions.get(reclaim.RECLAIMABLE)
         unit = RequestUnit(
             number=self.number,
             cpu_hour_cost=price,
@@ -329,12 +325,9 @@ class _UnitReader:
             moldable=None if sizes is None else moldable.read_terms(sizes),
             start_probability=probability,
             sites=None if sites is None else tuple(dict.fromkeys((sites.text or "").split())),
-            reclaim=None if right is None else reclaim.read_terms(right),
         )
         for problem in moldable_problems(unit):
             self._tell("CoreRange", problem, sizes)
-        for problem in reclaim_problems(unit):
-            self._tell("Reclaimable", problem, right)
         return None if self.violations else unit
 
     def _collect(self, request: Element) -> dict[str, Element]:
@@ -353,7 +346,7 @@ class _UnitReader:
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
                 known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
-                known += f"CoreRange of {MOLDABLE}, Sites of {SITES}, Reclaimable of {RECLAIM}"
+                known += f"CoreRange of {MOLDABLE}, Sites of {SITES}"
                 self._tell(tag, f"an extension unknown to this market; right would be {known}", element)
         return extensions
 

@@ -25,7 +25,6 @@ from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
-from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
@@ -187,12 +186,11 @@ class ResourceConfig:
         terms: the machine's static terms.
         prices: start and minimum price and the rounds expected.
         pricing: name of the strategy.
-        credit_limit: overdraft in minor units, for compensations; what it refunds it may owe without it.
+        credit_limit: overdraft in minor units; what it refunds it may owe beyond that.
         isolation: whether plug-in and price strategy have processes of their own.
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
         acting: by what its buyers' local accounts are acted as; None where they are not.
-        reclaiming: when it takes cores back that buyers let it, and what that is worth to it.
     """
 
     name: str
@@ -206,7 +204,6 @@ class ResourceConfig:
     draining: bool = False
     launching: LaunchTerms | None = None
     acting: Acting | None = None
-    reclaiming: ReclaimPolicy = field(default_factory=ReclaimPolicy)
 
 
 @dataclass(frozen=True, slots=True)

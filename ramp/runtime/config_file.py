@@ -19,14 +19,11 @@ from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
-from ramp.model.sizes.reclaimed import COMPENSATION_MAX
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.found_terms import with_found_terms
-from ramp.protocol.reclaiming.asking import Precedence
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
-from ramp.protocol.resource.reclaiming.policy import DISCOUNT_MAX, ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -297,9 +294,6 @@ _RESOURCE_KEYS: Final = {
     "pricing",
     "credit_limit",
     "isolation",
-    "reclaim",
-    "reclaim_discount",
-    "reclaim_compensation_max",
     "executor",
     "accounts",
 }
@@ -343,27 +337,7 @@ def _read_resource(
         isolation=_read_isolation(reader, where, table),
         launching=terms,
         acting=acting,
-        reclaiming=_read_reclaiming(reader, where, table),
     )
-
-
-def _read_reclaiming(reader: Reader, where: str, table: Mapping[str, Any]) -> ReclaimPolicy:
-    """When a resource takes cores back that buyers let it, and what that is worth to it."""
-    word = table.get("reclaim", Precedence.RUNNING.value)
-    known = [each.value for each in Precedence]
-    if word not in known:
-        reader.wrong(f"{where}reclaim", word, " or ".join(f'"{each}"' for each in known))
-        word = known[0]
-    discount = reader.whole(where, table, "reclaim_discount", 0, least=0)
-    if discount > DISCOUNT_MAX:
-        reader.wrong(f"{where}reclaim_discount", discount, f"0 to {DISCOUNT_MAX} percent")
-        discount = 0
-    most = None
-    if "reclaim_compensation_max" in table:
-        most = reader.whole(where, table, "reclaim_compensation_max", None, least=0)
-        if most > COMPENSATION_MAX:
-            reader.wrong(f"{where}reclaim_compensation_max", most, f"0 to {COMPENSATION_MAX} credits/core-hour")
-    return ReclaimPolicy(Precedence(word), discount, most)
 
 
 def _read_isolation(reader: Reader, where: str, table: Mapping[str, Any]) -> Isolation:

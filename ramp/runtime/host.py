@@ -23,13 +23,11 @@ from typing import Protocol, TypeVar
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message
-from ramp.model.agreement import Reclamation, Signed
+from ramp.model.agreement import Signed
 from ramp.model.contents import (
     Amended,
     Commitment,
     NotUnderstood,
-    Reclaimed,
-    ReclamationNotice,
     Settled,
 )
 from ramp.model.instant import Duration, Instant
@@ -41,7 +39,6 @@ from ramp.protocol.enrolment.authority import AskAuthority, JudgeRequest, KeepRe
 from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
-from ramp.protocol.reclaiming.asking import LookAtQueue
 from ramp.protocol.records import Record
 from ramp.runtime.ledger.bank_ledger import BankLedger
 from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
@@ -261,7 +258,6 @@ class Host:
                 | fx.ForgetSlots()
                 | fx.TendSlots()
                 | ResizeSlot()
-                | LookAtQueue()
             ):
                 self._ask(self.ports.machine, effect, now)
             case fx.PriceSlots():
@@ -335,26 +331,14 @@ class Host:
         elif isinstance(content, Amended):
             document = self._bearing_own_signature(content.amendment, now)
             message = replace(message, content=replace(content, amendment=document))
-        elif isinstance(content, Reclaimed):
-            document = self._bearing_own_signature(content.reclamation, now)
-            message = replace(message, content=replace(content, reclamation=document))
-        elif isinstance(content, ReclamationNotice):
-            message = replace(message, content=self._with_documents(content, now))
         if not sealed and type(content) not in self.ports.sealed:
             return message
         assert self.ports.notary is not None, f"{self.name} has no notary"
         return self.ports.notary.seal(message, now)
 
-    def _with_documents(self, notice: ReclamationNotice, now: Instant) -> ReclamationNotice:
-        """Every document of a notice with the own signature; they are of one agreement, and go out rarely."""
-        reclamation, agreement, *changes = (
-            self._bearing_own_signature(each, now) for each in (notice.reclamation, notice.agreement, *notice.changes)
-        )
-        return ReclamationNotice(reclamation, agreement, tuple(changes))
-
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
-        if self.name in signed.signers or (isinstance(signed.body, Reclamation) and signed.signers):
-            return signed  # a reclamation its seller signs alone
+        if self.name in signed.signers:
+            return signed
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:
             return known[1]  # it goes out several times, to the bank and to the buyer; XML signatures are dear

@@ -46,7 +46,6 @@ _FROM_VERSION_1: Final = (
         json_extract(record, '$.outcome.agreement_id'),
         json_extract(record, '$.amendment.agreement_id'),
         json_extract(record, '$.agreement_id'),
-        json_extract(record, '$.reclamation.body.agreement_id'),
         ''
     ) WHERE json_valid(record)
     """,

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
-from ramp.model.contents import ReclamationPosted
+from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
-from ramp.model.sizes.reclaimed import reclaimed, reclamation_problem
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.user.party import UserParty
-from simulation.checkers.observation import BANK, Checker, MarketView
-from simulation.resource.resizable import ResizableMachine
+from simulation.checkers.observation import Checker, MarketView
 
 
 class AmendedOnce(Checker):
@@ -24,13 +18,6 @@ class AmendedOnce(Checker):
 
     def __init__(self) -> None:
         self._sizes: dict[str, tuple[int, Instant]] = {}
-        self._told: dict[tuple[str, str], set[int]] = {}
-
-    def on_delivered(self, message: Message, view: MarketView) -> None:
-        """Remember which reclamations the bank has told somebody to be posted."""
-        if message.sender == BANK and isinstance(message.content, ReclamationPosted):
-            about = message.receiver, message.content.agreement_id
-            self._told.setdefault(about, set()).add(message.content.number)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """Remember what every amendment that is signed would make of its slot."""
@@ -49,16 +36,6 @@ class AmendedOnce(Checker):
                 used = participant.size
                 if used[0] > paid[0] or used[1] > paid[1]:
                     raise self._violated(f"{name} has handed {used} over for {offer_id}; {paid} is paid")
-            self._steps_rise(name, party.sizes.steps, view.machines[name])
-
-    def _steps_rise(self, name: str, steps: Mapping[str, int], machine: object) -> None:
-        """A change that is open can be carried out: its machine has done no later step, and would refuse then."""
-        if not isinstance(machine, ResizableMachine):
-            return
-        for offer_id, last in steps.items():
-            if machine.changed_by(offer_id) > last:
-                done = machine.changed_by(offer_id)
-                raise self._violated(f"{name} changes {offer_id} by steps up to {last}; its machine has done {done}")
 
     def at_end(self, view: MarketView) -> None:
         """Users know every amendment that is posted; machines have what the last one says."""
@@ -69,7 +46,6 @@ class AmendedOnce(Checker):
                 known = {each.number for each in user.changes.posted(agreement_id)}
                 if posted != known:
                     raise self._violated(f"{user.name} knows {known} of {agreement_id}, and {posted} are posted")
-                self._knows_what_was_taken(view, user, agreement_id)
         for name, party in view.honest_resources.items():
             now = view.time_of(name)
             firm = {each.key: each.slot for each in view.machines[name].reservations(now) if each.firm}
@@ -86,35 +62,18 @@ class AmendedOnce(Checker):
         user = view.honest_users.get(agreement.user)
         if user is None or agreement.agreement_id not in user.agreements:
             return None
-        posted = user.changes.chain(agreement.agreement_id)
+        posted = user.changes.posted(agreement.agreement_id)
         return (posted[-1].cores, posted[-1].until) if posted else (agreement.offer.cores, agreement.offer.end)
 
     def at_stop(self, view: MarketView) -> None:
         """What a user has had posted is one chain, and the ledger has moved the same amount for each of it, once."""
         for user in view.honest_users.values():
             for agreement_id, agreement in user.agreements.items():
-                self._follow(view, agreement, user.changes.chain(agreement_id))
+                self._follow(view, agreement, user.changes.posted(agreement_id))
 
-    def _knows_what_was_taken(self, view: MarketView, user: UserParty, agreement_id: str) -> None:
-        """A seller that keeps to the protocol tells until it is heard; of another what the bank has told is known."""
-        if user.agreement_state(agreement_id) == "cancelled":
-            return
-        posted = {each.number for each in view.ledger.reclamations(agreement_id) if each.is_posted}
-        known = {each.number for each in user.changes.chain(agreement_id) if isinstance(each, Reclamation)}
-        lies = user.agreements[agreement_id].resource in view.liars
-        due = posted & self._told.get((user.name, agreement_id), set()) if lies else posted
-        if not due <= known <= posted:
-            raise self._violated(f"{user.name} knows {known} taken of {agreement_id}, and {posted} are posted")
-
-    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment | Reclamation, ...]) -> None:
+    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment, ...]) -> None:
         state = first_state(agreement)
         for amendment in posted:
-            if isinstance(amendment, Reclamation):
-                problem = reclamation_problem(agreement, state, amendment)
-                if problem is not None:
-                    raise self._violated(f"reclamation {amendment.number} of {agreement.agreement_id}: {problem[1]}")
-                state = reclaimed(state, amendment)
-                continue
             problem = amendment_problem(agreement, state, amendment)
             if problem is not None:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")

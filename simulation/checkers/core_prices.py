@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from ramp.model.agreement import Agreement, Amendment, Reclamation
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.instant import Instant
 
 Interval = tuple[Instant, Instant]
 """From when to when."""
 
 
-def given_back(
-    agreement: Agreement, changes: Sequence[Amendment | Reclamation], last: Amendment | Reclamation
-) -> tuple[Fraction, int]:
+def given_back(agreement: Agreement, changes: Sequence[Amendment], last: Amendment) -> tuple[Fraction, int]:
     """What the last of a slot's changes gives back, and how much of the slot.
 
     Args:
@@ -54,15 +52,14 @@ def given_back(
     return worth, core_time
 
 
-def _change(prices: dict[Interval, list[Fraction]], change: Amendment | Reclamation, counts_from: Instant) -> None:
+def _change(prices: dict[Interval, list[Fraction]], change: Amendment, counts_from: Instant) -> None:
     """Take what goes from the end of each interval's cores, and put what comes behind them at its own price."""
     added = sum(
         (change.cores - len(cores)) * (end - begin)
         for (begin, end), cores in prices.items()
         if counts_from <= begin < change.until
     )
-    charge = change.charge if isinstance(change, Amendment) else 0
-    price = Fraction(charge, added) if charge else Fraction(0)
+    price = Fraction(change.charge, added) if change.charge else Fraction(0)
     for (begin, _), cores in prices.items():
         left = change.cores if begin < change.until else 0
         cores[left:] = [price] * (left - len(cores))

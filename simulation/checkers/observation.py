@@ -11,12 +11,11 @@ from ramp.ledger.interface import Ledger
 from ramp.ledger.overview import Trade
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Reclamation
+from ramp.model.agreement import Agreement
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentSettled
 from ramp.protocol.events import Answer
-from ramp.protocol.reclaiming.memory import ReclamationConcluded, ReclamationSettled
 from ramp.protocol.records import AgreementPaid, AgreementReceived, FundsAsked, Record, SlotReleased
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
@@ -182,10 +181,4 @@ def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
             back[record.posted.agreement_id] += record.posted.refund - record.posted.charge
         elif isinstance(record, AmendmentConcluded):
             back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
-        elif isinstance(record, ReclamationSettled):
-            back[record.posted.agreement_id] += record.posted.refund
-        elif isinstance(record, ReclamationConcluded) and record.reclamation is not None and not record.code:
-            body = record.reclamation.body
-            assert isinstance(body, Reclamation)
-            back[record.agreement_id] += body.refund
     return back

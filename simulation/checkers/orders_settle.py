@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ramp.ledger.transfer import reclamation_key
 from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
 
 
@@ -15,27 +14,16 @@ class OrdersSettle(Checker):
         """A bank that is up voids what has run out at its deadline, not later."""
         if not view.bank_is_up:
             return
-        deadline, noticed = view.ledger.next_deadline(), view.ledger.open_reclamations()
-        if deadline is None and not noticed:
-            return
+        deadline = view.ledger.next_deadline()
         now = view.time_of(BANK)
         if deadline is not None and deadline < now:
             late = [order.order_id for order in view.ledger.open_orders() if order.valid_until < now]
             raise self._violated(f"{late} are still reserved after their deadline")
-        if noticed and noticed[0].valid_until < now:
-            first = noticed[0]
-            raise self._violated(f"reclamation {first.number} of {first.agreement_id} is open after its deadline")
 
     def at_end(self, view: MarketView) -> None:
-        """At rest nothing is set aside any more but for reclamations whose time is not over: it may end first."""
-        now = view.time_of(BANK)
-        noticed = {
-            reclamation_key(each.agreement_id, each.number)
-            for each in view.ledger.open_reclamations()
-            if now <= each.valid_until
-        }
+        """At rest nothing is set aside any more."""
         waiting = [order.order_id for order in view.ledger.open_orders()]
-        pending = [each.transfer_id for each in view.ledger.pending() if each.agreement_id not in noticed]
+        pending = [each.transfer_id for each in view.ledger.pending()]
         if waiting or pending:
             raise self._violated(f"still set aside: orders {waiting}, transfers {pending}")
         self.at_stop(view)

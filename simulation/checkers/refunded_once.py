@@ -16,7 +16,6 @@ class RefundedOnce(Checker):
     name = "refunded_once"
 
     def at_end(self, view: MarketView) -> None:
-        """The same as at any time."""
         self.at_stop(view)
 
     def at_stop(self, view: MarketView) -> None:

@@ -9,7 +9,6 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.protocol import records as rc
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, CapacityTaken
-from ramp.protocol.reclaiming.memory import NoticeHeard, ReclamationConcluded
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -130,10 +129,6 @@ def _subject_of_record(record: rc.Record) -> str:
             return record.outcome.agreement_id
         case AmendmentProposed():
             return record.amendment.agreement_id
-        case NoticeHeard():
-            return record.reclamation.body.agreement_id
-        case ReclamationConcluded():
-            return record.agreement_id
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
         case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():

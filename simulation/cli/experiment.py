@@ -23,6 +23,7 @@ from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.worker_processes import ending_on_sigterm
+from simulation.lab import check_pictures, tell_loops
 
 PROGRESS_LINE_S: Final = 10.0
 """Between two lines of progress at least, in seconds, where nothing else is asked for."""
@@ -131,7 +132,9 @@ def run_command(
     else:
         chosen = [find_experiment(one) for one in experiment_names()]
         further.setdefault("whole_logs", not quick)
+    check_pictures()
     prepare(chosen, out, replace=replace)
+    tell_loops()
     with ending_on_sigterm(), working_on(executor):
         options = {"quick": quick, "seed": seed, "processes": processes, "progress_s": progress_s}
         summaries, not_run = _run(chosen, out, further, **options)

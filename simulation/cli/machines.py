@@ -21,6 +21,7 @@ from ramp.cli.time_arguments import DurationType
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
+from simulation.lab import check_pictures
 from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
 from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
 from simulation.machines.interface import Machine, has_cables
@@ -152,6 +153,9 @@ def smap(
         raise click.UsageError("--state and --trace exclude each other")
     if iterate_s is not None and (commandline or as_json):
         raise click.UsageError("-i excludes -c and --json")
+    for key, path in (("--svg", svg_path), ("--png", png_path)):
+        if path is not None:
+            check_pictures(key)
     on_market = state_path is None and trace_path is None and _is_resource(machine_name)
     machine = None if on_market else load_machine(machine_name)
     style = Style(

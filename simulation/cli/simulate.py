@@ -19,6 +19,7 @@ from rich.table import Table
 from ramp.cli.options import example
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
+from simulation.lab import check_pictures, tell_loops
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
 from simulation.queueing.whole_log import EventOrder
@@ -154,6 +155,7 @@ def simulate(
     written have the mean of its sizes.
     """
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
+    tell_loops()
     scheduler_options = _options_of(options, "--option")
     if window is not None:
         scheduler_options["window"] = window
@@ -220,6 +222,8 @@ def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
     for key, path in outputs.items():
         if path is None:
             continue
+        if key in {"gantt", "timeline"}:
+            check_pictures(f"--{key}")
         if log is not None and path.resolve() == log.resolve():
             raise ConfigurationError("is the log that is read", path=path, key=key)
         other = seen.setdefault(path.resolve(), key)

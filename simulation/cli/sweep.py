@@ -21,9 +21,10 @@ from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.experiment import progress_lines
 from simulation.experiments.discovery import Progress as Told
 from simulation.experiments.executors import working_on
-from simulation.experiments.sweeps.plan import read_sweep
+from simulation.experiments.sweeps.plan import SIMULATE, read_sweep
 from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
 from simulation.experiments.worker_processes import ending_on_sigterm
+from simulation.lab import check_pictures, tell_loops
 
 WIDTH_MAX: Final = 10_000
 """Characters in a line of the printed table."""
@@ -55,6 +56,9 @@ def sweep(context: click.Context, file: Path, out: Path, processes: int | None, 
     """
     check_alone(executor, processes, "--processes")
     plan = read_sweep(file)
+    if plan.run != SIMULATE:
+        check_pictures()  # an experiment draws them
+    tell_loops()
     with ending_on_sigterm(), working_on(executor), _progress(file.stem) as advance:
         result = run_sweep(plan, out, processes=processes, on_progress=advance)
     _tell(result, len(plan.points), out)

@@ -33,7 +33,6 @@ class Agenda:
 
     @property
     def now(self) -> int:
-        """Virtual time, microseconds."""
         return self._events.now
 
     def at(self, time: int, kind: Kind, subject: Any) -> int:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.koala.clusters import Cluster
-from simulation.koala.information import InformationService
+from simulation.koala.clusters import Cluster, InformationService
 from simulation.koala.jobs import KoalaJob, Record
-from simulation.koala.placement.interface import Assignment, PlacementPolicy, Replicas
+from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
 from simulation.malleable.sizes import JobClass
 
 CLAIM_MARGIN: Final = 10 * MICROSECONDS_PER_SECOND

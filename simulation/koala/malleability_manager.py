@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simulation.koala.change import Change, State
-from simulation.koala.information import InformationService
+from simulation.koala.clusters import InformationService
 from simulation.koala.jobs import Obligation
 from simulation.koala.runner import Runner
-from simulation.koala.size_policies.interface import Asking, RunningMalleable, SizePolicy
+from simulation.koala.size_policies import Asking, RunningMalleable, SizePolicy
 
 
 class Approach(enum.StrEnum):

@@ -15,15 +15,13 @@ from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.agenda import Agenda, Kind
 from simulation.koala.change import Change
-from simulation.koala.clusters import Cluster, LocalUsers
+from simulation.koala.clusters import Cluster, InformationService, LocalUsers
 from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
-from simulation.koala.information import InformationService
 from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record
 from simulation.koala.malleability_manager import Approach, MalleabilityManager, Sent, standing_wishes
-from simulation.koala.placement.by_name import PLACEMENT_POLICIES
-from simulation.koala.placement.interface import Assignment, Replicas
+from simulation.koala.placement import PLACEMENT_POLICIES, Assignment, Replicas
 from simulation.koala.runner import NO_LATENCY, Latencies, Runner
-from simulation.koala.size_policies.by_name import SIZE_POLICIES
+from simulation.koala.size_policies import SIZE_POLICIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,6 @@ class Koala:
 
     @property
     def now(self) -> int:
-        """Virtual time, microseconds."""
         return self._agenda.now
 
     def run(self) -> Outcome:

@@ -101,7 +101,6 @@ class AngaraMachine(GridUnits):
         return Fabric(self.grid, self._state.failed_links)
 
     def place(self, request: JobRequest) -> Placement | None:
-        """Decide where the request would run now; changes nothing. None = it does not fit now."""
         return self.place_until(request, 0, 1, {})
 
     def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
@@ -164,11 +163,6 @@ class AngaraMachine(GridUnits):
         self._state.held_units |= placement.nodes
 
     def release(self, job_id: int) -> None:
-        """Give back all that the job holds.
-
-        Raises:
-            MachineError: the job holds nothing.
-        """
         placement = self._state.running.pop(job_id, None)
         if placement is None:
             raise MachineError(f"{self.name}: job {job_id} is not running")
@@ -216,11 +210,9 @@ class AngaraMachine(GridUnits):
         return self.grid.size * max(sizes) + sizes.count(max(sizes)) if sizes else 0
 
     def snapshot(self) -> object:
-        """The present state, to be given to `restore` of this machine or of a copy."""
         return self._state.copy()
 
     def restore(self, state: object) -> None:
-        """Go back to a snapshot, which can be restored any number of times."""
         if not isinstance(state, _State):
             raise MachineError(f"{self.name}: not a snapshot of this machine")
         links = self._state.failed_links

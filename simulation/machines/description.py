@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Wanted, nearest_name, path_of, read_options, wrong_options
-from simulation.machines.bluegene.tables import LinkTable, build_link_table
+from simulation.machines.bluegene.link_sets import LinkTable, build_link_table
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates, is_prefix

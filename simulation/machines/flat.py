@@ -29,7 +29,6 @@ class FlatMachine:
 
     @property
     def name(self) -> str:
-        """Name from the machine's file."""
         return self._name
 
     @property
@@ -49,7 +48,6 @@ class FlatMachine:
 
     @property
     def running(self) -> Mapping[int, Placement]:
-        """Placements held now, by job."""
         return self._running
 
     def place(self, request: JobRequest) -> Placement | None:
@@ -81,11 +79,6 @@ class FlatMachine:
         self._free -= placement.size
 
     def release(self, job_id: int) -> None:
-        """Give back all that the job holds.
-
-        Raises:
-            MachineError: the job holds nothing.
-        """
         placement = self._running.pop(job_id, None)
         if placement is None:
             raise MachineError(f"{self._name}: job {job_id} is not running")
@@ -143,7 +136,6 @@ class FlatMachine:
         self._running = dict(running)
 
     def copy(self) -> FlatMachine:
-        """An independent machine in the same state."""
         twin = FlatMachine(self._processors, self._name)
         twin.restore(self.snapshot())
         return twin

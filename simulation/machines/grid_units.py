@@ -70,12 +70,10 @@ class GridUnits:
 
     @property
     def name(self) -> str:
-        """Name from the machine's file."""
         return self.layout.name
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Units in each dimension."""
         return self.layout.extents
 
     @property
@@ -95,17 +93,14 @@ class GridUnits:
 
     @property
     def units_out(self) -> int:
-        """Bit set of the units that are drained or down."""
         return self._state.drained | self._state.down
 
     @property
     def free(self) -> int:
-        """Units that are idle now."""
         return self.grid.size - self._state.busy_units.bit_count()
 
     @property
     def running(self) -> Mapping[int, Placement]:
-        """Placements held now, by job."""
         return self._state.running
 
     def describe(self, placement: Placement) -> dict[str, Any]:

@@ -22,14 +22,10 @@ class ResizableGrid(Protocol):
     """What is needed of the machine; decisions are tried on copies."""
 
     @property
-    def traits(self) -> Traits:
-        """What it is."""
-        ...
+    def traits(self) -> Traits: ...
 
     @property
-    def grid(self) -> Grid:
-        """Its units by their coordinates."""
-        ...
+    def grid(self) -> Grid: ...
 
     @property
     def name(self) -> str:
@@ -37,14 +33,10 @@ class ResizableGrid(Protocol):
         ...
 
     @property
-    def running(self) -> Mapping[int, Placement]:
-        """Placements held now, by job."""
-        ...
+    def running(self) -> Mapping[int, Placement]: ...
 
     @property
-    def units_out(self) -> int:
-        """Bit set of the units that are drained or down."""
-        ...
+    def units_out(self) -> int: ...
 
     def place(self, request: JobRequest) -> Placement | None:
         """Decide where the request would run now."""

@@ -21,8 +21,8 @@ from ramp.runtime.journal import MemoryJournal
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, Actor
 from simulation.market.faults.late_guests import GuestCounts, LateGuests
-from simulation.market.faults.liars import Liar
 from simulation.market.network import Network
+from simulation.market.observing import Interceptor
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.wire import Wire
 
@@ -39,13 +39,12 @@ class MarketView:
     _network: Network
     _wire: Wire | None
     _actors: dict[str, Actor]
-    _liars: Mapping[str, Liar]
+    _liars: Mapping[str, Interceptor]
     _guests: LateGuests
     _up: dict[tuple[type, bool], Mapping[str, Party]]
 
     @property
     def now(self) -> Instant:
-        """Virtual time."""
         return self._queue.now
 
     @property
@@ -60,7 +59,6 @@ class MarketView:
 
     @property
     def timing(self) -> Timing:
-        """The protocol's limits."""
         return self.composition.timing
 
     @property
@@ -70,12 +68,10 @@ class MarketView:
 
     @property
     def ledger(self) -> Ledger:
-        """The bank's ledger."""
         return self._ledger
 
     @property
     def bank_is_up(self) -> bool:
-        """Whether the bank is up."""
         return self._actors[BANK].host is not None
 
     @property

@@ -93,7 +93,6 @@ class SimulatedAccess:
         self._ids = CountedIds(f"{user}-asks")
 
     def now(self) -> Instant:
-        """Virtual time."""
         return self.world.now
 
     def new_id(self, kind: str) -> str:
@@ -131,7 +130,6 @@ class _SimulatedLine:
             self._approved = request.approved
 
     def events(self, request: Request) -> Iterator[Event]:
-        """See `ramp.client.line.Line.events`."""
         with self._access.lock:
             try:
                 yield from self._answer(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ramp.composition import Composition, OpeningAccount
 from ramp.ledger.account import AccountKind
@@ -12,7 +12,6 @@ from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.config import ResourceConfig, SwarmConfig, open_plugin, pricing_strategy
@@ -32,7 +31,6 @@ class ResourceSpec:
     credit_limit: int = 10**9
     launching: LaunchTerms | None = None
     launcher: VirtualLauncher | None = None
-    reclaiming: ReclaimPolicy = field(default_factory=ReclaimPolicy)
 
     @property
     def account(self) -> OpeningAccount:
@@ -51,7 +49,6 @@ class UserSpec:
 
     @property
     def account(self) -> OpeningAccount:
-        """What it begins with."""
         return OpeningAccount(self.name, AccountKind.USER, self.credit_limit, self.deposit)
 
 
@@ -86,7 +83,6 @@ def configured(
             each.prices,
             given[each.name] if each.name in given else pricing_strategy(each.pricing),
             each.credit_limit,
-            reclaiming=each.reclaiming,
         )
         for each in resources
     ]

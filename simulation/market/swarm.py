@@ -6,16 +6,14 @@ time; then the market must come to rest, and the checkers look at the end.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
@@ -40,7 +38,6 @@ from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.paid_for_its_start import PaidForItsStart
 from simulation.checkers.price_owed import PriceOwed
-from simulation.checkers.reclaimed_by_right import ReclaimedByRight
 from simulation.checkers.refunded_once import RefundedOnce
 from simulation.checkers.size_owed import SizeOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
@@ -55,24 +52,13 @@ from simulation.market.drawing.changes import (
     run_on,
     with_time_for_changes,
 )
-from simulation.market.drawing.rights import (
-    draw_rights,
-    granting,
-    take_some,
-    taking_back,
-    with_wrong_reclamations,
-)
-from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
-from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
+from simulation.market.drawing.units import draw_sizes, draw_starts, joining_a_queue, of_any_size, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
-from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
-from simulation.market.faults.planted_bugs import PLANTED_BUGS
-from simulation.market.faults.seed_reports import SeedReport
-from simulation.market.observing import Observer
+from simulation.market.observing import Happened, NewInterceptor, Observer
 from simulation.market.random_streams import stream
+from simulation.market.seed_reports import SeedReport
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
 
@@ -115,52 +101,66 @@ def new_checkers() -> list[Checker]:
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
-        ReclaimedByRight(),  # what is against it no buyer believes
         AmendedOnce(),
         MoneyConserved(),
     ]
 
 
-def replay_seed(seed: int, planted_bug: str | None = None) -> tuple[SeedReport, list[str]]:
+@dataclass(frozen=True, slots=True)
+class SeedMarket:
+    """Who takes part in the market of a seed, before it opens.
+
+    Attributes:
+        seed: the seed.
+        resources: the sellers.
+        users: the buyers.
+        checkers: what must hold.
+        liars: interceptors of resources and users that need not keep to the protocol.
+    """
+
+    seed: int
+    resources: Sequence[ResourceSpec]
+    users: Sequence[UserSpec]
+    checkers: Sequence[Checker]
+    liars: Mapping[str, NewInterceptor] = field(default_factory=dict)
+
+
+def replay_seed(seed: int) -> tuple[SeedReport, list[str]]:
     """Run the market of one seed again and write down what happens.
 
     Args:
         seed: the seed.
-        planted_bug: a name of `PLANTED_BUGS`.
 
     Returns:
-        The report, and the transcript's lines up to the violation or the end.
+        The report, and a line for each message, record, call, crash and restart up to the violation or the end.
     """
-    transcript = Transcript(START)
-    report = run_seed(seed, planted_bug, observer=transcript)
-    return report, transcript.lines
+    happened = Happened(START)
+    report = run_seed(seed, observer=happened)
+    return report, happened.lines
 
 
 def run_seed(
     seed: int,
-    planted_bug: str | None = None,
     *,
     faults: FaultPlan | None = None,
     observer: Observer | None = None,
     wired: bool = False,
-    lying: bool = True,
     ruled: bool = True,
     resized: bool | None = None,
+    alter: Callable[[SeedMarket], SeedMarket] = lambda drawn: drawn,
 ) -> SeedReport:
     """Run the market of one seed.
 
     Args:
         seed: draws everything.
-        planted_bug: a name of `PLANTED_BUGS`, to see it caught.
         faults: what goes wrong; drawn from the seed where None.
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
-        lying: whether the seed may draw liars.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
         resized: whether owners change the size of what they have bought; drawn from the seed where None.
+        alter: changes who takes part, and what is checked, before the market opens.
     """
     report = SeedReport(seed)
-    bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
 
     def listen(_: str, progress: Progress, now: Instant) -> None:
         if isinstance(progress, RequestEnded):
@@ -168,92 +168,57 @@ def run_seed(
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
     changes = draw_changes(seed, resized=resized)
-    with bug:
-        world = _new_world(seed, listen, faults, observer, changes, wired=wired, lying=lying, ruled=ruled)
-        try:
-            _run_world(world, seed, ruled=ruled, changes=changes)
-        except InvariantViolated as violation:
-            report.violation, report.checker = violation.reason, violation.checker
-        except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
-            report.violation, report.checker = f"{type(error).__name__}: {error}", "no_error"
+    world = _new_world(alter(_draw_market(seed, ruled=ruled)), listen, faults, observer, changes, wired)
+    try:
+        _run_world(world, seed, ruled=ruled, changes=changes)
+    except InvariantViolated as violation:
+        report.violation, report.checker = violation.reason, violation.checker
+    except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
+        report.violation, report.checker = f"{type(error).__name__}: {error}", "no_error"
     report.messages = world.network.counts.sent
     report.lost = world.network.counts.lost
     report.crashes = world.crashes
-    report.virtual_s = (world.now - START) / SECOND
     report.late_answers = world.guest_counts.late
     report.in_doubt = world.guest_counts.in_doubt
     report.unheard = world.guest_counts.unheard
     return report
 
 
+def _draw_market(seed: int, *, ruled: bool) -> SeedMarket:
+    random = stream(seed, "market")
+    resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
+    users = [
+        UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
+        for number in range(random.randint(1, 3))
+    ]
+    if ruled and (starts := draw_starts(seed)) is not None:
+        resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
+    return SeedMarket(seed, resources, users, new_checkers())
+
+
 def _new_world(
-    seed: int,
+    market: SeedMarket,
     listen: Listener,
     faults: FaultPlan | None,
     observer: Observer | None,
     changes: Random | None,
-    *,
     wired: bool,
-    lying: bool,
-    ruled: bool,
 ) -> World:
-    random = stream(seed, "market")
-    resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
-    users: list[UserSpec] = [
-        UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
-        for number in range(random.randint(1, 3))
-    ]
-    names = [*(each.name for each in resources), *(each.name for each in users)]
-    roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
-    liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
-    if lying and ruled:
-        liars = with_wrong_reclamations(seed, liars, [each.name for each in resources])
-    if ruled and (starts := draw_starts(seed)) is not None:
-        resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
-    resources = [_tempting(each) if each.name in liars else each for each in resources]
-    if (rights := _rights_of(seed, ruled=ruled)) is not None:
-        resources = [taking_back(each, rights) for each in resources]
+    seed = market.seed
+    roles = COMPOSITION.roles((each.name for each in market.resources), (each.name for each in market.users))
+    traders = [*(each.name for each in market.resources), *(each.name for each in market.users)]
     return World(
-        resources,
-        users,
+        market.resources,
+        market.users,
         seed=seed,
-        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes or rights),
+        faults=faults or with_time_for_changes(draw_fault_plan(seed, traders), changes),
         composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
-        checkers=new_checkers(),
+        checkers=market.checkers,
         listen=listen,
         observer=observer,
         wire=Wire(roles, START - DAY) if wired else None,
-        liars=liars,
+        liars=market.liars,
     )
-
-
-def _rights_of(seed: int, *, ruled: bool, about: str = "") -> Random | None:
-    """A stream of what is granted and taken back in a seed that draws rights; None in the others."""
-    found = draw_rights(seed) if ruled else None
-    return stream(seed, f"rights {about}") if found is not None and about else found
-
-
-def _tempting(spec: ResourceSpec) -> ResourceSpec:
-    """A liar offers much and bids lowest, so that buyers come to it."""
-    return replace(spec, machine=ForgetfulMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
-
-
-def draw_liars(seed: int, roles: Mapping[str, Role], *, ruled: bool = True) -> dict[str, LiarSpec]:
-    """In two of five markets one or two parties are liars; at least one user and one resource are honest."""
-    random = stream(seed, "liars")
-    liars: dict[str, LiarSpec] = {}
-    if random.random() < 0.4:
-        for _ in range(random.randint(1, 2)):
-            role = random.choice((Role.USER, Role.RESOURCE))
-            honest = [name for name, of in roles.items() if of is role and name not in liars]
-            if len(honest) > 1:
-                liars[random.choice(honest)] = draw_liar(role, random)
-    if ruled and (rules := draw_rules(seed)) is not None:
-        for name, spec in liars.items():
-            if spec.role is Role.USER and rules.random() < 0.5:
-                liars[name] = replace(spec, habits=(*spec.habits, Habit.WRONG_PRICE))
-        return with_wrong_sizes(seed, liars)
-    return liars
 
 
 def _draw_timing(random: Random) -> Timing:
@@ -279,26 +244,22 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
     starts = stream(seed, "queued requests") if ruled and draw_starts(seed) is not None else None
-    rights = _rights_of(seed, ruled=ruled, about="granted")
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
             rule = rules.choice(RULES_DRAWN) if rules is not None else ""
-            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts, rights)
+            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
     # faults end, then every conversation has to end by itself
     healing = world.healed_at - world.now
     world.run(limit=healing // 2)
-    taken = _rights_of(seed, ruled=ruled, about="taken")
-    take_some(world, taken)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
     _ask_some(world, random)
-    run_on(world, changes or taken, world.healed_at - world.now)
-    take_some(world, taken)
+    run_on(world, changes, world.healed_at - world.now)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
@@ -351,7 +312,6 @@ def _submit(
     rule: str,
     sizes: Random | None,
     starts: Random | None,
-    rights: Random | None,
 ) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
@@ -376,7 +336,6 @@ def _submit(
             world.command(user, ev.RequestWithdrawn(request_id), at + int(starts.random() * 10 * MINUTE))
     if sizes is not None:
         units = [of_any_size(unit, sizes) for unit in units]
-    units = [granting(unit, rights) for unit in units]
     options = ev.AuctionOptions(
         rounds=random.randint(1, 4),
         round_time=random.choice((2, 5)) * SECOND,
@@ -414,12 +373,10 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
         return False
-    if any(user.open_cancellations or user.changes.open or user.changes.taken.open for user in users.values()):
-        return False
-    if any(user.changes.taken.awaited for user in users.values()):
+    if any(user.open_cancellations or user.changes.open for user in users.values()):
         return False
     resources = world.honest_resources
-    if any(party.sizes.open or set(party.sizes.awaited) & set(users) for party in resources.values()):
+    if any(party.sizes.open for party in resources.values()):
         return False
     if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
         return False

@@ -61,7 +61,6 @@ class VirtualLauncher:
         self.launches: dict[str, int] = {}
 
     def ask(self, question: fx.AskLauncher, now: Instant) -> ev.Answer | None:
-        """See `ramp.runtime.host.Guest`."""
         job = question.job
         fate = self._fate(job)
         if fate.doubts:

@@ -17,9 +17,6 @@ from ramp.model.contents import (
     Commitment,
     Content,
     Proposal,
-    Reclaimed,
-    ReclamationAnnounced,
-    ReclamationNotice,
     RefundClaim,
     Settled,
 )
@@ -78,12 +75,6 @@ class VirtualNotary:
         raise SignatureInvalid("the simulator passes typed documents, not text")
 
 
-def noticed_in(text: str) -> Signed | None:
-    """The reclamation of a seller's sealed notice that a ledger keeps; None of what is none."""
-    content = text.message.content if isinstance(text, SealedText) else None
-    return content.reclamation if isinstance(content, ReclamationNotice) else None
-
-
 def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED) -> bool:
     """Whether a message may be delivered: it bears a seal of its own where it must, and so do those passed on in it.
 
@@ -107,10 +98,6 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
         case Signed():
             return _has_own_price(content)
         case Amended():
-            return _is_sealed(content.posted, content.posted_seal)
-        case ReclamationAnnounced():
-            return _is_sealed(content.noticed, content.noticed_seal)
-        case Reclaimed():
             return _is_sealed(content.posted, content.posted_seal)
         case RefundClaim():
             return _is_sealed(content.failed, content.failed_seal)

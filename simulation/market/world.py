@@ -28,20 +28,17 @@ from ramp.runtime.guests.guarded_plugin import GuardedPlugin
 from ramp.runtime.guests.guarded_strategy import GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
-from ramp.runtime.ledger import kept_documents
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
-from simulation.market import virtual_notary
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, Crashed
 from simulation.market.counted_ids import CountedIds
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings
-from simulation.market.faults.liars import Liar, LiarSpec, Lie
 from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.market_view import MarketView
 from simulation.market.network import Isolation, Network
-from simulation.market.observing import Observer, Script
+from simulation.market.observing import NewInterceptor, Observer, Said, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -74,7 +71,7 @@ class World(MarketView):
         script: decides about messages and crashes instead of the fault plan where it wants to.
         fates: decides what becomes of a resource's question to its machine or price strategy, likewise.
         wire: carries messages as text with real signatures instead of typed values.
-        liars: who of resources and users is dishonest, and how.
+        liars: interceptors of resources and users that need not keep to the protocol.
     """
 
     def __init__(
@@ -91,7 +88,7 @@ class World(MarketView):
         script: Script | None = None,
         fates: Fates | None = None,
         wire: Wire | None = None,
-        liars: Mapping[str, LiarSpec] | None = None,
+        liars: Mapping[str, NewInterceptor] | None = None,
     ) -> None:
         self.composition = composition
         self.faults = faults
@@ -129,16 +126,10 @@ class World(MarketView):
             scripted=fates,
         )
         self._guests = LateGuests(seed, around)
-        everybody = (*composition.roles((each.name for each in resources), (each.name for each in users)),)
+        roles = composition.roles((each.name for each in resources), (each.name for each in users))
         self._liars = {
-            name: Liar(
-                name,
-                spec,
-                self._notary(name, spec.role),
-                stream(seed, f"liar/{name}"),
-                [other for other in everybody if other != name],
-            )
-            for name, spec in (liars or {}).items()
+            name: intercept(name, self._notary(name, roles[name]), [other for other in roles if other != name])
+            for name, intercept in (liars or {}).items()
         }
         self.refused = 0
         self._woken, self._woken_at = 0, ("", START)
@@ -166,8 +157,7 @@ class World(MarketView):
         market = self.composition
         for name in market.directories:
             self._add(name, Role.DIRECTORY, partial(market.directory_party, name), {})
-        noticed = kept_documents.noticed_in if self._wire is not None else virtual_notary.noticed_in
-        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect), noticed)
+        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
         self._add(BANK, Role.BANK, market.bank_party, {"ledger": book})
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
@@ -249,7 +239,7 @@ class World(MarketView):
                         checker.on_delivered(read, self)
                     self._guarded(actor, lambda host, now: host.deliver(read, now))
                     if actor.name in self._liars:
-                        self._lie(self._liars[actor.name].hears(read, self.time_of(actor.name)))
+                        self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
             case Tick(name):
                 actor = self._actors[name]
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
@@ -311,10 +301,6 @@ class World(MarketView):
         """Let a party crash now; it restarts after `down_for`, or never by itself (None)."""
         if self._actors[name].host is not None:
             self._crash(self._actors[name], down_for)
-
-    def let_fail(self, name: str, at: Instant, down_for: Duration) -> None:
-        """Let a party crash at an instant, and restart so much later."""
-        self._queue.schedule(at, Outage(name, down_for))
 
     def restart(self, name: str) -> None:
         """Start a party again that is down."""
@@ -405,12 +391,12 @@ class World(MarketView):
         if liar is None:
             self._transmit(message)
         else:
-            self._lie(liar.says(message, self.time_of(message.sender)))
+            self._say(liar.says(message, self.time_of(message.sender)))
 
-    def _lie(self, lies: Sequence[Lie]) -> None:
-        for lie, kept_back in lies:
+    def _say(self, said: Sequence[Said]) -> None:
+        for message, kept_back in said:
             with contextlib.suppress(DocumentError):  # what cannot be written down cannot be sent
-                self._transmit(lie, kept_back)
+                self._transmit(message, kept_back)
 
     def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
         encoded = self._wire.encode(message) if self._wire is not None else None

@@ -80,17 +80,14 @@ class CabledPlacer:
         self._tables: tuple[int, Tables] | None = None
 
     def mask(self, placement: Placement) -> StateVector:
-        """What a placement holds."""
         return self._machine.mask_of(placement)
 
     def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
-        """Where the request would go with just that taken, or None."""
         return self._machine.place_within(busy, request)
 
     def earliest(
         self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
     ) -> tuple[int, Placement] | None:
-        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
         catalogue = self._machine.catalogue
         kinds = catalogue.kinds_of(request)
         begin = earliest_place(
@@ -117,7 +114,6 @@ class CabledPlacer:
         return count, begins
 
     def _up_to_date(self) -> Tables:
-        """The machine's tables, which grow as kinds of requests are first asked for."""
         arrays = self._machine.catalogue.arrays
         if self._tables is None or self._tables[0] != len(arrays.kind_rows):
             self._tables = (len(arrays.kind_rows), tables_of(self._machine))
@@ -138,11 +134,9 @@ class UnitPlacer:
         self._union = np.zeros_like(self.out)
 
     def mask(self, placement: Placement) -> StateVector:
-        """What a placement holds."""
         return self._vector(placement.nodes)
 
     def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
-        """Where the request would go with just that taken, or None."""
         taken = units_of(busy) & self._serviceable
         self._machine.set_node_state(self._serviceable & ~taken, NodeState.IDLE)
         self._machine.set_node_state(taken, NodeState.DRAINED)
@@ -152,7 +146,6 @@ class UnitPlacer:
     def earliest(
         self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
     ) -> tuple[int, Placement] | None:
-        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
         time = not_before
         step = step_at(steps.times, count, time)
         while True:
@@ -171,7 +164,6 @@ class UnitPlacer:
     def plan(
         self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
     ) -> tuple[int, NDArray[np.int64]]:
-        """Plan requests one after the other, each at its earliest begin; see `Placer.plan`."""
         groups = floors.groups_of(requests)
         now = int(steps.times[0])
         begins = np.full(len(requests), -1, np.int64)

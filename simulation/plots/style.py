@@ -10,13 +10,11 @@ import csv
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLUE: Final = "#0072b2"
 VERMILION: Final = "#d55e00"
@@ -49,6 +47,8 @@ def read_rows(path: Path) -> list[Row]:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a picture as PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     FigureCanvasAgg(figure).print_png(str(path), metadata={"Software": None})  # type: ignore[no-untyped-call]
 
 
@@ -62,6 +62,8 @@ def new_figure(width: float, height: float, title: str, *, quick: bool, mode: st
         quick: whether it shows the small version of a study; the title says so.
         mode: how markets were run; empty = nothing to say.
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
     marks = [mark for mark in (mode, "quick" if quick else "") if mark]
     figure.suptitle(title + (f" ({', '.join(marks)})" if marks else ""), fontsize=11)
@@ -96,6 +98,8 @@ def plain_log_scale(axes: Axes, smallest: float, largest: float) -> None:
         smallest: of the values drawn, above 0.
         largest: of the values drawn.
     """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -128,6 +132,9 @@ def legend_below(figure: Figure, *panels: Axes, columns: int) -> None:
 
 def footnote(figure: Figure, text: str) -> None:
     """Small print below everything else of a picture; nothing for an empty text. Comes last, after the legend."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     text = text.strip()
     if not text:
         return

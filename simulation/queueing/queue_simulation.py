@@ -131,7 +131,6 @@ class QueueSimulation:
 
     @property
     def now(self) -> int:
-        """Virtual time, microseconds."""
         return self._now
 
     @property
@@ -141,7 +140,6 @@ class QueueSimulation:
 
     @property
     def running(self) -> Mapping[int, RunningJob]:
-        """Running jobs by number."""
         return self._running
 
     @property
@@ -300,7 +298,6 @@ class QueueSimulation:
         return self._machine.place(job.request)
 
     def start(self, job: Job, placement: Placement) -> None:
-        """Start a job now."""
         number = job.job_number
         if number not in self._submitted:
             raise self._wrong(f"starts job {number}, which does not wait")

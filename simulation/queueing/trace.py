@@ -12,7 +12,7 @@ from simulation.queueing.queue_simulation import EndedJob
 from simulation.queueing.whole_log import LogRun
 from simulation.schedulers.interface import AdvanceReservation
 from simulation.workload.swf import SwfLog
-from simulation.workload.swf_fields import FIELD_NAMES
+from simulation.workload.swf_text import FIELD_NAMES
 
 _COMPLETED = 1
 _ENDED_BY_THE_SYSTEM = 0

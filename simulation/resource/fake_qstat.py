@@ -96,18 +96,6 @@ class FakeQstat(CountedMachine):
             [self._job(job, start, start + int(replay.requested[job])) for job, start in queued],
         )
 
-    def missing(self, now: Instant) -> int:
-        """What the first job that waits in the log's queue has too few of; see `QueueingPlugin.missing`."""
-        state, plan = self._state(now)
-        if not len(state.queued):
-            return 0
-        plan.profile(plan.now + 1)
-        if plan.planned_starts and plan.planned_starts[0] <= plan.now:
-            return 0
-        running = int(self._replay.cores[state.running].sum())
-        reserved = sum(each.cores for each in self.reserved_windows(now) if each.start <= plan.now < each.end)
-        return max(int(self._replay.cores[state.queued[0]]) - (self.capacity - running - reserved), 0)
-
     def _job(self, job: int, start: int, end: int) -> dict[str, Any]:
         """One job of a snapshot; `start` and `end` in log time."""
         user = int(self._replay.user_id[job])

@@ -31,8 +31,8 @@ from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulat
 from simulation.resource.background import Submission
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler, SizeChanges
-from simulation.schedulers.lent_units import given_back
 from simulation.schedulers.planner import placements_conflict
+from simulation.schedulers.size_changes import given_back
 
 SCHEDULER_DEFAULT: Final = "easy"
 

@@ -10,7 +10,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
 from simulation.resource.booked_machine import BookedMachine
-from simulation.resource.reservation_book import Entry, Standing
+from simulation.resource.reservation_book import Standing
 
 
 class ResizableMachine(BookedMachine, ABC):
@@ -25,7 +25,7 @@ class ResizableMachine(BookedMachine, ABC):
             slot = entry.reservation.slot
             if step < entry.step:
                 overtaken = f"{key} was changed by step {entry.step} since"
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, _next(entry), overtaken)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=overtaken)
             if step > entry.step:
                 changed = self._resized(entry.reservation, entry.earlier, cores, until, now)
                 if isinstance(changed, str):
@@ -33,13 +33,8 @@ class ResizableMachine(BookedMachine, ABC):
                 writer.resize(key, step, slot, changed, now)
             elif (slot.cores, slot.end) != (cores, until):
                 other = f"step {step} of {key} was another change"
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, _next(entry), other)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=other)
             return self._answer(key, now)
-
-    def changed_by(self, key: str) -> int:
-        """Number of the step that changed a reservation last; 0 where none has."""
-        entry = self._book.entry(key)
-        return 0 if entry is None else entry.step
 
     def _not_firm(self, key: str, now: Instant) -> Refusal:
         answer = self._answer(key, now)
@@ -60,11 +55,6 @@ class ResizableMachine(BookedMachine, ABC):
             until: its end from now on.
             now: the present.
         """
-
-
-def _next(entry: Entry) -> str:
-    """The next step that would be done, as the nearest value of a refusal."""
-    return f"{entry.step + 1} step"
 
 
 class CountedMachine(ResizableMachine, ABC):

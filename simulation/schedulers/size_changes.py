@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from simulation.machines.interface import Reallocation
+from collections.abc import Mapping, Sequence
+
+from simulation.machines.interface import GridMachine, Reallocation
 from simulation.malleable.malleability import Malleability
-from simulation.schedulers.interface import RunningJob, Segment, SizeChanges
+from simulation.schedulers.interface import AdvanceReservation, RunningJob, Segment, SizeChanges
+from simulation.schedulers.planner import placements_conflict
 
 
 def changed(running: RunningJob, reallocation: Reallocation, malleability: Malleability, now: int) -> RunningJob:
@@ -49,3 +52,32 @@ def ends_at(running: RunningJob, *, keeps_overruns: bool) -> int:
     """When a job that has changed its size ends: with its work, or with its request unless overruns are kept."""
     completes = completes_at(running)
     return completes if keeps_overruns else min(completes, running.planned_end)
+
+
+def given_back(
+    machine: GridMachine, running: Mapping[int, RunningJob], reservations: Sequence[AdvanceReservation], now: int
+) -> dict[int, RunningJob]:
+    """The running jobs that have grown, as they would be if each went back now to the size that it prefers.
+
+    Left out is who would not keep a part of what it holds, or would then run on into what is reserved.
+
+    Args:
+        machine: with everything allocated that runs; not changed.
+        running: its jobs.
+        reservations: what is set aside on it.
+        now: microseconds.
+    """
+    grown = [job for job in running.values() if job.changes is not None and job.placement.size > job.job.request.size]
+    found: dict[int, RunningJob] = {}
+    tried = machine.copy() if grown else machine
+    for job in grown:
+        malleability, change = job.job.malleability, tried.reallocate(job.job.request)
+        if malleability is None or change is None or change.after.nodes & ~job.placement.nodes:
+            continue
+        smaller = changed(job, change, malleability, now)
+        if not any(
+            now < each.begin_time < smaller.planned_end and placements_conflict(smaller.placement, each.placement)
+            for each in reservations
+        ):
+            found[job.job.job_number] = smaller
+    return found

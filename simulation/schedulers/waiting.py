@@ -92,7 +92,6 @@ class KindQueue:
         return (job for _, job in everyone)
 
     def append(self, job: Job) -> None:
-        """A job joins at the end."""
         line = self.lines.get(job.kind)
         if line is None:
             line = self.lines[job.kind] = []

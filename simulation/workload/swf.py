@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
-from simulation.workload.swf_fields import FIELD_COUNT
-from simulation.workload.swf_text import parse_text
+from simulation.workload.swf_text import FIELD_COUNT, parse_text
 
 Int64Array = NDArray[np.int64]
 

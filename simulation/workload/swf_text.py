@@ -1,4 +1,4 @@
-"""The text of a workload log: comments apart, job lines as columns of numbers.
+"""The text of a workload log in the Standard Workload Format: comments apart, job lines as columns of numbers.
 
 All numbers of a file are parsed in one NumPy call, and the fields of all lines counted in a second one; only a file
 that fails these checks is read again line by line, to name the line that is wrong.
@@ -15,7 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
-from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
+
+FIELD_NAMES: Final = (
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user_id",
+    "group_id",
+    "executable_number",
+    "queue_number",
+    "swf_partition_number",
+    "preceding_job_number",
+    "think_time",
+)
+"""The 18 fields of a job line in file order."""
+
+FIELD_COUNT: Final = len(FIELD_NAMES)
+
 
 Int64Array = NDArray[np.int64]
 

@@ -1,6 +1,6 @@
-"""Writes the table of messages in ARCHITECTURE.md anew (mark `<!-- table: believed -->`): what makes each believed.
+"""Write the table of messages in docs/design/trust.md (mark `<!-- table: believed -->`): why each one is trusted.
 
-Who may say what comes from `ramp.model.acl`; the words for the few messages that bear no seal are here.
+Performatives, roles and seals come from `ramp.model.acl`. The reasons for the few messages without a seal are here.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED
 from ramp.model.agreement import Signed
 
-DOCUMENT = Path(__file__).parents[2] / "ARCHITECTURE.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "design" / "trust.md"
 BLOCK = re.compile(r"(<!-- table: believed -->\n).*?(<!-- end table -->)", re.DOTALL)
 
 WITHOUT_A_SEAL: Final[dict[type, str]] = {
-    Signed: "XML signatures: the user's, and the resource's around it",
-    contents.PaymentQuery: "the sender's name; only a party of the agreement is answered",
-    contents.ClockQuery: "nothing; it asks",
-    contents.MachineQuery: "nothing; it asks",
-    contents.MachineStatus: "the sender's name; for people",
-    contents.DirectoryQuery: "nothing; it asks",
-    contents.EnrolmentRequest: "its proof, an HMAC under the invitation's secret",
-    contents.RevocationQuery: "nothing; it asks",
-    contents.NotUnderstood: "nothing rests on it",
+    Signed: "XML signatures of the user and the resource",
+    contents.PaymentQuery: "the sender's name; the bank answers only parties of the agreement",
+    contents.ClockQuery: "no proof needed; a question",
+    contents.MachineQuery: "no proof needed; a question",
+    contents.MachineStatus: "the sender's name; for display",
+    contents.DirectoryQuery: "no proof needed; a question",
+    contents.EnrolmentRequest: "an HMAC under the invitation's secret",
+    contents.RevocationQuery: "no proof needed; a question",
+    contents.NotUnderstood: "no proof needed; a notice",
 }
 PASSED_ON: Final[dict[type, str]] = {
-    contents.Commitment: "the user's XML signature and the bank's seal in it",
-    contents.Settled: "both XML signatures and the bank's seal in it",
-    contents.RefundClaim: "the resource's seal in it",
+    contents.Commitment: "the enclosed XML signature of the user and seal of the bank",
+    contents.Settled: "both enclosed XML signatures and the enclosed seal of the bank",
+    contents.RefundClaim: "the enclosed seal of the resource",
 }
 
 
 def table() -> str:
-    """The table, one row a message."""
-    rows = ["| message | performative | believed for |", "|---|---|---|"]
+    """Return the table, one row per message."""
+    rows = ["| message | performative | trusted because of |", "|---|---|---|"]
     seen: list[type] = []
     for kinds in CONTENT_OF.values():
         seen += [kind for kind in kinds if kind not in seen and kind is not contents.Unverified]
@@ -50,9 +50,9 @@ def table() -> str:
 def _believed(kind: type) -> str:
     if kind not in SEALED | OFFERS:
         return WITHOUT_A_SEAL[kind]
-    seal = f"the seal of a {' or '.join(sorted(ROLES_OF[kind], reverse=True))}"
+    seal = f"the seal of the {' or '.join(sorted(ROLES_OF[kind], reverse=True))}"
     if kind in OFFERS:
-        by_rule = " or the auction's rule wants it" if kind is contents.Proposal else ""
+        by_rule = " or the auction rule requires it" if kind is contents.Proposal else ""
         return f"the sender's name; where offers are signed{by_rule}, {seal}"
     return f"{seal}; {PASSED_ON[kind]}" if kind in PASSED_ON else seal
 

@@ -1,24 +1,28 @@
-"""Draws the state diagrams in ARCHITECTURE.md anew from the protocol's tables (marks `<!-- diagram: NAME -->`)."""
+"""Write docs/design/state-machines.md: one diagram per table of the protocol."""
 
 from __future__ import annotations
 
-import re
-import sys
 from pathlib import Path
 
 from ramp.protocol.tables import TABLES, mermaid
 
-DOCUMENT = Path(__file__).parents[2] / "ARCHITECTURE.md"
-BLOCK = re.compile(r"(<!-- diagram: (\w+) -->\n).*?(<!-- end diagram -->)", re.DOTALL)
+DOCUMENT = Path(__file__).parents[2] / "docs" / "design" / "state-machines.md"
+HEAD = """# State machines
+
+The diagrams come from the tables in `ramp/protocol/tables.py`. To change this page, run
+`python tests/architecture/update_diagrams.py`.
+"""
 
 
-def drawn(text: str) -> str:
-    """The document with every block drawn anew; an unknown name is an error."""
-    return BLOCK.sub(lambda match: f"{match[1]}```mermaid\n{mermaid(match[2])}\n```\n{match[3]}", text)
+def page() -> str:
+    """Return the text of the page."""
+    sections = [f"\n## {_title(name)}\n\n```mermaid\n{mermaid(name)}\n```\n" for name in sorted(TABLES)]
+    return HEAD + "".join(sections)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 if __name__ == "__main__":
-    before = DOCUMENT.read_text()
-    missing = sorted(set(TABLES) - {match[2] for match in BLOCK.finditer(before)})
-    DOCUMENT.write_text(drawn(before))
-    sys.exit(f"no block for {', '.join(missing)}" if missing else 0)
+    DOCUMENT.write_text(page(), "utf-8")

@@ -6,8 +6,8 @@ import random
 from time import perf_counter
 
 from simulation.machine_files import load_machine
+from simulation.machines.bluegene.link_sets import build_link_table
 from simulation.machines.bluegene.machine import BlueGene
-from simulation.machines.bluegene.tables import build_link_table
 from simulation.machines.interface import Connection, JobRequest
 from tests.reference.bluegene_loop import W14, Y4, LoopMachine
 

@@ -48,8 +48,8 @@ from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
-from simulation.chaos.checks import of_files
 from tests.bench.messages import ECHO, documents
+from tests.chaos.checks import of_files
 
 TAKES_MINUTES = "it launches markets of up to a thousand resources and two hundred users"
 

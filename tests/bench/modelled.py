@@ -25,7 +25,7 @@ from simulation.planning.space_time import SpaceTime
 from simulation.resource.modelled import ModelledMachine, open_plugin
 from simulation.schedulers.interface import Job
 from simulation.workload.swf import SwfLog, write_swf
-from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
 
 BEGIN = from_iso("2026-11-21T08:00:00Z")
 MIDPLANE = 1024

@@ -15,7 +15,6 @@ from ramp.agents.building import audit
 from ramp.errors import LedgerRefusal, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.orders.order import OrderLine
-from ramp.ledger.reclamations.reclamation import ReclamationTerms
 from ramp.runtime.ledger.store import LedgerStore
 
 USERS = ("alice", "bob", "carol")
@@ -259,53 +258,6 @@ def test_an_addition_that_has_gone_back_twice_is_found(grown_url: str) -> None:
         assert store.contradictions() == [
             "a-1: 3900 minor units were given back of the 3200 paid, or not what its amendments say"
         ]
-
-
-def notice_given(store: LedgerStore) -> None:
-    """Hector takes back of what alice has paid 25.00 for: 10.00 back, 15.00 on top."""
-    store.open_account("alice", AccountKind.USER, at=1)
-    store.open_account("hector", AccountKind.RESOURCE, at=1)
-    store.deposit("d-1", "alice", 10_000, at=2)
-    store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
-    store.countersign("a-1", at=20, starts_at=5_000)
-    terms = ReclamationTerms("a-1", 1, "state-0", True, "state-1", "alice", "hector", 1_000, 1_500, 5, 50, 90)
-    store.note_reclamation(terms, at=30)
-
-
-def test_a_compensation_that_its_seller_had_not_is_found(ledger_url: str) -> None:
-    with LedgerStore.open(ledger_url) as store:
-        notice_given(store)
-        assert store.post_reclamation("a-1", 1, "hector", at=50).is_posted
-        assert (store.audit(), store.contradictions()) == ([], [])
-    run(
-        ledger_url,
-        "UPDATE transfers SET amount = 2501 WHERE kind = 'compensation'",
-        "UPDATE reclamations SET compensation = 2501",
-        *move(1_001),
-    )
-    with LedgerStore.open(ledger_url) as store:
-        finding = ["compensation:a-1#r1 brings hector 1 minor units below its limit"]
-        assert (store.audit(), store.contradictions()) == (finding, finding)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE transfers SET voided_at = 40 WHERE kind = 'compensation'",
-        "UPDATE transfers SET posted_at = 40 WHERE kind = 'compensation'",
-        "UPDATE reclamations SET decided_at = 90, code = 'expired', reason = 'it was valid until then'",
-        "UPDATE reclamations SET decided_at = 60",
-        "UPDATE reclamations SET compensation = 1",
-        "UPDATE accounts SET reserved = 0",
-    ],
-)
-def test_what_pends_for_a_compensation_is_as_its_reclamation_says(ledger_url: str, change: str) -> None:
-    with LedgerStore.open(ledger_url) as store:
-        notice_given(store)
-        assert (store.audit(), store.contradictions()) == ([], [])
-    run(ledger_url, change)
-    with LedgerStore.open(ledger_url) as store:
-        assert store.contradictions() != []
 
 
 def cells(connection: sqlite3.Connection, draw: random.Random) -> list[tuple[str, str, int, Any]]:

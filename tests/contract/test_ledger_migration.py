@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from ramp.ledger.book import Book
 from ramp.ledger.entry import AgreementRefused, Refusal, TransferSettled
 from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.ledger.overview import Total
-from ramp.ledger.reclamations.reclamation import ReclamationTerms
 from ramp.ledger.transfer import TransferKind, TransferState
 from ramp.runtime.ledger.store import LedgerStore
 
@@ -209,11 +207,10 @@ def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> 
         store.countersign("a-1", at=20, starts_at=5_000)
         store.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 1_000)], 100, at=21)
     run(ledger_url, "DROP TABLE amendments")
-    run(ledger_url, "DROP TABLE reclamations")
     _without_additions(ledger_url)
     run(ledger_url, "UPDATE ledger_version SET version = 2")
     with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 5
+        assert version(ledger_url) == 4
         assert [order.order_id for order in store.open_orders()] == ["o-2"]
         terms = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
         assert store.post_amendment(terms, at=30).is_posted
@@ -254,10 +251,9 @@ def test_a_ledger_of_version_3_keeps_its_amendments_and_learns_to_add(ledger_url
         row = (each.agreement_id, each.number, each.digest, each.amount, each.decided_at, each.code, each.reason)
         run(ledger_url, f"INSERT INTO amendments VALUES {row!r}")
     _without_additions(ledger_url)
-    run(ledger_url, "DROP TABLE reclamations")
     run(ledger_url, "UPDATE ledger_version SET version = 3")
     with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 5
+        assert version(ledger_url) == 4
         assert store.amendments("a-1") == (posted, void)
         line = OrderLine("a-1#3", "hector", 700, "", "state-1", "state-3")
         assert store.reserve_order("o-2", "alice", [line], 100, at=40).state is OrderState.RESERVED
@@ -265,40 +261,6 @@ def test_a_ledger_of_version_3_keeps_its_amendments_and_learns_to_add(ledger_url
         assert store.amendments("a-1")[-1].charge == 700
         assert store.refund("a-1", at=42).amount == 2_500 - 1_000 + 700
         assert (store.audit(), store.contradictions()) == ([], [])
-
-
-WITHOUT_SETTING_ASIDE = (
-    "UPDATE accounts SET reserved = 0 WHERE account_id = 'hector'",
-    "DELETE FROM entries WHERE transfer_id = 'compensation:a-1#r1'",
-    "DELETE FROM transfers WHERE transfer_id = 'compensation:a-1#r1'",
-    "DROP INDEX reclamations_open",
-)
-"""What the first programs of version 5 have not written."""
-
-
-@pytest.mark.parametrize("spent", [0, 1])
-def test_what_was_noticed_by_a_program_that_set_nothing_aside_is_paid_if_it_can_be(ledger_url: str, spent: int) -> None:
-    terms = ReclamationTerms("a-1", 1, "state-0", True, "state-1", "alice", "hector", 1_000, 1_500, 5, 50, 90)
-    with LedgerStore.open(ledger_url) as store:
-        store.open_account("alice", AccountKind.USER, at=1)
-        store.open_account("hector", AccountKind.RESOURCE, at=1)
-        store.deposit("d-1", "alice", 10_000, at=2)
-        lines = [OrderLine("a-1", "hector", 2_500), OrderLine("a-2", "hector", 1)]
-        store.reserve_order("o-1", "alice", lines, 100, at=10)
-        for line in lines:
-            store.countersign(line.agreement_id, at=20, starts_at=5_000)
-        store.note_reclamation(replace(terms, compensation=1_500 + spent), at=30)
-    for statement in WITHOUT_SETTING_ASIDE:
-        run(ledger_url, statement)
-    with LedgerStore.open(ledger_url) as store:
-        assert version(ledger_url) == 5
-        assert (store.audit(), store.contradictions()) == ([], [])
-        store.refund("a-2", at=40)
-        done = store.post_reclamation("a-1", 1, "hector", at=50)
-        assert done.code == ("insufficient_funds" if spent else "")
-        assert (store.balance("hector").posted, store.balance("hector").reserved) == (2_500 if spent else 0, 0)
-        assert (store.audit(), store.contradictions()) == ([], [])
-    assert any(each[0] == "reclamations_open" for each in tables_of(ledger_url)["reclamations"]["indexes"])
 
 
 def test_references_are_checked_again_afterwards(old_url: str) -> None:
@@ -317,7 +279,7 @@ def test_several_processes_may_open_an_old_ledger_at_once(old_url: str) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     assert [process.communicate() for process in running] == ["[] 20\n"] * 3
-    assert version(old_url) == 5
+    assert version(old_url) == 4
 
 
 def test_an_old_ledger_with_stray_rows_stays_as_it_is(tmp_path: Path) -> None:
@@ -336,4 +298,4 @@ def test_a_new_ledger_is_not_migrated_again(ledger_url: str) -> None:
         store.deposit("d-1", "alice", 5, at=2)
     with LedgerStore.open(ledger_url) as store:
         assert store.transfer("d-1", TransferKind.DEPOSIT) is not None
-    assert version(ledger_url) == 5
+    assert version(ledger_url) == 4

@@ -20,13 +20,13 @@ from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
 from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
-from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, queueing, resizing
+from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
 from ramp.plugins.interface import PluginSettings, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
 from simulation.resource.gridengine.formats import queue_document
 from simulation.resource.steady import SteadyMachine
 from simulation.workload.swf import SwfLog, write_swf
-from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 CORES = 64
@@ -170,9 +170,6 @@ class _Faulty(SteadyMachine):
         super().__init__(settings.resource, settings.cores, 0.25, settings.state_dir)
         self.settings = settings
 
-    def missing(self, now: object) -> int:
-        return 0
-
 
 def _faulty(**methods: Callable[..., Any]) -> Open:
     def open_plugin(settings: PluginSettings) -> Any:
@@ -261,15 +258,6 @@ FAULTS: dict[str, tuple[Open, str]] = {
         "an-earlier-step-changes-nothing",
     ),
     "resize raises": (_faulty(resize=_raising(KeyError("k"))), "only-what-is-firm-changes"),
-    "missing is beyond the machine": (
-        _faulty(missing=lambda self, now: self.capacity + 1),
-        "no-more-is-missing-than-the-machine-has",
-    ),
-    "missing is below zero": (_faulty(missing=lambda *_: -1), "no-more-is-missing-than-the-machine-has"),
-    "missing counts how often it is asked": (
-        _faulty(missing=lambda *_: _later()),
-        "to-ask-what-is-missing-changes-nothing",
-    ),
     "by key": (
         _faulty(reservations=lambda self, now: tuple(sorted(SteadyMachine.reservations(self, now), key=str))),
         "reservations-are-listed-by-start",
@@ -281,7 +269,7 @@ FAULTS: dict[str, tuple[Open, str]] = {
 }  # fmt: skip
 
 
-QUICK = ("forgets ids", "by key", "resize frees nothing", "missing is beyond the machine", "release raises", "no sweep")
+QUICK = ("forgets ids", "by key", "resize frees nothing", "release raises", "no sweep")
 """Tried every time; `make slow` tries all."""
 
 
@@ -325,19 +313,8 @@ def test_one_that_cannot_change_sizes_is_not_judged_by_it(tmp_path: Path) -> Non
     assert all("has no `resize`" in reason for reason in why.values())
 
 
-def test_one_that_cannot_say_what_is_missing_is_not_judged_by_it(tmp_path: Path) -> None:
-    class Silent(_Faulty):
-        missing = None
-
-    room = [each for each in RULES if each.trial in queueing.TRIALS]
-    results = check_plugin(_subject(lambda settings: Silent(settings), tmp_path, {}), 60, rules=room)
-    assert {each.verdict for each in results} == {Verdict.NOT_CHECKED}
-    assert all("has no `missing`" in each.reason for each in results)
-
-
 def test_a_full_machine_is_not_judged(tmp_path: Path) -> None:
-    rules = [each for each in RULES if each.trial not in queueing.TRIALS]  # it has no queue
-    results = check_plugin(_subject(steady.open_plugin, tmp_path, {"load": 1.0}), 60, rules=rules)
+    results = check_plugin(_subject(steady.open_plugin, tmp_path, {"load": 1.0}), 60)
     assert Verdict.BROKEN not in {each.verdict for each in results}
     reasons = {each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
     assert len(reasons) == 1

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from simulation.compiling import AS_WRITTEN
+from simulation.lab import AS_WRITTEN
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable

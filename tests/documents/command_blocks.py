@@ -14,6 +14,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -125,9 +126,9 @@ def run(commands: list[Command], folder: Path, environment: Mapping[str, str]) -
     except subprocess.TimeoutExpired:
         pass  # told below: the command that did not end has no exit code
     finally:
-        if shell.poll() is None:
-            os.killpg(shell.pid, signal.SIGKILL)
-            shell.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)  # also what the page left in the background
+        shell.wait()
     return [finding for number, command in enumerate(commands) for finding in _judge(command, outputs / str(number))]
 
 

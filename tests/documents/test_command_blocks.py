@@ -54,6 +54,16 @@ def test_commands_share_a_shell_and_stop_at_the_first_that_fails(tmp_path: Path)
     assert not (tmp_path / "work" / "after.txt").exists()
 
 
+def test_what_a_page_leaves_in_the_background_ends(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    assert findings(f"```console\n$ sleep 600 > {fifo} &\n```\n", tmp_path) == []
+    os.set_blocking(reader, True)
+    assert os.read(reader, 1) == b""  # the end of the file: no writer is left
+    os.close(reader)
+
+
 def test_output_that_the_page_does_not_promise_is_found(tmp_path: Path) -> None:
     (finding,) = findings("```console\n$ echo good day\ngood night\n```\n", tmp_path)
     assert "does not say ['good night']" in finding

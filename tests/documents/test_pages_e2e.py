@@ -8,6 +8,7 @@ and is run by `tests/e2e/joining`.
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -25,6 +26,9 @@ PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - RUN_ELSE
 COMMANDS = {page: len(read_page(page.read_text("utf-8")).commands) for page in PAGES}
 WITH_COMMANDS = sorted((page for page in PAGES if COMMANDS[page]), key=lambda page: -COMMANDS[page])
 """Each is a test that shares nothing with another; those that take long begin first."""
+
+PORT = "8799"
+"""A port that pages name; here it is one that nobody has."""
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -49,7 +53,7 @@ def work() -> Iterator[Path]:
 
 def _make_environment(folder: Path) -> None:
     """An environment that has all that this one has, and into which a page may install more."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     bin_folder, here = folder / "bin", sysconfig.get_path("purelib")
     (packages,) = (folder / "lib").glob("python*/site-packages")
     (packages / "all_of_it.pth").write_text(f"import site; site.addsitedir({here!r})\n")
@@ -67,7 +71,19 @@ def _environment(work: Path) -> dict[str, str]:
     return kept | {"HOME": str(work.parent / "home"), "PATH": path, "COLUMNS": "120"}
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_of_a_page_works_in_its_order(page: Path, work: Path) -> None:
-    findings = run(read_page(page.read_text("utf-8")).commands, work, _environment(work))
-    assert not findings, "\n\n".join(findings)
+class Commands:
+    """Tests of a page's commands."""
+
+    page: Path
+
+    def test_each_works_in_its_turn(self, work: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            text = self.page.read_text("utf-8").replace(PORT, str(free.getsockname()[1]))
+        findings = run(read_page(text).commands, work, _environment(work))
+        assert not findings, "\n\n".join(findings)
+
+
+# a class a page, for `--dist loadscope` runs what is not of one class wherever there is time
+for _page in WITH_COMMANDS:
+    _name = "Test_" + str(_page.relative_to(ROOT).with_suffix("")).replace("/", "_").replace("-", "_")
+    globals()[_name] = type(_name, (Commands,), {"page": _page})

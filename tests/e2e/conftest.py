@@ -24,14 +24,6 @@ ROOT = Path(__file__).parents[2]
 KINDS = ("embedded", pytest.param("prosody", marks=pytest.mark.full))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests on one worker, where they share what is costly to start (`--dist loadgroup`)."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here):
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(here))))
-
-
 def make_server(kind: str, state_dir: Path) -> ServerProcess:
     """A server of a kind, not started; skips the test where that kind is not installed."""
     if kind == "prosody":

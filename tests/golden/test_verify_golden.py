@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -97,7 +96,7 @@ def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Pa
     report = json.loads(capsys.readouterr().out)
     assert (report["kind"], report["holds"]) == ("sealed message", True)
     assert report["message"]["document"] in path.read_text("utf-8")
-    of_bank = ("payment-made", "funds-reserved", "amendment-posted", "reclamation-noticed", "reclamation-posted")
+    of_bank = ("payment-made", "funds-reserved", "amendment-posted")
     said_by = dict.fromkeys(of_bank, "bank") | {"deposit-order": "keeper"}
     assert report["message"]["role"] == report["signatures"][0]["role"] == said_by.get(path.stem, "resource")
 
@@ -118,7 +117,7 @@ def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path
     said = capsys.readouterr()
     assert said.out == ""
     assert str(path) in said.err
-    assert "right would be an agreement, an amendment, a reclamation or a cancellation" in said.err
+    assert "right would be an agreement, an amendment or a cancellation" in said.err
 
 
 FIRST, SECOND = "countersigned-amendment", "countersigned-second-amendment"
@@ -145,61 +144,6 @@ def test_a_chain_that_lacks_a_link_does_not_hold(capsys: pytest.CaptureFixture[s
     assert chain(capsys, "countersigned-agreement", SECOND) == (1, [broken])
 
 
-TAKEN_BACK = (
-    "agreement agreement-9 and its 1 reclamation are one chain: 64 cores until 2026-11-21T12:00:00Z, "
-    "7 040.00 credits given back of 21 120.00 credits and 1 280.00 credits on top"
-)
-"""64 of 128 cores for two of three hours, a third of 21 120.00, and 10 credits for each of their hours."""
-
-NOT_SHOWN = (
-    "  notice and posting of reclamation 1 are not shown; whether it was by right the bank's sealed word tells "
-    "(agreement-9.reclamation-1.paid.txt)"
-)
-
-
-def sealed_in(example: str) -> str:
-    """The sealed message that an example passes on."""
-    root = ElementTree.fromstring((EXAMPLES / "valid" / f"{example}.xml").read_text("utf-8"))
-    (sealed,) = [each.text for each in root.iter() if each.tag.endswith("}SealedMessage")]
-    assert sealed is not None
-    return sealed
-
-
-def taken_back(capsys: pytest.CaptureFixture[str], *more: Path) -> list[str]:
-    """What is said of the reclamation with its agreement and more files, all of which hold."""
-    names = ("countersigned-agreement-reclaimable", "reclamation")
-    paths = [*(EXAMPLES / "valid" / f"{name}.xml" for name in names), *more]
-    assert main(["verify", *map(str, paths), "--ca", str(EXAMPLES / "market-ca.pem")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    return [line for line in lines if "one chain" in line or "not shown" in line]
-
-
-def test_what_was_taken_back_is_by_right_by_the_banks_word_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its seller alone has signed it, and dates it as it likes."""
-    assert taken_back(capsys) == [TAKEN_BACK, NOT_SHOWN]
-
-
-@pytest.mark.parametrize("example", ["reclaimed", "reclamation-announced"])
-def test_the_banks_notice_or_posting_shows_that_it_was_by_right(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, example: str
-) -> None:
-    word = tmp_path / "word.txt"
-    word.write_text(sealed_in(example), "utf-8")
-    assert taken_back(capsys, word) == [f"{TAKEN_BACK}, by right"]
-
-
-def test_another_word_of_the_bank_shows_nothing_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    word = tmp_path / "word.txt"
-    word.write_text(sealed_in("amended"), "utf-8")
-    assert taken_back(capsys, word) == [TAKEN_BACK, NOT_SHOWN]
-
-
-def test_what_was_taken_back_without_the_right_is_none_of_the_chain(capsys: pytest.CaptureFixture[str]) -> None:
-    why = "the agreement gives its seller no right to take cores back"
-    broken = f"FAILED: reclamation 1 does not follow: no_right: {why}"
-    assert chain(capsys, "countersigned-agreement", "reclamation") == (1, [broken])
-
-
 def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(EXAMPLES / "valid" / f"{name}.xml") for name in ("countersigned-agreement", FIRST)]
     assert main(["verify", *paths, "--ca", str(EXAMPLES / "market-ca.pem"), "--json"]) == 0
@@ -210,9 +154,6 @@ def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         {
             "agreement_id": "agreement-9",
             "amendments": [1],
-            "reclamations": [],
-            "by_right": [],
-            "compensation": 0.0,
             "holds": True,
             "failure": "",
             "cores": 64,

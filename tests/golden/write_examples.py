@@ -14,12 +14,12 @@ from pathlib import Path
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Reclamation, Signed
+from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signed
 from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
-from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
+from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import state_digest
 from ramp.rfql import agreements, documents
@@ -43,7 +43,6 @@ def main() -> None:
         (EXAMPLES / "market-ca.pem").write_bytes((store.folder / "ca.pem").read_bytes())
         write(*(store.notary(name) for name in (USER, RESOURCE, BANK, KEEPER)))
         write_amendments(*(store.notary(name) for name in (USER, RESOURCE, BANK)))
-        write_reclamations(*(store.notary(name) for name in (USER, RESOURCE, BANK)))
         write_second_price(*(store.notary(name) for name in (USER, RESOURCE, OTHER)))
 
 
@@ -145,69 +144,6 @@ def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> N
             head, _, sealed = document.rpartition("<SealedMessage>")
             forged = f"{head}<SealedMessage>{sealed.replace('agreement-9', 'agreement-8')}"
             _invalid("amended-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
-
-
-def write_reclamations(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None:
-    """Sign, seal and write what is said where a resource takes cores back by right."""
-    agreement = signed_agreement()
-    unit = replace(agreement.request, reclaim=ReclaimTerms(32, 5 * MINUTE, 10))
-    agreement = replace(agreement, request=unit)
-    # 64 of 128 cores for the last two of three hours: a third of 21 120.00; at 10 credits/core-hour 1 280.00 on top
-    body = Reclamation(
-        agreement_id="agreement-9",
-        number=1,
-        previous=state_digest(agreement),
-        offer_id="offer-17",
-        user=USER,
-        resource=RESOURCE,
-        bank=BANK,
-        cores=64,
-        until=NOW + 4 * HOUR,
-        effective_at=NOW + 2 * HOUR,
-        refund=704_000,
-        compensation=128_000,
-        issued_at=NOW + 110 * MINUTE,
-        valid_until=NOW + 122 * MINUTE,
-    )
-    bought = resource.sign(user.sign(Signed(agreement), NOW), NOW + SECOND)
-    taken = resource.sign(Signed(body), body.issued_at)
-    _write("valid/countersigned-agreement-reclaimable.xml", bought.document)
-    _write("valid/reclamation.xml", taken.document)
-    _invalid("reclamation-unsigned", "a reclamation is signed | names: 0 signatures", agreements.write_body(body))
-    more = taken.document.replace('cores="64"', 'cores="16"')
-    _invalid("reclamation-of-more", "signatures cover the whole document | names: signature", more)
-    notice = contents.ReclamationNotice(taken, bought)
-    _write("valid/reclamation-notice.xml", documents.write_content(notice))
-    _invalid(
-        "reclamation-notice-without-agreement",
-        "a reclamation comes with its agreement | names: right would be a Reclamation, its Agreement",
-        documents.write_content(replace(notice, agreement=taken)),
-    )
-    noticed = contents.ReclamationNoticed("agreement-9", 1, body.issued_at, taken)
-    _write("valid/reclamation-noticed.xml", documents.write_content(noticed))
-    seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", noticed, "agreement-9#r1")
-    _write("valid/reclamation-announced.xml", documents.write_content(contents.ReclamationAnnounced(noticed, seal)))
-    posted = contents.ReclamationPosted("agreement-9", 1, "rebate:agreement-9#r1", 704_000, 128_000)
-    _write("valid/reclamation-posted.xml", documents.write_content(posted))
-    seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", posted, "agreement-9#r1")
-    document = documents.write_content(contents.Reclaimed(taken, posted, seal))
-    _write("valid/reclaimed.xml", document)
-    head, _, sealed = document.rpartition("<SealedMessage>")
-    forged = f"{head}<SealedMessage>{sealed.replace('128000', '0')}"
-    _invalid("reclaimed-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
-    for name, content in (
-        ("heard", contents.ReclamationHeard("agreement-9", 1, True)),
-        ("taken", contents.ReclamationTaken("agreement-9", 1)),
-        ("query", contents.ReclamationQuery("agreement-9", 1)),
-        ("query-of-a-state", contents.ReclamationQuery("agreement-9", 1, state_digest(agreement))),
-        ("refused", contents.ReclamationRefused("agreement-9", 1, "below_minimum", "it leaves 16 cores")),
-    ):
-        _write(f"valid/reclamation-{name}.xml", documents.write_content(content))
-    _invalid(
-        "reclamation-query-of-no-state",
-        "a state is named by its digest | names: state",
-        documents.write_content(contents.ReclamationQuery("agreement-9", 1, "first")),
-    )
 
 
 def write_second_price(user: XmlNotary, resource: XmlNotary, other: XmlNotary) -> None:

@@ -1,4 +1,4 @@
-"""`.ci/bare` hides what a machine has beyond Debian's base, Python and make; `.ci/progress` hides output, not failures."""
+"""`.ci/bare` hides all but the base, Python and make; `.ci/progress` hides output, but no failure."""
 
 from __future__ import annotations
 

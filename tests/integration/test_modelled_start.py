@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simulation.compiling import AS_WRITTEN
+from simulation.lab import AS_WRITTEN
 
 OPEN_AND_ASK = """
 import sys

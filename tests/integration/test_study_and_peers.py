@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.experiments.bluegene import study as bluegene
+from simulation.experiments.bluegene import figures as bluegene
 from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, PAPER_FULL_LOAD, SLIM_CASES, Setting, run_setting
 from simulation.machines.flat import FlatMachine
 from simulation.queueing.job_table import JobTable

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ramp.model.instant import MILLISECOND, SECOND
 from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import Isolation, NetworkFaults
-from simulation.market.swarm import run_seed
+from tests.swarm.markets import run
 
 PLANS = st.builds(
     FaultPlan,
@@ -38,5 +38,5 @@ PLANS = st.builds(
 @settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), PLANS)
 def test_no_invariant_breaks(seed: int, plan: FaultPlan) -> None:
-    report = run_seed(seed, faults=plan)
+    report = run(seed, faults=plan)
     assert report.violation is None, f"{report.checker}: {report.violation}"

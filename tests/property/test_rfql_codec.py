@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Reclamation, Signable, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signable, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.machine_terms.static_needs import StaticNeeds
@@ -241,28 +241,6 @@ def amendments(draw: st.DrawFn) -> Amendment:
     )
 
 
-@st.composite
-def reclamations(draw: st.DrawFn) -> Reclamation:
-    """One whose instants follow each other, as those of an amendment."""
-    body = draw(amendments())
-    return Reclamation(
-        agreement_id=body.agreement_id,
-        number=body.number,
-        previous=body.previous,
-        offer_id=body.offer_id,
-        user=USER,
-        resource=RESOURCE,
-        bank=body.bank,
-        cores=body.cores,
-        until=body.until,
-        effective_at=body.effective_at,
-        refund=draw(sums),
-        compensation=draw(st.integers(0, 10**12)),
-        issued_at=body.issued_at,
-        valid_until=body.valid_until,
-    )
-
-
 amendment_numbers = st.integers(1, AMENDMENT_NUMBER_MAX)
 AMENDMENT_WORDS = (
     contents.AmendmentCall,
@@ -271,11 +249,6 @@ AMENDMENT_WORDS = (
     contents.AmendmentAgreed,
     contents.AmendmentRefused,
     contents.AmendmentWithdrawal,
-    contents.ReclamationHeard,
-    contents.ReclamationPosted,
-    contents.ReclamationQuery,
-    contents.ReclamationRefused,
-    contents.ReclamationTaken,
 )
 posted_words = st.builds(
     lambda about, number, transfer, amounts: contents.AmendmentPosted(about, number, transfer, *amounts),
@@ -374,9 +347,6 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.AmendmentPriced, "cores"): st.just(0) | counts,
     (contents.AmendmentPriced, "until"): st.just(0) | instants,
     (contents.AmendmentPriced, "state"): st.just("") | digests,
-    (contents.ReclamationQuery, "state"): st.just("") | digests,
-    (contents.ReclamationPosted, "refund"): sums,
-    (contents.ReclamationPosted, "compensation"): st.integers(0, 10**12),
     (contents.AmendmentCall, "until"): instants,
     **{(kind, "number"): amendment_numbers for kind in AMENDMENT_WORDS},
 }
@@ -420,10 +390,6 @@ PLAIN = [
         contents.Settled,
         contents.Amended,
         contents.RefundClaim,
-        contents.ReclamationNotice,
-        contents.ReclamationNoticed,
-        contents.ReclamationAnnounced,
-        contents.Reclaimed,
         contents.Unverified,
     )
 ]
@@ -535,35 +501,6 @@ def test_the_proof_of_an_amendment_round_trips(notaries: dict[str, XmlNotary], b
     amended = contents.Amended(twice, posted, told.seal)
     proof = resource.seal(Message(Performative.INFORM, RESOURCE, USER, "c-1", amended), NOW)
     assert passed_on(proof, notaries)[1] == proof
-
-
-@settings(max_examples=examples(30))
-@given(body=reclamations(), sold=agreements(), noticed_at=instants)
-def test_the_proofs_of_a_reclamation_round_trip(
-    notaries: dict[str, XmlNotary], body: Reclamation, sold: Agreement, noticed_at: int
-) -> None:
-    user, resource, bank = notaries[USER], notaries[RESOURCE], notaries[NAMES[Role.BANK]]
-    sold = dataclasses.replace(sold, agreement_id=body.agreement_id)
-    signed, agreement = (
-        resource.sign(Signed(body), NOW),
-        resource.sign(user.sign(Signed(sold), NOW), NOW),
-    )
-    notice = contents.ReclamationNotice(signed, agreement, (signed,))
-    noticed = contents.ReclamationNoticed(body.agreement_id, body.number, noticed_at, signed)
-    posted = contents.ReclamationPosted(body.agreement_id, body.number, "t", body.refund, body.compensation)
-
-    def sealed(notary: XmlNotary, performative: Performative, receiver: str, content: contents.Content) -> Message:
-        message = notary.seal(Message(performative, notary.name, receiver, "c-1", content), NOW)
-        assert passed_on(message, notaries)[1] == message
-        return message
-
-    sealed(resource, Performative.REQUEST, bank.name, notice)
-    noticed_seal = sealed(bank, Performative.AGREE, RESOURCE, noticed).seal
-    posted_seal = sealed(bank, Performative.AGREE, RESOURCE, posted).seal
-    assert noticed_seal is not None
-    assert posted_seal is not None
-    sealed(resource, Performative.INFORM, USER, contents.ReclamationAnnounced(noticed, noticed_seal))
-    sealed(resource, Performative.INFORM, USER, contents.Reclaimed(signed, posted, posted_seal))
 
 
 @settings(max_examples=examples(100))

@@ -8,8 +8,6 @@ The commands of a script:
 
     timing hold_time=120 ...             limits of the protocol in seconds; before `market`
     resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX [forgetful]
-                                         [reclaim=pwa] [discount=PERCENT] [compensates=100]: what it makes of the right
-                                         to take cores back
                                          `forgetful`: its machine takes holds of keys that were released before
     user NAME credits=10000
     market [registrations]               open the market; with the directory's heartbeats in the transcript
@@ -17,13 +15,9 @@ The commands of a script:
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
     resize USER AGREEMENT... [cores=N] [until=S] [price=P] [most=CREDITS] [quote]   several together
-    reclaim RESOURCE SLOT [cores=N] [most=CREDITS]  its administrator takes cores of something sold back: so many, or
-                                         all that the agreement allows, for so much in all; a unit allows it with
-                                         least=CORES notice=S compensation=C
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
-    queue RESOURCE cores=16              the first job that waits in its machine's own queue (`reclaim=pwa`); 0 for none
     drop|double|delay|corrupt PATTERN [count=1] [by=SECONDS]   the next messages like `alice>res1 cfp`, `*>bank request`
     replay PATTERN [as=SENDER]           the last message like that comes again
     launch USER JOB AGREEMENT cores=16 start=3600      order a job on something bought (`launches=USER,...`)
@@ -34,10 +28,10 @@ The commands of a script:
     says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
     forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
                                          and with one that the bank has put on something else
-    fault RESOURCE CALL [done|refused|busy|nonsense] [transient|lasting] [count=1]    the next calls of hold, confirm,
+    fault RESOURCE CALL [done|refused|nonsense] [transient|lasting] [count=1]    the next calls of hold, confirm,
                                          reservation, release or quote raise, and say perhaps that it will pass or not;
-                                         `done`: after having done it; `refused`: they refuse; `busy`: for a job;
-                                         `nonsense`: they answer nothing that makes sense
+                                         `done`: after having done it; `refused`: they refuse; `nonsense`: they
+                                         answer nothing that makes sense
     late RESOURCE CALL by=SECONDS [done=SECONDS] [limit=SECONDS] [lost|undone] [count=1]
                                          the machine's next calls of hold, confirm, reservation, release, quote or price
                                          are answered after so long and done when (default: then); after the limit
@@ -66,7 +60,7 @@ from ramp.model.contents import Commitment, Failed, JobArgument, JobOrder, Payme
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import ReclaimTerms, RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Slot, SlotMove, StaticTerms
 from ramp.plugins.interface import ResourcePlugin
@@ -74,21 +68,19 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AgreementResized, ResizeSlot
 from ramp.protocol.pricing import original_price, paper_price
-from ramp.protocol.reclaiming.asking import LookAtQueue, Precedence, ReclaimOrdered
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from simulation.market.actors import COMPOSITION
 from simulation.market.faults.late_guests import Fate, ForgetfulMachine
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.transcript import Transcript
 from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import KEEPER, START, World
 from simulation.resource.steady import SteadyMachine
 from simulation.resource.waiting.drawn_starts import DrawnStarts
+from tests.swarm.transcript import Transcript
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LATENCY: Duration = 1000
@@ -98,19 +90,6 @@ REST = 30 * 60 * SECOND
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the transcripts of tests/protocol/scripts anew")
-
-
-class QueueingMachine(SteadyMachine):
-    """A machine with a queue of its own, of which the first job matters.
-
-    Attributes:
-        waits: how many cores that wants; 0 where none waits.
-    """
-
-    waits = 0
-
-    def missing(self, now: Instant) -> int:
-        return max(self.waits - (self.capacity - int(self.profile(now, now + 1).taken[0])), 0)
 
 
 @dataclass
@@ -141,7 +120,6 @@ CALLS = {
     "quote": fx.QuoteSlots,
     "price": fx.PriceSlots,
     "resize": ResizeSlot,
-    "missing": LookAtQueue,
 }
 
 
@@ -271,7 +249,7 @@ class ScriptedMarket:
             self.timing[key] = options.duration(key)
 
     def do_resource(self, options: _Options) -> None:
-        kind = ForgetfulMachine if options.flag("forgetful") else QueueingMachine
+        kind = ForgetfulMachine if options.flag("forgetful") else SteadyMachine
         (name,) = options.words
         cores = options.whole("cores", 64)
         machine: ResourcePlugin = kind(name, cores, options.number("load", 0.5))
@@ -288,11 +266,6 @@ class ScriptedMarket:
                 credit_limit=options.whole("credit", 1_000_000) * 100,
                 launching=self._launching(options.text("launches", "")),
                 launcher=VirtualLauncher(lambda job: self.job_fates.setdefault(job.job_id, JobFate())),
-                reclaiming=ReclaimPolicy(
-                    Precedence(options.text("reclaim", "pra")),
-                    options.whole("discount"),
-                    options.whole("compensates", 100),
-                ),
             )
         )
 
@@ -377,8 +350,6 @@ class ScriptedMarket:
     def _unit(self, number: int, options: _Options) -> RequestUnit:
         start = START + options.duration("start", 3600)
         wall = options.duration("wall", 3600)
-        least = options.whole("least")
-        right = ReclaimTerms(least, options.duration("notice", 60), options.whole("compensation")) if least else None
         unit = RequestUnit(
             number,
             options.whole("price", 70),
@@ -389,7 +360,6 @@ class ScriptedMarket:
             operating_system=options.text("os", "") or None,
             start_probability=options.number("probability") or None,
             sites=tuple(filter(None, options.text("sites", "").split(","))) or None,
-            reclaim=right,
         )
         options.done()
         return unit
@@ -424,11 +394,6 @@ class ScriptedMarket:
         end = START + until if until else None
         self.world.command(user, AgreementResized(agreement_id, cores, end, quote, price, most, tuple(others)))
 
-    def do_reclaim(self, options: _Options) -> None:
-        name, slot = options.words
-        cores, most = options.whole("cores") or None, options.whole("most") * 100 or None
-        self.world.command(name, ReclaimOrdered(slot, cores, most))
-
     def do_leave(self, options: _Options) -> None:
         (name,) = options.words
         self.world.perform(name, self.world.resources[name].leave(self.world.now))
@@ -443,12 +408,6 @@ class ScriptedMarket:
         key = next(each for each in keys if machine.reservation(each, now) is None)
         machine.hold(key, unit, slot, now + DAY, now)
         machine.confirm(key, now)
-
-    def do_queue(self, options: _Options) -> None:
-        (name,) = options.words
-        machine = self.world.machines[name]
-        assert isinstance(machine, QueueingMachine)
-        machine.waits = options.whole("cores")
 
     def do_deposit(self, options: _Options) -> None:
         account, deposit_id = options.words
@@ -515,7 +474,7 @@ class ScriptedMarket:
         )
 
     def do_fault(self, options: _Options) -> None:
-        ways = ("done", "refused", "busy", "nonsense", "nothing")
+        ways = ("done", "refused", "nonsense", "nothing")
         how = next((word for word in ways if options.flag(word)), "raises")
         says = next((word for word in ("transient", "lasting") if options.flag(word)), "")
         name, call = options.words
@@ -530,8 +489,6 @@ class ScriptedMarket:
             left -= 1
             if how == "refused":
                 return Refusal(0, RefusalCode.SLOT_TAKEN, detail="the batch system has given it away")
-            if how == "busy":
-                return Refusal(0, RefusalCode.JOB_IN_THE_WAY, detail="a job needs them")
             if how == "nonsense":
                 return "yes"
             if how == "nothing":

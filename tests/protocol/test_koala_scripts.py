@@ -1,7 +1,7 @@
 """Changes of size between KOALA's manager and applications, as text scripts with transcripts under koala_scripts/.
 
 A script says what there is and what happens, then `----`, then what came of it, word by word. The checks of
-`simulation.koala.checks` are made after every event. `pytest tests/protocol --rewrite` writes the transcripts anew;
+`tests.unit.koala.invariants` are made after every event. `pytest tests/protocol --rewrite` writes the transcripts anew;
 read them against sections 2, 4 and 5 of the paper before they are kept. The commands of a script:
 
     cluster NAME PROCESSORS threshold=0 local=0
@@ -25,18 +25,16 @@ import pytest
 from ramp.errors import InvariantViolated
 from simulation.koala.agenda import Kind
 from simulation.koala.change import Change, Stimulus
-from simulation.koala.checks import check
 from simulation.koala.clusters import Cluster
 from simulation.koala.jobs import Component, KoalaJob, Obligation, Wish
 from simulation.koala.malleability_manager import Approach
 from simulation.koala.runner import Latencies, Runner
 from simulation.koala.scheduler import Koala, KoalaOptions
-from simulation.koala.size_policies.by_name import SIZE_POLICIES
-from simulation.koala.size_policies.interface import Message
-from simulation.koala.size_policies.references import NoChange
+from simulation.koala.size_policies import SIZE_POLICIES, Message, NoChange
 from simulation.malleable.malleability import Malleability, ResizeCost
 from simulation.malleable.sizes import Allowed, JobClass, Sizes
 from simulation.malleable.speedup import AmdahlLaw
+from tests.unit.koala.invariants import check
 
 FOLDER = Path(__file__).parent / "koala_scripts"
 RULE = "----\n"

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.tables import TABLES, Transition
-from simulation.market.swarm import run_seed
 from tests.protocol.test_amendments_of_old_peers import SCENARIOS
 from tests.protocol.test_growth_out_of_turn import SCENARIOS as OUT_OF_TURN
+from tests.swarm.markets import run
 
 FOLDER = Path(__file__).parent / "scripts"
 
@@ -36,7 +36,7 @@ def test_all_transitions_happen(scripts: Any) -> None:
         for seed in (*RICH, *range(200)):
             if all(table <= seen for table in TABLES.values()):
                 break
-            run_seed(seed, resized=False)
+            run(seed, resized=False)
     for name, table in TABLES.items():
         missing = sorted(f"{name}: {move.state} -{move.stimulus}-> {move.next_state}" for move in table - seen)
         assert missing == []

@@ -7,7 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from ramp.ledger.orders import rules as order_rules
 from simulation.cli.swarm import swarm
+from tests.swarm.__main__ import main as liars_swarm
 
 
 def test_a_sound_market_ends_with_0() -> None:
@@ -24,21 +26,22 @@ def test_worker_processes_give_the_same_totals() -> None:
     assert json.loads(one.output)["ok"] is True
 
 
-def test_a_planted_bug_is_caught_and_can_be_replayed() -> None:
-    result = CliRunner().invoke(swarm, ["--seeds", "5", "--jobs", "1", "--plant", "double_debit"])
-    assert result.exit_code == 0, result.output
+def test_a_broken_invariant_ends_with_1_and_can_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_rules, "_transfers", lambda order: [])
+    result = CliRunner().invoke(swarm, ["--seeds", "5", "--jobs", "1"])
+    assert result.exit_code == 1, result.output
+    assert "BROKEN in" in result.output
     command = next(line for line in result.output.splitlines() if "again: ramp swarm" in line)
     replayed = CliRunner().invoke(swarm, command.split("ramp swarm ")[1].split())
-    assert replayed.exit_code == 0
-    assert "CONFIRM agreement-" in replayed.output
-    assert "planted bug double_debit: caught in 1 markets" in replayed.output
+    assert replayed.exit_code == 1
+    assert "REQUEST PaymentOrder order-" in replayed.output
+    assert "BROKEN in 1 markets" in replayed.output
 
 
-def test_a_bug_that_is_not_caught_ends_with_1() -> None:
-    result = CliRunner().invoke(swarm, ["--seeds", "1", "--first", "3", "--jobs", "1", "--plant", "no_retransmission"])
+def test_the_developers_swarm_catches_a_planted_bug_and_replays_it() -> None:
+    result = CliRunner().invoke(liars_swarm, ["--seeds", "5", "--workers", "1", "--plant", "double_debit"])
     assert result.exit_code == 1, result.output
-    assert "NOT caught" in result.output
-
-
-def test_an_unknown_bug_is_bad_input() -> None:
-    assert CliRunner().invoke(swarm, ["--plant", "none"]).exit_code == 2
+    command = next(line for line in result.output.splitlines() if "again: python -m tests.swarm" in line)
+    replayed = CliRunner().invoke(liars_swarm, command.split("tests.swarm ")[1].split())
+    assert replayed.exit_code == 1
+    assert "CONFIRM agreement-" in replayed.output

@@ -14,7 +14,7 @@ from simulation.cli.experiment import experiment
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.market import rounds as market_rounds
 from simulation.experiments.market import scale as market_scale
-from simulation.experiments.market import tables as market_tables
+from simulation.experiments.market import statistics as market_statistics
 from simulation.experiments.market import workloads as market_workloads
 from simulation.experiments.market.network import deployments_of
 from simulation.experiments.market.paper import TABLE3, TABLE4, TABLE4_SALES
@@ -170,9 +170,9 @@ def test_where_the_price_is_flat(prices, flat) -> None:
 
 
 def test_a_straight_line_is_found() -> None:
-    slope, intercept, fit = market_tables.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
+    slope, intercept, fit = market_statistics.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
     assert (slope, intercept, fit) == pytest.approx((2, 3, 1))
-    assert market_tables.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
+    assert market_statistics.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
 
 
 def test_many_resources_are_table_2_at_other_times() -> None:

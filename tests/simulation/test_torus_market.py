@@ -15,14 +15,15 @@ from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings
 from ramp.protocol.resource.seller import PriceRange
 from simulation.experiments.discovery import find_experiment
-from simulation.experiments.torus_market import plots, study
+from simulation.experiments.torus_market import fragmentation, plots
 from simulation.experiments.torus_market.demand import MarketCase
+from simulation.experiments.torus_market.fragmentation import differences
 from simulation.experiments.torus_market.runs import MarketRun, run_market, swarm_resources
-from simulation.experiments.torus_market.study import differences
 from simulation.market import swarm
 from simulation.market.specs import ResourceSpec
 from simulation.market.world import START
 from simulation.resource.modelled import open_plugin
+from tests.swarm.markets import run
 
 CASE = MarketCase("torus", (64, 1024, 8192), 0.5, "ramp", 2, 20.0, 75, seed=3)
 
@@ -120,8 +121,8 @@ def test_tables_and_pictures_say_which_workloads_are_stand_ins(tmp_path: Path, m
         row = dict.fromkeys(("success_rate", "mean_price", "mean_load", "background", "market", "mean_wait_h"), 0.5)
         return MarketRun(row | {"refusals_first_round": {}}, [{"resource": "bluegene1"}], sold, [])
 
-    monkeypatch.setattr(study, "run_market", bare)
-    summary = study.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
+    monkeypatch.setattr(fragmentation, "run_market", bare)
+    summary = fragmentation.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
     with (tmp_path / "sales.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     workloads = {row["resource"]: row["workload"] for row in rows}
@@ -160,6 +161,6 @@ def test_the_protocol_keeps_its_invariants_on_live_machines_under_faults(
         return ResourceSpec(name, open_plugin(settings), StaticTerms(256, 8, torus=True), prices)
 
     monkeypatch.setattr(swarm, "_draw_resource", live_resource)
-    report = swarm.run_seed(seed)
+    report = run(seed)
     assert report.violation is None, f"{report.checker}: {report.violation}"
     assert report.messages > 0

@@ -10,8 +10,8 @@ import pytest
 from ramp.model.offer import RefusalCode
 from ramp.protocol.effects import Report
 from ramp.protocol.progress import RoundClosed
-from simulation.market.faults import liars
-from simulation.market.swarm import run_seed
+from tests.swarm import liars
+from tests.swarm.markets import run
 
 SEEDS = (15, 17, 128)
 """Markets in which sizes are drawn and a seller lies about them."""
@@ -40,7 +40,7 @@ class Refused:
 def codes() -> Counter[RefusalCode]:
     refused = Refused()
     for seed in SEEDS:
-        report = run_seed(seed, observer=refused)
+        report = run(seed, observer=refused)
         assert report.violation is None
     return refused.codes
 
@@ -57,5 +57,5 @@ def test_without_such_sellers_nobody_is_refused_so(monkeypatch: Any) -> None:
     monkeypatch.setattr(liars, "missized", lambda offer, unit, random: offer)
     refused = Refused()
     for seed in SEEDS:
-        run_seed(seed, observer=refused)
+        run(seed, observer=refused)
     assert refused.codes[RefusalCode.SIZE_AGAINST_LAW] == refused.codes[RefusalCode.BAD_PRICE] == 0

@@ -13,9 +13,10 @@ import pytest
 
 from simulation import compiling
 from simulation.compiling import compiled
+from simulation.lab import AS_WRITTEN
 
 with pytest.MonkeyPatch.context() as patch:  # `make test` does without the compiler elsewhere
-    patch.delenv(compiling.AS_WRITTEN, raising=False)
+    patch.delenv(AS_WRITTEN, raising=False)
     patch.setattr(numba.config, "DISABLE_JIT", 0)
 
     @compiled
@@ -90,9 +91,9 @@ def test_a_file_that_is_not_there_is_not_locked() -> None:
 @pytest.mark.parametrize(("value", "as_written"), [("1", True), ("0", False), ("", False), (None, False)])
 def test_without_the_compiler_a_loop_is_itself(monkeypatch, value, as_written):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
-    monkeypatch.delenv(compiling.AS_WRITTEN, raising=False)
+    monkeypatch.delenv(AS_WRITTEN, raising=False)
     if value is not None:
-        monkeypatch.setenv(compiling.AS_WRITTEN, value)
+        monkeypatch.setenv(AS_WRITTEN, value)
 
     def halved(number: int) -> int:
         return number // 2
@@ -103,4 +104,4 @@ def test_without_the_compiler_a_loop_is_itself(monkeypatch, value, as_written):
 def test_without_the_compiler_numba_is_not_even_loaded():
     """It takes half a second of every process that uses no loop for long."""
     program = "import sys, simulation.planning.cabled_search; sys.exit('numba' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], env=os.environ | {compiling.AS_WRITTEN: "1"}, check=True)
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {AS_WRITTEN: "1"}, check=True)

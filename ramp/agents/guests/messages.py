@@ -27,7 +27,6 @@ from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
-from ramp.protocol.reclaiming.asking import QueueSeen
 from ramp.runtime.guests.answers import Question
 from ramp.runtime.record_json import new_converter
 
@@ -133,7 +132,6 @@ _Answered = (
     | ev.SlotsTended
     | ev.SlotsPriced
     | SlotResized
-    | QueueSeen
 )
 
 

@@ -96,7 +96,7 @@ def privilege(resource: str, options: SlurmOptions, slurm_user: str) -> Sequence
         if os.geteuid() == 0 or account == slurm_user:
             return [Remark("privilege", resource, f"this account ({account}) may change reservations itself")]
         says = f"{account} is neither root nor SlurmUser ({slurm_user or 'not told'}), and the options name no wrapper"
-        return [Remark("privilege", resource, says, "install the wrapper (docs/slurm.md, Who may do that) and name it")]
+        return [Remark("privilege", resource, says, "install the wrapper (docs/slurm.md, Permissions) and name it")]
     return [*wrapper_remarks(resource, options.wrapper), *_sudo_remarks(resource, options.wrapper, account)]
 
 

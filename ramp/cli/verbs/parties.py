@@ -131,39 +131,6 @@ def resume(name: str, state: StateFolder, as_json: bool) -> None:
     show_changed(operate(state.path).resume_resource(name), as_json=as_json)
 
 
-@resource.command(
-    "reclaim",
-    epilog=example(
-        "ramp resource reclaim curie1 curie1-7 --cores 16",
-        "ramp resource reclaim curie1 curie1-7 --cores 16 --max-cost 5000",
-        exits=CHANGE_EXITS,
-    ),
-)
-@click.argument("name")
-@click.argument("reservation")
-@click.option(
-    "--cores", type=WholeNumber(min=1), metavar="N", help="How many (default: all that the agreement allows)."
-)
-@click.option("--max-cost", type=CreditsType(), metavar="CREDITS", help="Most for refund and compensation together.")
-@state_option
-@json_option
-def reclaim(
-    name: str, reservation: str, cores: int | None, max_cost: int | None, state: StateFolder, as_json: bool
-) -> None:
-    """Take cores of something that a resource has sold back, by the right in the agreement.
-
-    RESERVATION is its reservation or agreement. The bank looks whether minimum, notice, refund and compensation are as
-    the agreement says, puts the notice on record and tells the buyer; when the notice is over the machine takes the
-    cores and the bank pays the buyer. Until then nothing has changed.
-
-    A compensation above the resource's greatest (`reclaim_compensation_max`, by default its minimum price) is paid only
-    with --max-cost; without it you are told what it would cost.
-    """
-    with waiting(f"taking cores of {reservation} back"):
-        changed = operate(state.path).reclaim(name, reservation, cores=cores, max_cost=max_cost)
-    show_changed(changed, as_json=as_json)
-
-
 @resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Also while slots sold or held are not over.")

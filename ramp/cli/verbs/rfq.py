@@ -15,7 +15,6 @@ import click
 from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, WholeNumber, example, json_option
 from ramp.cli.request_templates import take_template
 from ramp.cli.time_arguments import DurationType, MomentType
-from ramp.cli.views.agreement_report import reclaim_object, reclaim_text
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -79,12 +78,6 @@ _TERMS: Final = (
     click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
     click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Blue Gene's use of its nodes."),
     click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
-    click.option("--reclaimable-to", type=_COUNT, metavar="CORES",
-                 help="The seller may take cores back down to so many, for the refund and the compensation."),
-    click.option("--reclaim-notice", type=DurationType(), metavar="TIME",
-                 help="How long before it has to tell it (default: 5 min)."),
-    click.option("--reclaim-compensation", type=WholeNumber(min=0), metavar="N",
-                 help="What it pays on top of the refund, credits/core-hour taken back (default: 0)."),
     click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP),
 )  # fmt: skip
 
@@ -158,15 +151,13 @@ def _template(terms: Mapping[str, Any]) -> RequestTemplate:
     Raises:
         click.UsageError: if they are not enough, or make no sense together.
     """
-    start, end, wall_time = terms["start"], terms["end"], terms["walltime"]
-    slack, notice = terms["slack"], terms["reclaim_notice"]
+    start, end, wall_time, slack = terms["start"], terms["end"], terms["walltime"], terms["slack"]
     try:
         return request(
             start=None if start is None else to_datetime(start),
             end=None if end is None else to_datetime(end),
             wall_time=None if wall_time is None else timedelta(microseconds=wall_time),
             slack=None if slack is None else timedelta(microseconds=slack),
-            reclaim_notice=None if notice is None else timedelta(microseconds=notice),
             rotate=not terms["no_rotate"],
             **{name: terms[option] for name, option in _OPTION_OF.items()},
         )
@@ -190,7 +181,6 @@ _OPTION_OF: Final = {
     },
     **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
     **{name: name for name in ("geometry", "connection", "node_use", "start_probability", "sites")},
-    **{name: name for name in ("reclaimable_to", "reclaim_compensation")},
     "disk_gb": "disk",
     "node_disk_gb": "node_disk",
 }
@@ -290,7 +280,6 @@ def _unit_object(unit: RequestUnit) -> dict[str, object]:
         "cores_most": None if unit.moldable is None else unit.moldable.most,
         "speed_up": None if unit.moldable is None else unit.moldable.law,
         "sites": None if unit.sites is None else list(unit.sites),
-        "reclaimable": reclaim_object(unit.reclaim),
         "wall_time_s": None if unit.wall_time is None else seconds(unit.wall_time),
     }
 
@@ -298,10 +287,9 @@ def _unit_object(unit: RequestUnit) -> dict[str, object]:
 def _unit_row(unit: RequestUnit) -> tuple[object, ...]:
     nodes = f" ({unit.cores.count} x {unit.cores.cores_per_node})" if isinstance(unit.cores, Nodes) else ""
     sizes = "" if unit.moldable is None else f" ({unit.moldable.least} to {unit.moldable.most}, {unit.moldable.law})"
-    taken = "" if unit.reclaim is None else f" (the seller {reclaim_text(unit.reclaim)})"
     return (
         unit.number,
-        f"{unit.cores.total}{nodes}{sizes}{taken}",
+        f"{unit.cores.total}{nodes}{sizes}",
         "as soon as possible" if unit.not_before is None else moment_text(unit.not_before),
         moment_text(unit.deadline),
         "the whole window" if unit.wall_time is None else duration_text(unit.wall_time),

@@ -22,7 +22,7 @@ from ramp.cli.views.output import (
     say,
 )
 from ramp.errors import DocumentError
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
+from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
@@ -46,11 +46,9 @@ def verify(
 ) -> None:
     """Check what somebody has signed without asking anybody: whose it is, in which role, and that its parts agree.
 
-    FILE is an agreement, an amendment, a reclamation or a cancellation (XML), or a sealed message (text that begins
-    with "RAMP sealed message 1"). Every check is listed. An agreement that is given together with amendments and
-    reclamations of it is followed through them: each must change the state that the one before has made, and give
-    back what that is worth. That a reclamation was by right, told of in time, only the bank's sealed word on it
-    shows, its notice or its posting, given too (ID.reclamation-N.paid.txt).
+    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP
+    sealed message 1"). Every check is listed. An agreement that is given together with amendments of it is followed
+    through them: each must change the state that the one before has made, and give back what that is worth.
 
     Exit code 0: all of them hold; 1: one does not; 2: there is no such file or authority, or it is none of these.
     """
@@ -103,9 +101,6 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
         {
             "agreement_id": chain.agreement.agreement_id,
             "amendments": [each.number for each in chain.amendments],
-            "reclamations": [each.number for each in chain.reclamations],
-            "by_right": [each.number for each in chain.reclamations if each.number in chain.vouched_for],
-            "compensation": amount_json(chain.compensation),
             "holds": not chain.failure,
             "failure": chain.failure,
             "cores": chain.states[-1].cores,
@@ -123,19 +118,11 @@ def _print_chain(chain: Chain) -> None:
         print_line(f"FAILED: {chain.failure}")
         say(f"ramp: {name}: its changes are no chain")
         return
-    last, taken = chain.states[-1], len(chain.reclamations)
-    changes = [count_text(len(chain.amendments), "amendment")] if chain.amendments or not taken else []
-    changes += [count_text(taken, "reclamation")] if taken else []
-    paid = amount_text(chain.agreement.cost + chain.charged)
+    last, paid = chain.states[-1], amount_text(chain.agreement.cost + chain.charged)
     print_line(
-        f"agreement {name} and its {' and '.join(changes)} are one chain: {last.cores} cores "
+        f"agreement {name} and its {count_text(len(chain.amendments), 'amendment')} are one chain: {last.cores} cores "
         f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back of {paid}"
-        + (f" and {amount_text(chain.compensation)} on top" if taken else "")
-        + (", by right" if taken and not chain.unvouched else "")
     )
-    for number in chain.unvouched:
-        word = f"the bank's sealed word tells ({name}.reclamation-{number}.paid.txt)"
-        print_line(f"  notice and posting of reclamation {number} are not shown; whether it was by right {word}")
     for amendment in chain.amendments:
         print_line(f"  {amendment_text(amendment)}")
 
@@ -151,8 +138,6 @@ def _print_what(report: FileReport) -> None:
         print_line(_agreement_summary(report.agreement))
     elif report.amendment is not None:
         print_line(_amendment_summary(report.amendment))
-    elif report.reclamation is not None:
-        print_line(_reclamation_summary(report.reclamation))
     elif report.cancellation is not None:
         print_line(_cancellation_summary(report.cancellation))
     elif report.message is not None:
@@ -179,14 +164,6 @@ def _amendment_summary(amendment: Amendment) -> str:
         f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
         f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
-    )
-
-
-def _reclamation_summary(reclamation: Reclamation) -> str:
-    return (
-        f"{reclamation.resource} has taken cores of agreement {reclamation.agreement_id} back (reclamation "
-        f"{reclamation.number}): {reclamation.cores} cores from {moment_text(reclamation.effective_at)} on, for "
-        f"{amount_text(reclamation.refund)} back and {amount_text(reclamation.compensation)} on top"
     )
 
 

@@ -8,10 +8,10 @@ from typing import Final
 from ramp.cli.views.outcome_report import probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
-from ramp.model.agreement import Amendment, Reclamation
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.agreement import Amendment
+from ramp.model.instant import Instant, iso
 from ramp.model.price_paid import how_priced
-from ramp.model.request import Nodes, ReclaimTerms, RequestUnit
+from ramp.model.request import Nodes, RequestUnit
 
 ShortName = Callable[[str], str]
 
@@ -65,9 +65,6 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "file": entry.file,
         "payment_file": entry.payment_file,
         "amendments": [_amendment_object(each) for each in entry.amendments],
-        "reclaimable": reclaim_object(agreement.request.reclaim),
-        "reclamations": [_reclamation_object(each) for each in entry.reclamations],
-        "reclamation_to_come": None if entry.to_come is None else _reclamation_object(entry.to_come),
     }
 
 
@@ -93,9 +90,6 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Cost", _cost_text(entry)),
             ("Price paid", how_priced(agreement)),
             ("Amendments", "; ".join(amendment_text(each) for each in entry.amendments)),
-            ("Seller's right", reclaim_text(agreement.request.reclaim)),
-            ("Taken back", "; ".join(_reclamation_text(each) for each in entry.reclamations)),
-            ("To be taken back", "" if entry.to_come is None else _reclamation_text(entry.to_come)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
             ("Signed", moment_text(agreement.issued_at)),
             ("File", entry.file),
@@ -128,42 +122,9 @@ def amendment_text(amendment: Amendment) -> str:
     )
 
 
-def reclaim_object(right: ReclaimTerms | None) -> dict[str, object] | None:
-    """The right to take cores back that a unit grants, for `--json`."""
-    if right is None:
-        return None
-    return {"least": right.least, "notice_s": right.notice // SECOND, "compensation": right.compensation}
-
-
-def reclaim_text(right: ReclaimTerms | None) -> str:
-    """The same for people; empty where it grants none."""
-    if right is None:
-        return ""
-    notice, paid = duration_text(right.notice), price_text(right.compensation)
-    return f"may take cores back down to {right.least}, told {notice} before, for {paid} and the refund"
-
-
-def _reclamation_object(reclamation: Reclamation) -> dict[str, object]:
-    return {
-        "number": reclamation.number,
-        "cores": reclamation.cores,
-        "effective_at": iso(reclamation.effective_at),
-        "refund": amount_json(reclamation.refund),
-        "compensation": amount_json(reclamation.compensation),
-        "previous": reclamation.previous,
-    }
-
-
-def _reclamation_text(reclamation: Reclamation) -> str:
-    return (
-        f"{reclamation.number}: {reclamation.cores} cores from {moment_text(reclamation.effective_at)} on, "
-        f"{amount_text(reclamation.refund)} back and {amount_text(reclamation.compensation)} on top"
-    )
-
-
 def _cost_text(entry: AgreementStanding) -> str:
     back = f" ({amount_text(entry.paid)} paid, {amount_text(entry.paid - entry.cost)} given back)"
-    return amount_text(entry.cost) + (back if entry.amendments or entry.reclamations else "")
+    return amount_text(entry.cost) + (back if entry.amendments else "")
 
 
 def _moved(entry: AgreementStanding) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.control.events import AgreementStanding, RequestStanding
-from ramp.model.agreement import Agreement, Amendment, Reclamation
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -112,11 +112,6 @@ class PastRequests:
         self, agreement: Agreement, state: str, moved: SlotMoved | None, amendments: tuple[Amendment, ...]
     ) -> AgreementStanding:
         agreement_id = agreement.agreement_id
-        taken = [
-            _converter().structure(concluded["reclamation"]["body"], Reclamation)
-            for concluded in self._archive.of_kind("ReclamationConcluded")
-            if concluded["agreement_id"] == agreement_id and not concluded["code"] and concluded["reclamation"]
-        ]
         return AgreementStanding(
             agreement,
             state,
@@ -125,7 +120,6 @@ class PastRequests:
             archived=True,
             amendments=amendments,
             moved=moved,
-            reclamations=tuple(taken),
         )
 
 

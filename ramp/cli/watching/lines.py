@@ -19,7 +19,6 @@ from ramp.protocol.progress import (
     AmendmentEnded,
     ApprovalAsked,
     CancellationEnded,
-    ReclamationAdvanced,
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
@@ -186,18 +185,6 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
                 else f"not given back: {cancelled.detail}"
             )
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
-        case ReclamationAdvanced(body, stage, code, detail):
-            fields = {"agreement_id": body.agreement_id, "reclamation": body.number, "stage": stage, "code": code}
-            fields |= {"cores": body.cores, "effective_at": iso(body.effective_at)}
-            fields |= {"refund": amount_json(body.refund), "compensation": amount_json(body.compensation)}
-            pays = f"{amount_text(body.refund)} back and {amount_text(body.compensation)} on top"
-            told = {
-                "noticed": f"will have {body.cores} cores from {iso(body.effective_at)} on, as its seller takes "
-                f"the others back by right: {pays}",
-                "posted": f"has {body.cores} cores, as its seller has taken the others back by right: {pays}",
-            }
-            how = told.get(stage, f"keeps its cores: {detail}")
-            return "reclaim", f"{body.agreement_id} {how}", fields
         case AmendmentEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
             fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}

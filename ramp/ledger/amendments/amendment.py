@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ramp.model.instant import Instant
@@ -66,3 +66,12 @@ class DecidedAmendment:
 def given_back(decided: Iterable[DecidedAmendment]) -> int:
     """What amendments have given back together, less what was paid for what they add, in minor units."""
     return sum(each.amount - each.charge for each in decided)
+
+
+def standing_digest(decided: Sequence[DecidedAmendment]) -> str:
+    """Digest of the state that the amendment posted last has made; empty where none was posted.
+
+    Args:
+        decided: of an agreement's amendments, by number.
+    """
+    return next((each.digest for each in reversed(decided) if each.is_posted), "")

@@ -10,21 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
+from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, standing_digest
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.partial_refunds import (
-    Problem,
-    addition_named,
-    check_parties,
-    check_payer,
-    part_problem,
-    payment_of,
-    refunded_problem,
-    transfer_back,
-)
-from ramp.ledger.reclamations.reclamation import standing_digest
-from ramp.ledger.reclamations.setting_aside import void_changed
+from ramp.ledger.partial_refunds import Problem, addition_named, check_no_addition, left_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -36,10 +25,11 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.rules import open_balances, store_evidence
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.agreement import amendment_key
 from ramp.model.contents import OrderLine
 from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
 
 PAID_ONLY: Final = "only what is paid can be amended"
@@ -53,7 +43,9 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
     check_instant("deadline", terms.valid_until)
     check_evidence(evidence)
     charge = _charge(records, terms.agreement_id, terms.number, at)
-    check_parties(charge, terms.user, terms.resource)
+    if (charge.debit_account, charge.credit_account) != (terms.user, terms.resource):
+        paid_nothing = f"{terms.user} has paid nothing to {terms.resource} for that agreement"
+        refuse(RefusalCode.UNKNOWN_TRANSFER, paid_nothing)
     decided = records.amendments(terms.agreement_id)
     there = next((each for each in decided if each.number == terms.number), None)
     if there is not None:
@@ -65,13 +57,11 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
     if problem is not None:
         code, reason = problem
         return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
-    key = amendment_key(terms.agreement_id, terms.number)
-    rebate = transfer_back(charge, key, TransferKind.REBATE, terms.amount, f"amendment {terms.number}", at)
+    rebate = _rebate(charge, terms, at)
     open_balances(records, rebate)
     posted = DecidedAmendment(terms.agreement_id, terms.number, terms.digest, terms.amount, at)
     records.append(TransferEntered(rebate))
     records.add_amendment(posted)
-    void_changed(records, charge, at)
     store_evidence(records, EvidenceKind.AMENDMENT, terms.agreement_id, evidence, at)
     return posted
 
@@ -82,7 +72,8 @@ def void_amendment(
     """Void an amendment by its buyer's wish, seen or not; one that was decided stays as it is."""
     check_evidence(evidence)
     charge = _charge(records, agreement_id, number, at)
-    check_payer(charge, user)
+    if charge.debit_account != user:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
     there = next((each for each in records.amendments(agreement_id) if each.number == number), None)
     return there or _void(records, agreement_id, number, at, "withdrawn", "its buyer has withdrawn it", evidence)
 
@@ -113,26 +104,34 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | 
     decided = records.amendments(agreement_id)
     if decided and number <= decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{agreement_id} has had amendment {decided[-1].number} since"
-    standing = standing_digest(decided, records.reclamations(agreement_id))
+    standing = standing_digest(decided)
     if standing and standing != line.amends:
         return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
     return None
 
 
 def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
-    """Note the amendment whose line has just been posted with its order; what was to be taken back is void by that."""
+    """Note the amendment whose line has just been posted with its order."""
     named = line.amended
-    if named is None:
-        return
-    records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
-    payment = records.transfer(named[0], TransferKind.PAYMENT)
-    assert payment is not None, "what is added to is paid"
-    void_changed(records, payment, at)
+    if named is not None:
+        records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
 
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
     """The payment of an agreement that may be amended."""
-    return payment_of(records, agreement_id, number, at, number_max=AMENDMENT_NUMBER_MAX, rule=PAID_ONLY)
+    check_identifier("agreement id", agreement_id)
+    check_instant("time", at)
+    if type(number) is not int or not 1 <= number <= AMENDMENT_NUMBER_MAX:
+        refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {AMENDMENT_NUMBER_MAX}")
+    check_no_addition(records, agreement_id)
+    payment = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if payment is None:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
+    if payment.state is not TransferState.POSTED:
+        refuse(RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {payment.state}; {PAID_ONLY}")
+    # all that is decided of one agreement is decided one after the other
+    records.balances((payment.debit_account, payment.credit_account))
+    return payment
 
 
 def _problem(
@@ -144,13 +143,36 @@ def _problem(
 ) -> Problem | None:
     """Why an amendment can never be posted: code and reason, or None if it can be now."""
     name = terms.agreement_id
-    if problem := refunded_problem(records, charge):
-        return problem
+    if records.transfer(name, TransferKind.REFUND) is not None:
+        return RefusalCode.REFUNDED, f"all that was left of the payment of {name} has gone back already"
     if at >= terms.valid_until:
         return RefusalCode.EXPIRED, f"it was valid until {iso(terms.valid_until)}"
     if decided and terms.number < decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{name} has had amendment {decided[-1].number} since"
-    return part_problem(records, charge, terms.previous, terms.amount, of_agreement=True)
+    standing = standing_digest(decided)
+    if standing and standing != terms.previous:
+        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
+    left = left_of(records, charge)
+    if terms.amount >= left:
+        return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
+    return None
+
+
+def _rebate(charge: Transfer, terms: AmendmentTerms, at: Instant) -> Transfer:
+    """What moves from who was paid to who has paid, posted at once."""
+    key = amendment_key(terms.agreement_id, terms.number)
+    return Transfer(
+        transfer_id=transfer_id_of(key, TransferKind.REBATE),
+        debit_account=charge.credit_account,
+        credit_account=charge.debit_account,
+        amount=terms.amount,
+        agreement_id=key,
+        kind=TransferKind.REBATE,
+        entered_at=at,
+        posted_at=at,
+        memo=f"amendment {terms.number}",
+        order_id=charge.order_id,
+    )
 
 
 def _void(

@@ -26,7 +26,6 @@ from ramp.ledger.entry import (
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.partial_refunds import check_no_addition
-from ramp.ledger.reclamations.setting_aside import void_expired
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -159,10 +158,9 @@ def fail_agreement(
 
 
 def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
-    """Void every reserved order and open reclamation whose deadline has come, and forget such remembered voids."""
+    """Void every reserved order whose deadline has come, and forget such remembered voids."""
     check_instant("time", at)
     records.forget_voids(at)
-    void_expired(records, at)
     due = records.open_orders(due=at)
     # All accounts at once, so that a database locks them in one order.
     records.balances({account for order in due for account in _accounts(order)})

@@ -47,8 +47,6 @@ def check_orders(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> lis
     findings = walk.findings
     for transfer in transfers:
         order = walk.orders.get(transfer.order_id)
-        if transfer.kind is TransferKind.COMPENSATION:
-            continue  # it pends from a seller's notice on
         if transfer.state is TransferState.PENDING and (order is None or order.state is not OrderState.RESERVED):
             findings.append(f"{transfer.transfer_id} is pending without a reserved order")
     return findings

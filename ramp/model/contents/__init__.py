@@ -83,17 +83,6 @@ from ramp.model.contents.orders import (
     PaymentOrder,
 )
 from ramp.model.contents.payments import PaymentMade, PaymentQuery, PaymentRefused
-from ramp.model.contents.reclamations import (
-    Reclaimed,
-    ReclamationAnnounced,
-    ReclamationHeard,
-    ReclamationNotice,
-    ReclamationNoticed,
-    ReclamationPosted,
-    ReclamationQuery,
-    ReclamationRefused,
-    ReclamationTaken,
-)
 from ramp.model.contents.refunds import CancellationDone, CancellationRefused, RefundClaim, RefundMade, RefundRefused
 
 __all__ = [
@@ -158,15 +147,6 @@ __all__ = [
     "PaymentQuery",
     "PaymentRefused",
     "Proposal",
-    "Reclaimed",
-    "ReclamationAnnounced",
-    "ReclamationHeard",
-    "ReclamationNotice",
-    "ReclamationNoticed",
-    "ReclamationPosted",
-    "ReclamationQuery",
-    "ReclamationRefused",
-    "ReclamationTaken",
     "RefundClaim",
     "RefundMade",
     "RefundRefused",
@@ -214,15 +194,6 @@ Content = (
     | AmendmentPosted
     | AmendmentWithdrawal
     | Amended
-    | Reclaimed
-    | ReclamationAnnounced
-    | ReclamationHeard
-    | ReclamationNotice
-    | ReclamationNoticed
-    | ReclamationPosted
-    | ReclamationQuery
-    | ReclamationRefused
-    | ReclamationTaken
     | PaymentMade
     | PaymentRefused
     | RefundMade

@@ -16,6 +16,10 @@ DEPOSIT: Final = "deposit"
 """Kind of a transfer that no agreement stands behind."""
 
 
+REPLAYED: Final = "replayed"
+"""Code of a refusal: the account has used the query's nonce before."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatementLine:
     """One posted transfer as its account sees it; amounts in minor units, `amount` negative for a debit."""

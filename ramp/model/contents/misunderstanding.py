@@ -13,7 +13,7 @@ class Unverified:
     """Stands in for a signed content whose signatures did not verify; made by the host, never sent.
 
     Attributes:
-        kind: `agreement`, `cancellation`, `amendment` or `reclamation`.
+        kind: `agreement`, `cancellation` or `amendment`.
         reference: the id the document claims, for the answer only.
         code: what is wrong (`bad_signature`, `unknown_signer`, `certificate_expired`, `malformed`).
         detail: one sentence.

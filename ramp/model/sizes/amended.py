@@ -1,6 +1,6 @@
 """What a bought slot has come to by its amendments: its size, its digest, and what adding or giving up is worth.
 
-Source: the market's rules of amendments (ARCHITECTURE, "What happens when a bought slot changes its size"). What was
+Source: the market's rules of amendments (docs/design/contract-changes.md). What was
 bought last goes back first, at the price that was paid for it: who adds to a slot and gives the same up again has
 bought and sold at one price, whatever the rest of the slot has cost. Prices of parts are exact fractions; what is given
 back is their sum rounded down, so that all amendments together never give back all that was paid.
@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 from ramp.model import money
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Reclamation
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment
 from ramp.model.called_terms import terms_digest
 from ramp.model.contents.orders import OrderLine
 from ramp.model.instant import Duration, Instant, iso, seconds
@@ -30,6 +30,12 @@ _LATER_FIELDS: Final = ("charge", "cpu_hour_cost", "order_id")
 
 MIXED: Final = "mixed_change"
 """Code of a change that would add in one way and give up in the other."""
+
+TOO_MANY_CHANGES: Final = "too_many_changes"
+"""Code of a change of a slot that was changed as often as one may be."""
+
+SLOT_CHANGES_MAX: Final = 48
+"""Changes of a slot: whoever judges one looks at all that was bought before, in exact fractions that grow with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +88,16 @@ class SlotState:
     spans: tuple[Span, ...] = ()
 
 
-def state_digest(state: Agreement | Amendment | Reclamation) -> str:
-    """SHA-256 of what an agreement, amendment or reclamation says of its slot, as URL-safe base64 without padding.
+def state_digest(state: Agreement | Amendment) -> str:
+    """SHA-256 of what an agreement or amendment says of its slot, as URL-safe base64 without padding.
 
-    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment or a reclamation
-    these are all its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the
-    digest of the unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one).
-    What is digested has `is`, the kind of document. What an amendment says of a charge and its order is digested only
-    where there is one.
+    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment these are all
+    its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
+    unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). What is digested
+    has `is`, the kind of document. What an amendment says of a charge and its order is digested only where there is
+    one.
     """
-    if isinstance(state, Amendment | Reclamation):
+    if isinstance(state, Amendment):
         fields = {name: value for name, value in asdict(state).items() if value or name not in _LATER_FIELDS}
         said: dict[str, object] = {"is": type(state).__name__, **fields}
     else:
@@ -134,7 +140,7 @@ def after(state: SlotState, amendment: Amendment) -> SlotState:
         amendment: what changes it.
     """
     cores, until = amendment.cores, amendment.until
-    spans = within(state, cores, until)
+    spans = _within(state, cores, until)
     if amendment.grows:
         added = added_core_time(state, cores, until, amendment.effective_at)
         bought_now = Fraction(amendment.charge, added) if added > 0 else Fraction(0)
@@ -147,7 +153,7 @@ def after(state: SlotState, amendment: Amendment) -> SlotState:
     return SlotState(cores, until, state_digest(amendment), amendment.number, since, state.start, spans)
 
 
-def within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
+def _within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
     """What is left of what a slot is made up of where so many cores stay at most, until that end at most."""
     return tuple(
         Span(min(span.end, until), _resized(span.bought, cores))
@@ -280,6 +286,16 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
         gives = f"it costs {amendment.charge} and gives {amendment.refund} minor units back"
         return "bad_price", f"{gives}; right would be {owed}, and that it costs nothing"
     return None
+
+
+def number_problem(changes: int) -> tuple[str, str] | None:
+    """Why a slot that was changed so often is not changed once more, as code and sentence; None where it may be.
+
+    Asked by its buyer and its seller before either signs.
+    """
+    if changes < SLOT_CHANGES_MAX:
+        return None
+    return TOO_MANY_CHANGES, f"the slot was changed {changes} times; right would be {SLOT_CHANGES_MAX} at most"
 
 
 def mixed_problem(state: SlotState) -> tuple[str, str]:

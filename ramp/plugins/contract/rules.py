@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ramp.plugins.contract import booking, describing, forgetting, misuse, queueing, quoting, resizing
+from ramp.plugins.contract import booking, describing, forgetting, misuse, quoting, resizing
 from ramp.plugins.contract.subject import Rule, Subject
 
 
@@ -15,8 +15,6 @@ def _rule(trial: Callable[[Subject], None]) -> Rule:
 
 
 RULES: Final[tuple[Rule, ...]] = tuple(
-    _rule(trial)
-    for room in (describing, quoting, booking, resizing, queueing, forgetting, misuse)
-    for trial in room.TRIALS
+    _rule(trial) for room in (describing, quoting, booking, resizing, forgetting, misuse) for trial in room.TRIALS
 )
 """What every plug-in must do."""

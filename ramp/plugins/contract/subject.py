@@ -20,7 +20,6 @@ from ramp.plugins import answers
 from ramp.plugins.interface import (
     ForgettingPlugin,
     PluginSettings,
-    QueueingPlugin,
     ResizablePlugin,
     ResourcePlugin,
 )
@@ -173,29 +172,6 @@ class AskedPlugin:
             )
         )
         return found
-
-    def demand_queueing(self) -> None:
-        """See that the plug-in can tell what the machine's own queue lacks.
-
-        Raises:
-            NotChecked: if it cannot.
-        """
-        self._queueing()
-
-    def missing(self, now: Instant) -> int:
-        """See `QueueingPlugin.missing`.
-
-        Raises:
-            NotChecked: if the plug-in cannot tell.
-        """
-        plugin = self._queueing()
-        found: int = self._ask("missing", lambda: plugin.missing(now), answers.missing_problem)
-        return found
-
-    def _queueing(self) -> QueueingPlugin:
-        if not isinstance(self.plugin, QueueingPlugin):
-            raise NotChecked("it has no `missing`; a resource on it takes no cores back by itself")
-        return self.plugin
 
     def _resizable(self) -> ResizablePlugin:
         if not isinstance(self.plugin, ResizablePlugin):

@@ -46,13 +46,11 @@ class AmendmentReceived:
         offer_id: the slot.
         amendment: signed by the user.
         at: when.
-        step: number of its first step at the machine; 0 in journals of before, where it follows from what they hold.
     """
 
     offer_id: str
     amendment: Signed
     at: Instant
-    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)

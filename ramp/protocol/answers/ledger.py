@@ -64,12 +64,10 @@ class OrdersSwept:
     Attributes:
         voided: orders that have been voided now.
         reserved: those that are still reserved.
-        noticed_until: when the first reclamation of which nothing is decided is over, or None if there is none.
     """
 
     voided: tuple[OrderStanding, ...]
     reserved: tuple[OrderStanding, ...]
-    noticed_until: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Reclamation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
@@ -33,7 +33,6 @@ from ramp.model.contents import (
     PaymentOrder,
     PaymentQuery,
     PaymentRefused,
-    ReclamationNotice,
     RefundClaim,
     RefundMade,
     RefundRefused,
@@ -48,7 +47,7 @@ from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.amending.asking import AmendmentDecided
 from ramp.protocol.answers import ledger as said
 from ramp.protocol.answers.ledger import OrderFate, OrderStanding
-from ramp.protocol.bank import amending, reclaiming
+from ramp.protocol.bank import amending
 from ramp.protocol.bank.amending import BAD_TERMS
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
@@ -56,7 +55,6 @@ from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
-from ramp.protocol.reclaiming.asking import ReclamationKnown
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
 
@@ -80,7 +78,6 @@ class BankParty:
         self._timing = timing
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
-        self._noticed_until: Instant | None = None  # when the first reclamation is over for which money is set aside
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -104,7 +101,7 @@ class BankParty:
             RemoteProtocolError: if a message has no place here, or is not its sender's own word.
         """
         effects = guarded("", lambda: self._on_event(event, now))
-        self.deadline = earliest(self._noticed_until, *(order.valid_until for order in self._open.values()))
+        self.deadline = earliest(*(order.valid_until for order in self._open.values()))
         return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -122,8 +119,6 @@ class BankParty:
         match event:
             case MessageReceived(message) if amending.is_about(message):
                 return [amending.asked(message, self.name, now, self._timing, self._wait, self._open)]
-            case MessageReceived(message) if reclaiming.is_about(message):
-                return [reclaiming.asked(message, self.name, now, self._timing, self._wait)]
             case MessageReceived(message):
                 return self._on_message(message, now)
             case said.OrderStands():
@@ -135,8 +130,6 @@ class BankParty:
             case AmendmentDecided(call_id):
                 message = self._asked.pop(call_id)
                 return [reply(message, *amending.decided(event, message))]
-            case ReclamationKnown(call_id):
-                return self._on_reclamation(event, self._asked.pop(call_id))
             case said.DepositPosted():
                 return self._on_deposit_posted(event)
             case said.AccountLookedUp():
@@ -378,16 +371,7 @@ class BankParty:
             return reply(message, Performative.REFUSE, unpaid)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
-    def _on_reclamation(self, known: ReclamationKnown, message: Message) -> list[Effect]:
-        """Tell of it; once its time is over nothing stays set aside for it."""
-        if isinstance(message.content, ReclamationNotice) and not known.code and not known.transfer_id:
-            body = message.content.reclamation.body
-            assert isinstance(body, Reclamation), "nothing else is noted"
-            self._noticed_until = earliest(self._noticed_until, body.valid_until)
-        return reclaiming.told(known, message)
-
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
-        self._noticed_until = swept.noticed_until
         effects: list[Effect] = []
         for order in swept.voided:
             self._open.setdefault(order.order_id, order)

@@ -23,10 +23,6 @@ from ramp.model.contents import (
     HoldRefused,
     MachineQuery,
     NotUnderstood,
-    ReclamationHeard,
-    ReclamationNoticed,
-    ReclamationPosted,
-    ReclamationRefused,
     Registered,
     Rejection,
     SlotMoveHeard,
@@ -58,8 +54,6 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
-from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
-from ramp.protocol.reclaiming.memory import ReclaimingRecord
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
@@ -67,14 +61,12 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
-from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import Waiting
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
 from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
-from ramp.protocol.resource.slots.size_desk import GrowthWord
+from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Pace, Timing, earliest
@@ -91,7 +83,6 @@ class ResourceParty(KeptParticipants):
         timing: the protocol's limits.
         quotas: what one buyer may have set aside without having paid.
         launching: how it launches jobs; None where it does not.
-        precedence: when it takes cores back by itself of what it has sold, where it may.
     """
 
     def __init__(
@@ -104,7 +95,6 @@ class ResourceParty(KeptParticipants):
         timing: Timing,
         quotas: Quotas | None = None,
         launching: LaunchTerms | None = None,
-        precedence: Precedence = Precedence.RUNNING,
     ) -> None:
         pace = Pace(timing)
         jobs = JobDesk(name, launching, timing)
@@ -114,16 +104,7 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=ReclaimDesk(
-                name,
-                pace,
-                jobs.in_the_way,
-                lambda: self._clock.bank_minor,
-                seller=seller,
-                unpaid=unpaid,
-                make_room=jobs.make_room,
-            ),
-            waiting=Waiting(precedence),
+            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor, seller=seller, unpaid=unpaid),
             tending=Tending(name, launching, pace),
         )
         self.name = name
@@ -189,7 +170,7 @@ class ResourceParty(KeptParticipants):
                 self.participants[record.offer_id].replay(record)
             elif isinstance(record, SlotJobRecord):
                 self.jobs.replay(record, self.participants[record.offer_id])
-            elif isinstance(record, SizeRecord | ReclaimingRecord):
+            elif isinstance(record, SizeRecord):
                 self.sizes.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -202,7 +183,7 @@ class ResourceParty(KeptParticipants):
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
-            case SlotsQuoted() | SlotsPriced() | MachineDescribed() | QueueSeen() | ReclaimOrdered():
+            case SlotsQuoted() | SlotsPriced() | MachineDescribed():
                 effects = self._on_selling(event, now)
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
                 effects = self._act(participant, partial(told_of_slot, participant, event, now))
@@ -226,17 +207,11 @@ class ResourceParty(KeptParticipants):
                 effects = self._clock.ask(query_id, now)
         return self._armed(effects)
 
-    def _on_selling(
-        self, event: SlotsQuoted | SlotsPriced | MachineDescribed | QueueSeen | ReclaimOrdered, now: Instant
-    ) -> list[Effect]:
-        """What machine and strategy say before anything is sold, and of what waits in the machine's own queue."""
-        match event:
-            case SlotsQuoted() | SlotsPriced():
-                return guarded(event.call_id, partial(self._on_quotes, event, now))
-            case MachineDescribed(call_id, snapshot):
-                return self._queries.answered(call_id, self._seller.described(snapshot))
-            case _:
-                return self._reclaiming(event, now)
+    def _on_selling(self, event: SlotsQuoted | SlotsPriced | MachineDescribed, now: Instant) -> list[Effect]:
+        """What machine and strategy say before anything is sold."""
+        if isinstance(event, MachineDescribed):
+            return self._queries.answered(event.call_id, self._seller.described(event.snapshot))
+        return guarded(event.call_id, partial(self._on_quotes, event, now))
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let holds run out, ask the bank again, renew the registration."""
@@ -249,7 +224,7 @@ class ResourceParty(KeptParticipants):
                 effects += self._act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
-        effects += self.sizes.tick(now) + self._waiting.tick(now)
+        effects += self.sizes.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
@@ -285,7 +260,6 @@ class ResourceParty(KeptParticipants):
         self.jobs.clock_set(by)
         self.sizes.clock_set(by)
         self._tending.clock_set(by)
-        self._waiting.clock_set()
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -295,11 +269,6 @@ class ResourceParty(KeptParticipants):
     def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
         return self._entry.leave(now)
-
-    def order_reclamation(self, order: ReclaimOrdered, now: Instant) -> tuple[list[Effect], str]:
-        """The administrator's wish to take cores of a sold slot back; see `reclaim`."""
-        effects, problem = self.reclaim(order, now)
-        return self._armed(effects), problem
 
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
         """The administrator's prices from the next call on, and whether nothing new is sold."""
@@ -327,11 +296,7 @@ class ResourceParty(KeptParticipants):
             case Commitment():
                 return self._on_commitment(message, content, now)
             case (
-                Signed(body=Cancellation() | Amendment())
-                | AmendmentCall()
-                | AmendmentFunded()
-                | AmendmentWithdrawal()
-                | ReclamationHeard()
+                Signed(body=Cancellation() | Amendment()) | AmendmentCall() | AmendmentFunded() | AmendmentWithdrawal()
             ):
                 return self._on_sold(message, content, now)
             case MachineQuery():
@@ -343,7 +308,6 @@ class ResourceParty(KeptParticipants):
                 return []
             case SlotMoveHeard() | NotUnderstood():
                 self._tending.answered(message, content, now)
-                self.sizes.answered(message)
                 return []
             case Unverified():
                 raise RemoteProtocolError(
@@ -399,12 +363,8 @@ class ResourceParty(KeptParticipants):
             return self._act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
-    def _on_sold(self, message: Message, content: Signed | GrowthWord | ReclamationHeard, now: Instant) -> list[Effect]:
+    def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
         """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
-        if isinstance(content, ReclamationHeard):
-            if buyer := self._by_agreement.get(content.agreement_id):
-                return self.sizes.on_heard(message, content, buyer, now)
-            return []
         if not isinstance(content, Signed):
             sold = self._by_agreement.get(content.agreement_id)
             act = partial(self.sizes.on_growth, message, content, sold, now)
@@ -427,9 +387,6 @@ class ResourceParty(KeptParticipants):
         if isinstance(content, AmendmentPosted | AmendmentRefused):
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
-        if isinstance(content, ReclamationNoticed | ReclamationPosted | ReclamationRefused):
-            act = partial(self.sizes.on_reclamation, content, seal, participant, now)
-            return self._with_given_up(guarded(participant.offer.offer_id, act), now)
         act = partial(participant.on_bank, content, seal, now)
         return self._act(participant, act) + self.jobs.follow(participant, now)
 
@@ -459,6 +416,6 @@ class ResourceParty(KeptParticipants):
         return effects
 
     def _arm(self) -> None:
-        own = (self._alarms, self._over, self._releases, self._tending, self._waiting)
+        own = (self._alarms, self._over, self._releases, self._tending)
         parts = (self._entry, self.jobs, self.sizes, *own)
         self.deadline = earliest(*(each.deadline for each in parts))

@@ -23,7 +23,7 @@ from ramp.model.machine_terms.static_terms import check_static_terms
 from ramp.model.money import cost
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
-from ramp.model.request import ReclaimTerms, RequestUnit
+from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal
 from ramp.model.sizes.moldable import candidates, price_for, price_with, reference_price
 from ramp.model.slot import Slot, StaticTerms
@@ -31,7 +31,6 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
-from ramp.protocol.resource.reclaiming.policy import ReclaimPolicy, is_of_use
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000
@@ -101,25 +100,6 @@ class OpenOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Enlarged:
-    """A sold slot with what its buyer would add to it, as far as that makes a price.
-
-    Attributes:
-        asking: what it would pay at most, credits per core hour.
-        user: the buyer.
-        right: to take cores of the slot back, or None.
-        cores: of the slot then.
-        lasts: how long it would stand from its addition on.
-    """
-
-    asking: int
-    user: str
-    right: ReclaimTerms | None
-    cores: int
-    lasts: Duration
-
-
-@dataclass(frozen=True, slots=True)
 class _Pending:
     """A call whose quotes the plug-in, and then whose prices the strategy is working out."""
 
@@ -151,7 +131,6 @@ class Seller:
         timing: the protocol's limits.
         draining: whether it begins so.
         launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
-        reclaiming: what the right to take cores back is worth to it.
 
     Attributes:
         terms: as above.
@@ -169,10 +148,8 @@ class Seller:
         timing: Timing,
         draining: bool = False,
         launching: LaunchTerms | None = None,
-        reclaiming: ReclaimPolicy | None = None,
     ) -> None:
         self._resource = resource
-        self._reclaiming = reclaiming or ReclaimPolicy()
         self.terms = terms
         self._prices = prices
         self.source = source
@@ -192,12 +169,6 @@ class Seller:
     def cores(self) -> int:
         """Cores of the machine."""
         return self.terms.cores
-
-    @property
-    def compensation_max(self) -> int:
-        """The most that the resource pays by itself for cores that it takes back, credits per core hour."""
-        own = self._reclaiming.compensation_max
-        return self._prices.minimum_price if own is None else own
 
     def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
         """What the administrator asks from the next call on, and whether at all; offers that stand keep their price."""
@@ -330,11 +301,10 @@ class Seller:
         last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
         if own_last is not None:
             own_last = price_with(replace(unit, cpu_hour_cost=own_last), slot.cores, slot.end - slot.start)
-        granted = self._is_of_use(unit.reclaim, slot.cores, slot.end - slot.start)
         return PriceQuestion(
             asking=price_with(unit, slot.cores, slot.end - slot.start),
-            start_price=self._reclaiming.price(self._prices.start_price, granted=granted),
-            minimum_price=self._reclaiming.price(self._prices.minimum_price, granted=granted),
+            start_price=self._prices.start_price,
+            minimum_price=self._prices.minimum_price,
             load=slot.load,
             rounds_expected=self._prices.rounds_expected,
             own_last=own_last if last_round < call.round_number else None,
@@ -346,19 +316,18 @@ class Seller:
             links_taken=slot.links_taken,
         )
 
-    def question_for_growth(self, enlarged: Enlarged, slot: Slot) -> PriceQuestion:
+    def question_for_growth(self, asking: int, user: str, slot: Slot) -> PriceQuestion:
         """What the strategy is asked for what would be added to a slot: as in the first round of an auction.
 
         Args:
-            enlarged: what a buyer asks for.
+            asking: what its buyer would pay at most, credits per core hour.
+            user: the buyer.
             slot: what would be added, as the machine has it.
         """
-        granted = self._is_of_use(enlarged.right, enlarged.cores, enlarged.lasts)
-        user = enlarged.user
         return PriceQuestion(
-            asking=enlarged.asking,
-            start_price=self._reclaiming.price(self._prices.start_price, granted=granted),
-            minimum_price=self._reclaiming.price(self._prices.minimum_price, granted=granted),
+            asking=asking,
+            start_price=self._prices.start_price,
+            minimum_price=self._prices.minimum_price,
             load=slot.load,
             rounds_expected=self._prices.rounds_expected,
             user=user,
@@ -366,10 +335,6 @@ class Seller:
             fragmentation=slot.fragmentation,
             links_taken=slot.links_taken,
         )
-
-    def _is_of_use(self, right: ReclaimTerms | None, cores: int, lasts: Duration) -> bool:
-        unit, most = max(self.terms.cores_per_node, 1), self.compensation_max
-        return is_of_use(right, cores, lasts, unit=unit, compensation_max=most, timing=self._timing)
 
     def _bid(self, pending: _Pending, unit: RequestUnit, sizes: Sequence[tuple[Slot, int]], now: Instant) -> Offer:
         """Offer the unit at the size that costs least, of several the one that ends first; and remember the offer."""

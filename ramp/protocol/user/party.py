@@ -32,6 +32,7 @@ from ramp.model.contents import (
     RefundRefused,
     SlotMoved,
 )
+from ramp.model.contents.accounts import REPLAYED
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.probable_start import request_problem
@@ -80,9 +81,6 @@ from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.changes import Changes
 from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
-
-REPLAYED = "replayed"
-"""The bank's code for a nonce that it has seen before."""
 
 NONCE_MARK = "#"
 """Separates a query's id from the count of its tries; a nonce is good for one answer, and that may get lost."""

@@ -2,8 +2,7 @@
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
 signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form
-and signs the whole. A Reclamation its resource signs alone. Everything else that creates an obligation is sealed
-(`ramp.rfql.signing.seals`).
+and signs the whole. Everything else that creates an obligation is sealed (`ramp.rfql.signing.seals`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from lxml import etree
 
 from ramp.errors import DocumentError, MeaningViolation, SchemaViolation, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
-from ramp.model.agreement import Agreement, Reclamation, Signable, Signed, first_signer
+from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, documents, slots
@@ -59,29 +58,7 @@ class Verified:
     signatures: tuple[VerifiedSignature, ...]
 
 
-def nothing_kept(_document: str) -> Instant | None:
-    """What a party has verified before that keeps no documents: nothing."""
-    return None
-
-
-def inner_of(document: str) -> str:
-    """What the user has signed of a countersigned document, as text; empty of every other document."""
-    try:
-        root = parse_wire(document)
-    except DocumentError:
-        return ""
-    inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))
-    inner = None if inner_tag is None else root.find(inner_tag)
-    return "" if inner is None else etree.tostring(inner, with_tail=False).decode()
-
-
-def verify_document(
-    document: str,
-    trust: Trust,
-    now: Instant,
-    passed: list[str] | None = None,
-    inner_as_of: tuple[Trust, Instant] | None = None,
-) -> Verified:
+def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
     """Check every signature of a document and read what they cover.
 
     Args:
@@ -89,18 +66,15 @@ def verify_document(
         trust: whom to trust.
         now: the time for which certificates must hold.
         passed: takes a sentence for every check that has passed, for reports.
-        inner_as_of: whom to trust, and when, for what the user has signed of a countersigned document, with the sealed
-            offers of others that it passes on; None for the same as above.
 
     Raises:
         DocumentError: if anything about document or signatures is not right.
     """
     told = passed if passed is not None else []
-    inner_trust, inner_now = inner_as_of or (trust, now)
-    sealed = PublicNotary(inner_trust, passed)
+    sealed = PublicNotary(trust, passed)
 
     def opener(text: str) -> Message:
-        return sealed.open(text, inner_now)
+        return sealed.open(text, now)
 
     root = parse_wire(document)
     if root.tag not in agreements.KIND_OF:
@@ -111,7 +85,7 @@ def verify_document(
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
         body = agreements.read_body(content, opener)
-        _check_party(outer, first_signer(body), Role.RESOURCE if isinstance(body, Reclamation) else Role.USER, told)
+        _check_party(outer, body.user, Role.USER, told)
         return Verified(body, (_signature(outer, body.issued_at),))
     content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
     schema.check(content)
@@ -119,7 +93,7 @@ def verify_document(
     inner_element = content.find(inner_tag)
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
-    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, inner_trust, inner_now, told)
+    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
     body = agreements.read_body(inner_content, opener)
     if isinstance(body, Agreement):
         told.append("request, offer and cost agree with one another")
@@ -270,8 +244,6 @@ class XmlNotary(PublicNotary):
         ca_certificates: the market's CAs.
         pins: certificate on file for another party, or None.
         revoked: whether a certificate has been revoked.
-        kept: when this party has verified a document before and kept it, byte for byte; None where it has not. Such a
-            document stays good though a signer's key, its certificate or what is revoked has changed since.
 
     Raises:
         SignerUnknown: if the certificate is another party's, or states no role.
@@ -286,11 +258,8 @@ class XmlNotary(PublicNotary):
         ca_certificates: Sequence[x509.Certificate],
         pins: Callable[[str], x509.Certificate | None] = no_pin,
         revoked: Callable[[x509.Certificate], bool] = none_revoked,
-        kept: Callable[[str], Instant | None] = nothing_kept,
     ) -> None:
         super().__init__(Trust(ca_certificates, pins, revoked))
-        self._kept = kept
-        self._of_then = Trust(ca_certificates)
         public = certificates.key_of(certificate)
         owner = certificates.identity_of(certificate)
         if owner != name:
@@ -303,26 +272,6 @@ class XmlNotary(PublicNotary):
         self._certificate = certificate
         self._packed_certificate = seals.pack(certificate.public_bytes(Encoding.DER))
 
-    def verify(self, document: str, now: Instant) -> Signed:
-        """Check every signature of a document; of one that was kept, as of when it was.
-
-        A resource countersigns anew whenever it brings a document: then what its buyer has signed is as of that time.
-
-        Raises:
-            DocumentError: if anything about document or signatures is not right.
-        """
-        try:
-            return super().verify(document, now)
-        except DocumentError:
-            if (kept_at := self._kept(document)) is not None:
-                return PublicNotary(self._of_then).verify(document, kept_at)
-            inner = inner_of(document)
-            inner_at = self._kept(inner) if inner else None
-            if inner_at is None:
-                raise
-        verified = verify_document(document, self._trust, now, inner_as_of=(self._of_then, inner_at))
-        return Signed(verified.body, tuple(each.signer for each in verified.signatures), document)
-
     def sign(self, signed: Signed, now: Instant) -> Signed:
         """Add this party's signature as the outermost one; fills `signers` and `document`.
 
@@ -332,9 +281,9 @@ class XmlNotary(PublicNotary):
         """
         body = signed.body
         if not signed.signers:
-            party = first_signer(body)
+            party = body.user
             document = agreements.write_body(body)
-        elif len(signed.signers) == 1 and not isinstance(body, Reclamation):
+        elif len(signed.signers) == 1:
             party = body.resource
             document = agreements.wrap(signed.document, body, now)
         else:

@@ -17,23 +17,19 @@ from ramp.errors import (
 )
 from ramp.model import contents
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Reclamation, Signed
+from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import Instant
 from ramp.rfql import agreements
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
 from ramp.rfql.xml import markup
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
-from ramp.rfql.xml.record import INSTANT, TEXT
+from ramp.rfql.xml.record import TEXT
 
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
 AMENDED: Final = "Amended"
 REFUND_CLAIM: Final = "RefundClaim"
-RECLAMATION_NOTICE: Final = "ReclamationNotice"
-RECLAMATION_NOTICED: Final = "ReclamationNoticed"
-RECLAMATION_ANNOUNCED: Final = "ReclamationAnnounced"
-RECLAIMED: Final = "Reclaimed"
 _SIGNED: Final = "SignedDocument"
 
 
@@ -79,47 +75,6 @@ def write_amended(content: contents.Amended) -> str:
         MeaningViolation: if the amendment is not signed, or the bank's word not sealed.
     """
     return f'<{AMENDED} xmlns="{MARKET}">{_signed(content.amendment)}{write_sealed(content.posted_seal)}</{AMENDED}>'
-
-
-def write_reclamation_notice(content: contents.ReclamationNotice) -> str:
-    """Write that a resource takes cores back, for the bank.
-
-    Raises:
-        MeaningViolation: if one of the documents is not signed.
-    """
-    signed = (content.reclamation, content.agreement, *content.changes)
-    proofs = "".join(_signed(each) for each in signed)
-    return f'<{RECLAMATION_NOTICE} xmlns="{MARKET}">{proofs}</{RECLAMATION_NOTICE}>'
-
-
-def write_reclamation_announced(content: contents.ReclamationAnnounced) -> str:
-    """Write that a resource will take cores back.
-
-    Raises:
-        MeaningViolation: if the bank's word is not sealed.
-    """
-    return f'<{RECLAMATION_ANNOUNCED} xmlns="{MARKET}">{write_sealed(content.noticed_seal)}</{RECLAMATION_ANNOUNCED}>'
-
-
-def write_reclamation_noticed(content: contents.ReclamationNoticed) -> str:
-    """Write that a bank has a reclamation on record.
-
-    Raises:
-        MeaningViolation: if the reclamation is not signed.
-    """
-    head = f'<{RECLAMATION_NOTICED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}"'
-    told = f'number="{content.number}" noticedAt="{INSTANT.write(content.noticed_at)}"'
-    return f"{head} {told}>{_signed(content.reclamation)}</{RECLAMATION_NOTICED}>"
-
-
-def write_reclaimed(content: contents.Reclaimed) -> str:
-    """Write that a reclamation was posted.
-
-    Raises:
-        MeaningViolation: if the reclamation is not signed, or the bank's word not sealed.
-    """
-    proofs = _signed(content.reclamation) + write_sealed(content.posted_seal)
-    return f'<{RECLAIMED} xmlns="{MARKET}">{proofs}</{RECLAIMED}>'
 
 
 def write_refund_claim(content: contents.RefundClaim) -> str:
@@ -188,68 +143,6 @@ def read_amended(element: Element, verifier: Verifier, now: Instant) -> contents
     return contents.Amended(amendment, posted, seal)
 
 
-def read_reclamation_notice(element: Element, verifier: Verifier, now: Instant) -> contents.ReclamationNotice:
-    """Read that a resource takes cores back, of a document that has passed the schema check.
-
-    Raises:
-        DocumentError: if one of its documents does not hold, or is of another kind or agreement.
-    """
-    texts = [each.text or "" for each in element.iterchildren(f"{{{MARKET}}}{_SIGNED}")]
-    reclamation, agreement, *changes = (verifier.verify(text, now) for text in texts)
-    kinds = [type(each.body) for each in (reclamation, agreement)]
-    if kinds != [Reclamation, Agreement] or not all(isinstance(each.body, Amendment | Reclamation) for each in changes):
-        found = ", ".join(kind.__name__ for kind in (*kinds, *(type(each.body) for each in changes)))
-        raise MeaningViolation(
-            f"ReclamationNotice: the documents are {found}; right would be a Reclamation, its Agreement, and what "
-            "has changed it, Amendments and Reclamations"
-        )
-    named = {each.body.agreement_id for each in (reclamation, agreement, *changes)}
-    if len(named) != 1:
-        raise MeaningViolation(f"ReclamationNotice: its documents are of the agreements {', '.join(sorted(named))}")
-    return contents.ReclamationNotice(reclamation, agreement, tuple(changes))
-
-
-def read_reclamation_announced(element: Element, verifier: Verifier, now: Instant) -> contents.ReclamationAnnounced:
-    """Read that a resource will take cores back, of a document that has passed the schema check.
-
-    Raises:
-        DocumentError: if the bank's word does not hold.
-    """
-    return contents.ReclamationAnnounced(*read_sealed(element, contents.ReclamationNoticed, _opener(verifier, now)))
-
-
-def read_reclamation_noticed(element: Element, verifier: Verifier, now: Instant) -> contents.ReclamationNoticed:
-    """Read that a bank has a reclamation on record, of a document that has passed the schema check.
-
-    Raises:
-        DocumentError: if the reclamation does not hold, or is another one.
-    """
-    reclamation = verifier.verify(_text_of(element, _SIGNED), now)
-    agreement_id, number = element.get("agreementId", ""), int(element.get("number", "0"))
-    _check_reclamation(element, reclamation, agreement_id, number)
-    return contents.ReclamationNoticed(agreement_id, number, INSTANT.read(element.get("noticedAt", "")), reclamation)
-
-
-def read_reclaimed(element: Element, verifier: Verifier, now: Instant) -> contents.Reclaimed:
-    """Read that a reclamation was posted, of a document that has passed the schema check.
-
-    Raises:
-        DocumentError: if a proof does not hold, or is of another reclamation.
-    """
-    reclamation = verifier.verify(_text_of(element, _SIGNED), now)
-    posted, seal = read_sealed(element, contents.ReclamationPosted, _opener(verifier, now))
-    _check_reclamation(element, reclamation, posted.agreement_id, posted.number)
-    return contents.Reclaimed(reclamation, posted, seal)
-
-
-def _check_reclamation(element: Element, reclamation: Signed, agreement_id: str, number: int) -> None:
-    name, body = str(element.tag).rpartition("}")[2], reclamation.body
-    if not isinstance(body, Reclamation):
-        raise MeaningViolation(f"{name}: the document is a {type(body).__name__}")
-    if (body.agreement_id, body.number) != (agreement_id, number):
-        raise MeaningViolation(f"{name}: reclamation {body.number} of {body.agreement_id} with the proof of another")
-
-
 def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> contents.RefundClaim:
     """Read a refund claim that has passed the schema check.
 
@@ -261,15 +154,6 @@ def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> con
 
 def _opener(verifier: Verifier, now: Instant) -> Opener:
     return lambda text: verifier.open(text, now)
-
-
-def first_signed(document: str) -> str:
-    """The first of the signed documents that a document passes on, as it is; empty where it passes none on.
-
-    Raises:
-        DocumentError: if it cannot be read.
-    """
-    return _text_of(parse_wire(document), _SIGNED)
 
 
 def _text_of(element: Element, name: str) -> str:

@@ -18,7 +18,7 @@ from lxml import etree
 from ramp.errors import CertificateExpired, DocumentError, MeaningViolation, SignatureInvalid
 from ramp.model import contents, instant, money
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
+from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
@@ -40,11 +40,10 @@ class FileReport:
 
     Attributes:
         path: the file.
-        kind: `agreement`, `amendment`, `reclamation`, `cancellation` or `sealed message`, as the file says.
+        kind: `agreement`, `amendment`, `cancellation` or `sealed message`, as the file says.
         agreement: what the signatures cover, where it is an agreement and they hold.
         cancellation: the same of a cancellation.
         amendment: the same of an amendment.
-        reclamation: the same of a reclamation.
         message: the same of a sealed message.
         signatures: those that hold, innermost (the user's) first.
         passed: a sentence for every check that has passed, in order.
@@ -59,7 +58,6 @@ class FileReport:
     agreement: Agreement | None = None
     cancellation: Cancellation | None = None
     amendment: Amendment | None = None
-    reclamation: Reclamation | None = None
     message: Message | None = None
     signatures: tuple[VerifiedSignature, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -93,7 +91,6 @@ class FileReport:
             "agreement": None if self.agreement is None else _agreement_dict(self.agreement),
             "cancellation": None if self.cancellation is None else _cancellation_dict(self.cancellation),
             "amendment": None if self.amendment is None else _amendment_dict(self.amendment),
-            "reclamation": None if self.reclamation is None else _reclamation_dict(self.reclamation),
             "message": None if self.message is None else _message_dict(self.message),
         }
 
@@ -133,14 +130,6 @@ def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
     }
 
 
-def _reclamation_dict(reclamation: Reclamation) -> dict[str, Any]:
-    return {
-        **_change_dict(reclamation),
-        "compensation": money.credits_text(reclamation.compensation),
-        "issued_at": instant.iso(reclamation.issued_at),
-    }
-
-
 def _amendment_dict(amendment: Amendment) -> dict[str, Any]:
     added = {
         "charge": money.credits_text(amendment.charge),
@@ -148,25 +137,19 @@ def _amendment_dict(amendment: Amendment) -> dict[str, Any]:
         "order_id": amendment.order_id,
     }
     return {
-        **_change_dict(amendment),
+        "agreement_id": amendment.agreement_id,
+        "number": amendment.number,
+        "previous": amendment.previous,
+        "digest": state_digest(amendment),
+        "user": amendment.user,
+        "resource": amendment.resource,
+        "bank": amendment.bank,
+        "cores": amendment.cores,
+        "until": instant.iso(amendment.until),
+        "effective_at": instant.iso(amendment.effective_at),
+        "refund": money.credits_text(amendment.refund),
         **(added if amendment.grows else {}),
         "issued_at": instant.iso(amendment.issued_at),
-    }
-
-
-def _change_dict(change: Amendment | Reclamation) -> dict[str, Any]:
-    return {
-        "agreement_id": change.agreement_id,
-        "number": change.number,
-        "previous": change.previous,
-        "digest": state_digest(change),
-        "user": change.user,
-        "resource": change.resource,
-        "bank": change.bank,
-        "cores": change.cores,
-        "until": instant.iso(change.until),
-        "effective_at": instant.iso(change.effective_at),
-        "refund": money.credits_text(change.refund),
     }
 
 
@@ -222,7 +205,7 @@ def verify_file(
         return _verify_signed(str(path), text, trust, now)
     raise DocumentError(
         f"neither a signed document nor a sealed message: it begins with {shown(text.partition(chr(10))[0][:40])}; "
-        "right would be an agreement, an amendment, a reclamation or a cancellation in XML, or the line "
+        "right would be an agreement, an amendment or a cancellation in XML, or the line "
         f"{seals.FIRST_LINE!r}",
         source=str(path),
     )
@@ -291,8 +274,6 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
             return _agreement_report(path, verified, now, passed)
         if kind == "amendment":
             return _amendment_report(path, verified, now, passed)
-        if kind == "reclamation":
-            return _reclamation_report(path, verified, now, passed)
         return _cancellation_report(path, verified, now, passed)
     except DocumentError as error:
         if error.source == path:
@@ -305,7 +286,7 @@ def _kind_of(root: Element, path: str) -> str:
     if kind is None:
         raise DocumentError(
             f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement, "
-            f"an amendment, a reclamation or a cancellation, or a sealed message",
+            f"an amendment or a cancellation, or a sealed message",
             source=path,
         )
     return kind
@@ -360,19 +341,6 @@ def _amendment_report(path: str, verified: Verified, now: Instant, passed: list[
     warnings = _expired_since(verified.signatures, now)
     return FileReport(
         path, "amendment", tuple(passed), amendment=body, signatures=verified.signatures, warnings=warnings
-    )
-
-
-def _reclamation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
-    body = verified.body
-    assert isinstance(body, Reclamation), "the root says so"
-    passed.append(
-        "signed by the resource alone; whether it was by right tell its agreement and the bank's sealed word on it, "
-        "given together with it"
-    )
-    warnings = _expired_since(verified.signatures, now)
-    return FileReport(
-        path, "reclamation", tuple(passed), reclamation=body, signatures=verified.signatures, warnings=warnings
     )
 
 

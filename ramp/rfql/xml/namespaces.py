@@ -25,9 +25,6 @@ MOLDABLE: Final = "urn:ramp:moldable:1"
 SITES: Final = "urn:ramp:sites:1"
 """Extension of RFQL: units that are bought at certain sites only."""
 
-RECLAIM: Final = "urn:ramp:reclaim:1"
-"""Extension of RFQL: units of which the seller may take cores back."""
-
 MARKET: Final = "urn:ramp:market:1"
 """Every other document of the market."""
 

@@ -103,7 +103,7 @@ def _resource_steps(old: ResourceConfig, new: ResourceConfig) -> list[Step]:
     if replace(old, prices=new.prices, draining=new.draining, credit_limit=new.credit_limit) != new:
         keys = [
             key
-            for key in ("plugin", "options", "terms", "pricing", "isolation", "launching", "acting", "reclaiming")
+            for key in ("plugin", "options", "terms", "pricing", "isolation", "launching", "acting")
             if getattr(old, key) != getattr(new, key)
         ]
         text = f"resource {old.name}: {', '.join((*changed, *keys))} changed; its agent is restarted"

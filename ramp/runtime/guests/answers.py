@@ -15,7 +15,6 @@ from ramp.plugins.answers import (
     firm_problem,
     held_problem,
     lost_problem,
-    missing_problem,
     moves_problem,
     no,
     quote_problem,
@@ -28,7 +27,6 @@ from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
-from ramp.protocol.reclaiming.asking import LookAtQueue, QueueSeen
 from ramp.runtime.guests.snapshot import SNAPSHOT_BYTES_MAX
 
 PRICE_MAX: Final = 10**9
@@ -55,7 +53,6 @@ _CALLS: Final[dict[type, str]] = {
     fx.ForgetSlots: "forget",
     fx.TendSlots: "tend",
     ResizeSlot: "resize",
-    LookAtQueue: "missing",
     fx.PriceSlots: "price",
 }
 
@@ -91,8 +88,6 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
             return ev.SlotsTended()  # it is told again
         case ResizeSlot(key, step):
             return SlotResized(key, step, None, reason)
-        case LookAtQueue():
-            return QueueSeen()  # it is asked again
         case fx.PriceSlots(call_id, questions):
             return ev.SlotsPriced(call_id, (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=reason),) * len(questions))
     assert_never(question)
@@ -136,8 +131,6 @@ def answer_problem(question: Question, answer: Any) -> str:
                 return "the answer to another question"
             unsure = answer.answer is None
             return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
-        case LookAtQueue(), QueueSeen():
-            return missing_problem(answer.missing)
         case fx.TendSlots(slots), ev.SlotsTended(lost, moved):
             return lost_problem(dict(slots), dict(lost)) or moves_problem(dict(slots), dict(moved))
         case (

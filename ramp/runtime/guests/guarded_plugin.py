@@ -19,7 +19,6 @@ from ramp.plugins.answers import (
     firm_problem,
     held_problem,
     lost_problem,
-    missing_problem,
     moves_problem,
     quote_problem,
     reservation_problem,
@@ -29,7 +28,6 @@ from ramp.plugins.interface import (
     ForgettingPlugin,
     HoldingForPlugin,
     MovingPlugin,
-    QueueingPlugin,
     ResizablePlugin,
     ResourcePlugin,
     TendedPlugin,
@@ -38,7 +36,6 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
-from ramp.protocol.reclaiming.asking import LookAtQueue, QueueSeen
 from ramp.runtime.guests.answers import call_of, raised, snapshot_problem, without_answer
 from ramp.runtime.guests.health import Health
 from ramp.runtime.guests.snapshot import snapshot_text
@@ -94,8 +91,6 @@ class GuardedPlugin:
                 return self.tend(slots, now)
             case ResizeSlot():
                 return self.resize(question, now)
-            case LookAtQueue():
-                return QueueSeen(self.missing(now))
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
@@ -176,14 +171,6 @@ class GuardedPlugin:
         if isinstance(answer, MachineInDoubt):
             return SlotResized(key, step, None, answer.reason)
         return SlotResized(key, step, answer)
-
-    def missing(self, now: Instant) -> int:
-        """How many cores the first job of its own queue lacks; 0 where the machine cannot say."""
-        plugin = self.plugin
-        if not isinstance(plugin, QueueingPlugin):
-            return 0
-        answer = self._ask("missing", now, lambda: plugin.missing(now), missing_problem)
-        return 0 if isinstance(answer, MachineInDoubt) else answer
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
         """The machine as a JSON object in text."""

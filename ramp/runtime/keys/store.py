@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +31,7 @@ from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey
-from ramp.rfql.signing.notary import XmlNotary, nothing_kept
+from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.inventory import CertificateEntry, state_of
@@ -228,25 +228,15 @@ class KeyStore:
             pinned = self._pins[name] = (version, _load_pem_certificates(path)[0])
         return pinned[1]
 
-    def notary(self, name: str, kept: Callable[[str], Instant | None] = nothing_kept) -> XmlNotary:
+    def notary(self, name: str) -> XmlNotary:
         """The notary of a party: pins to the certificates on file and heeds the revocation list.
-
-        Args:
-            name: the party.
-            kept: when it has verified a document before and kept it; see `XmlNotary`.
 
         Raises:
             ConfigurationError: if the party or the CA is not on file.
         """
         key, certificate = self.identity(name)
         return XmlNotary(
-            name,
-            key,
-            certificate,
-            self.ca_certificates(),
-            pins=self.certificate_on_file,
-            revoked=self.is_revoked,
-            kept=kept,
+            name, key, certificate, self.ca_certificates(), pins=self.certificate_on_file, revoked=self.is_revoked
         )
 
     # Inventory and revocation

@@ -106,35 +106,20 @@ _REFUNDS: Final = Question(
     """,
 )
 
-# A rebate's key is its agreement's id, a mark, and the number of the amendment, or of the reclamation behind an r. A
-# compensation pends as long as its reclamation is open, and is posted or voided with it.
+# A rebate's key is its agreement's id, a mark, and the number of the amendment.
 _REBATES: Final = Question(
     "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
     """
-    WITH changes AS (
-        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount,
-            1 AS is_posted, 0 AS is_voided FROM amendments
-        WHERE code = ''
-        UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund, 1, 0 FROM reclamations
-        WHERE decided_at IS NOT NULL AND code = ''
-        UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation,
-            CASE WHEN decided_at IS NOT NULL AND code = '' THEN 1 ELSE 0 END, CASE WHEN code <> '' THEN 1 ELSE 0 END
-        FROM reclamations
-        WHERE compensation > 0
-    )
-    SELECT rebates.transfer_id, rebates.amount, rebates.debit_account, rebates.credit_account
-    FROM transfers AS rebates
-    LEFT JOIN changes ON rebates.agreement_id = changes.change_key AND rebates.kind = changes.kind
-        AND changes.amount = rebates.amount
-        AND CASE WHEN rebates.posted_at IS NULL THEN 0 ELSE 1 END = changes.is_posted
-        AND CASE WHEN rebates.voided_at IS NULL THEN 0 ELSE 1 END = changes.is_voided
-    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || changes.agreement_id
-    WHERE rebates.kind IN ('rebate', 'compensation') AND (
-        charges.transfer_id IS NULL OR charges.posted_at IS NULL
-        OR rebates.debit_account <> charges.credit_account OR rebates.credit_account <> charges.debit_account
-        OR COALESCE(rebates.order_id, '') <> COALESCE(charges.order_id, '')
+    SELECT transfer_id, amount, debit_account, credit_account FROM transfers
+    WHERE kind = 'rebate' AND transfer_id NOT IN (
+        SELECT rebates.transfer_id FROM amendments
+        JOIN transfers AS rebates
+            ON rebates.transfer_id = 'rebate:' || amendments.agreement_id || '#' || amendments.number
+        JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
+        WHERE amendments.code = '' AND amendments.amount = rebates.amount
+            AND rebates.posted_at IS NOT NULL AND rebates.voided_at IS NULL AND charges.posted_at IS NOT NULL
+            AND rebates.debit_account = charges.credit_account AND rebates.credit_account = charges.debit_account
+            AND COALESCE(rebates.order_id, '') = COALESCE(charges.order_id, '')
     )
     """,
 )
@@ -146,19 +131,12 @@ _AMENDED: Final = Question(
         SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount, charge
         FROM amendments WHERE code = ''
         UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'rebate', refund, 0 FROM reclamations
-        WHERE decided_at IS NOT NULL AND code = ''
-        UNION ALL
-        SELECT agreement_id, agreement_id || '#r' || number, 'compensation', compensation, 0 FROM reclamations
-        WHERE decided_at IS NOT NULL AND code = '' AND compensation > 0
-        UNION ALL
         SELECT additions.agreement_id, transfers.agreement_id, transfers.kind, transfers.amount, 0
         FROM amendments AS additions
         JOIN transfers ON transfers.transfer_id = 'refund:' || additions.agreement_id || '#' || additions.number
         WHERE additions.charge > 0
     ), given AS (
-        SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM changes
-        WHERE kind <> 'compensation' GROUP BY agreement_id
+        SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM changes GROUP BY agreement_id
     )
     SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back,
         charges.amount + given.charge AS paid FROM given

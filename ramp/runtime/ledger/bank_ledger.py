@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ramp.errors import LedgerRefusal
 from ramp.ledger.amendments.amendment import AmendmentTerms
-from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.reclamations.reclamation import KnownReclamation, ReclamationTerms
-from ramp.ledger.transfer import TransferKind, reclamation_key, transfer_id_of
-from ramp.model.agreement import Amendment, Reclamation, Signed, amendment_key
+from ramp.ledger.transfer import TransferKind, transfer_id_of
+from ramp.model.agreement import Amendment, amendment_key
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
+from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 from ramp.protocol.answers import ledger as said
-from ramp.protocol.reclaiming.asking import (
-    AskAboutReclamation,
-    LookUpReclamation,
-    NoteReclamation,
-    PostReclamation,
-    ReclamationKnown,
-)
-from ramp.protocol.user.party import REPLAYED
-from ramp.runtime.ledger.kept_documents import noticed_in
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
@@ -47,12 +35,10 @@ class BankLedger:
 
     Args:
         ledger: the accounts.
-        noticed: reads the reclamation out of its seller's sealed notice as it is kept; None of what is none.
     """
 
-    def __init__(self, ledger: Ledger, noticed: Callable[[str], Signed | None] = noticed_in) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self._noticed = noticed
 
     def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
         """Carry one effect out; it is durable when this returns."""
@@ -65,8 +51,6 @@ class BankLedger:
                 return self._deposit(effect, now)
             case PostAmendment() | VoidAmendment():
                 return self._amend(effect, now)
-            case NoteReclamation() | PostReclamation() | LookUpReclamation():
-                return self._reclaim(effect, now)
             case fx.LookUpAccount():
                 return self._account(effect, now)
             case fx.LookUpOverview():
@@ -137,12 +121,7 @@ class BankLedger:
     def _sweep(self, now: Instant) -> said.OrdersSwept:
         voided = self.ledger.expire_orders(now)
         reserved = self.ledger.open_orders()
-        noticed = self.ledger.open_reclamations()
-        return said.OrdersSwept(
-            tuple(map(self._standing, voided)),
-            tuple(map(self._standing, reserved)),
-            noticed[0].valid_until if noticed else None,
-        )
+        return said.OrdersSwept(tuple(map(self._standing, voided)), tuple(map(self._standing, reserved)))
 
     # -- refunds and deposits ------------------------------------------------------------------------------------
 
@@ -188,53 +167,6 @@ class BankLedger:
             return AmendmentDecided(effect.call_id, agreement_id, number, code=decided.code, detail=decided.reason)
         transfer_id = transfer_id_of(amendment_key(agreement_id, number), TransferKind.REBATE)
         return AmendmentDecided(effect.call_id, agreement_id, number, transfer_id, decided.amount)
-
-    def _reclaim(self, effect: AskAboutReclamation, now: Instant) -> ReclamationKnown:
-        asked = effect.reclamation if isinstance(effect, NoteReclamation) else effect
-        agreement_id, number = asked.agreement_id, asked.number
-        try:
-            match effect:
-                case NoteReclamation():
-                    terms = _terms_of_reclamation(effect)
-                    known = self.ledger.note_reclamation(terms, at=now, evidence=effect.evidence)
-                case PostReclamation():
-                    known = self.ledger.post_reclamation(
-                        agreement_id, number, effect.resource, at=now, evidence=effect.evidence
-                    )
-                case LookUpReclamation():
-                    known = self.ledger.look_up_reclamation(
-                        agreement_id, number, effect.user, at=now, state=effect.state
-                    )
-        except LedgerRefusal as refusal:
-            return ReclamationKnown(effect.call_id, agreement_id, number, code=refusal.code, detail=refusal.reason)
-        if known.code:
-            return ReclamationKnown(effect.call_id, agreement_id, known.number, code=known.code, detail=known.reason)
-        payment = self.ledger.transfer(agreement_id)
-        assert payment is not None, "only what is paid is taken back"
-        key = reclamation_key(agreement_id, known.number)
-        transfer_id = transfer_id_of(key, TransferKind.REBATE) if known.is_posted else ""
-        asks_state = isinstance(effect, LookUpReclamation) and effect.state
-        return ReclamationKnown(
-            effect.call_id,
-            agreement_id,
-            known.number,
-            payment.debit_account,
-            known.noticed_at,
-            transfer_id,
-            known.refund,
-            known.compensation,
-            reclamation=self._document_of(known) if asks_state else None,
-        )
-
-    def _document_of(self, known: KnownReclamation) -> Signed | None:
-        """What its seller has signed, of the notice that is kept as evidence; None where none was."""
-        kept = self.ledger.evidence(known.agreement_id)
-        notices = (each.text for each in kept if each.kind is EvidenceKind.RECLAMATION)
-        found = (signed for text in notices if (signed := self._noticed(text)) is not None)
-        return next(
-            (each for each in found if isinstance(each.body, Reclamation) and state_digest(each.body) == known.digest),
-            None,
-        )
 
     # -- what owner and keeper see -------------------------------------------------------------------------------
 
@@ -284,23 +216,4 @@ def _terms_of(amendment: Amendment) -> AmendmentTerms:
         amendment.resource,
         amendment.refund,
         amendment.valid_until,
-    )
-
-
-def _terms_of_reclamation(asked: NoteReclamation) -> ReclamationTerms:
-    """What a reclamation asks of the ledger."""
-    body = asked.reclamation
-    return ReclamationTerms(
-        body.agreement_id,
-        body.number,
-        body.previous,
-        asked.of_agreement,
-        state_digest(body),
-        body.user,
-        body.resource,
-        body.refund,
-        body.compensation,
-        asked.notice,
-        body.effective_at,
-        body.valid_until,
     )

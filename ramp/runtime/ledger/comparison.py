@@ -45,10 +45,8 @@ _WHOLE: Final = {
 }
 """Columns of whole numbers; SQLite keeps whatever somebody writes there."""
 
-_KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate", "compensation"})
+_KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
-_PENDING_FIRST: Final = frozenset({"payment", "compensation"})
-"""What may be set aside before it is posted or voided."""
 _OWED: Final = frozenset({"refund", "rebate"})
 """What a resource gives back of what it was paid, also where it has not the money any more."""
 
@@ -163,10 +161,10 @@ def compare_transfers(rows: Rows) -> list[str]:
         or credit not in accounts
         or (posted_at is not None and voided_at is not None)
         or (kind == "refund") != (reverses is not None)
-        or (posted_at is None and voided_at is None and order_id is None and kind != "compensation")
+        or (posted_at is None and voided_at is None and order_id is None)
         or (
             settled is not None
-            and (settled < entered or kind not in _PENDING_FIRST or (posted_at is None and voided_at is None))
+            and (settled < entered or kind != "payment" or (posted_at is None and voided_at is None))
         )
     ]  # fmt: skip
 
@@ -220,7 +218,7 @@ def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[
         if debit in spenders:
             voided = amount if voided_at is not None else 0
             if entered is not None:
-                yield entered, (voided if kind not in _PENDING_FIRST else 0) - amount, debit, kind, transfer_id
+                yield entered, (voided if kind != "payment" else 0) - amount, debit, kind, transfer_id
             if settled is not None and voided_at is not None:
                 yield settled, voided, debit, kind, transfer_id
         if posted_at is not None and credit in spenders:

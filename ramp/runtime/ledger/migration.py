@@ -179,39 +179,6 @@ _AMENDMENTS: Final = """
     """
 
 
-_RECLAMATIONS: Final = """
-    CREATE TABLE reclamations (
-        agreement_id TEXT NOT NULL,
-        number INTEGER NOT NULL CHECK (number > 0),
-        previous TEXT NOT NULL,
-        digest TEXT NOT NULL,
-        refund {integer} NOT NULL CHECK (refund > 0),
-        compensation {integer} NOT NULL CHECK (compensation >= 0),
-        effective_at {integer} NOT NULL,
-        valid_until {integer} NOT NULL,
-        noticed_at {integer} NOT NULL,
-        decided_at {integer},
-        code TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        PRIMARY KEY (agreement_id, number),
-        CONSTRAINT void_is_decided CHECK (code = '' OR decided_at IS NOT NULL),
-        CONSTRAINT posted_within_its_time CHECK (
-            decided_at IS NULL OR code <> '' OR (effective_at <= decided_at AND decided_at < valid_until)
-        )
-    )
-    """
-
-
-def migrate_from_version_4(connection: Connection) -> None:
-    """Bring the tables of version 4 to version 5: reclamations, of which there are none yet.
-
-    Args:
-        connection: in a transaction.
-    """
-    connection.exec_driver_sql(_RECLAMATIONS.format_map(_TYPES[connection.dialect.name]))
-    connection.exec_driver_sql("UPDATE ledger_version SET version = 5")
-
-
 def migrate_from_version_2(connection: Connection) -> None:
     """Bring the tables of version 2 to version 3: amendments, of which there are none yet.
 

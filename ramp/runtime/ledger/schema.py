@@ -40,11 +40,10 @@ from ramp.runtime.ledger.migration import (
     migrate_from_version_1,
     migrate_from_version_2,
     migrate_from_version_3,
-    migrate_from_version_4,
     unchecked_references,
 )
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 4
 """Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
 
 LOCK_PAUSE_S: Final = 0.01
@@ -203,33 +202,6 @@ AMENDMENTS = Table(
     CheckConstraint("(code = '') = (amount + charge > 0)", name="posted_or_void"),
 )
 
-RECLAMATIONS = Table(
-    "reclamations",
-    _METADATA,
-    Column("agreement_id", Text, primary_key=True),
-    Column("number", Integer, CheckConstraint("number > 0"), primary_key=True, autoincrement=False),
-    Column("previous", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("refund", _BIG, CheckConstraint("refund > 0"), nullable=False),
-    Column("compensation", _BIG, CheckConstraint("compensation >= 0"), nullable=False),
-    Column("effective_at", _BIG, nullable=False),
-    Column("valid_until", _BIG, nullable=False),
-    Column("noticed_at", _BIG, nullable=False),
-    Column("decided_at", _BIG),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    CheckConstraint("code = '' OR decided_at IS NOT NULL", name="void_is_decided"),
-    CheckConstraint(
-        "decided_at IS NULL OR code <> '' OR (effective_at <= decided_at AND decided_at < valid_until)",
-        name="posted_within_its_time",
-    ),
-)
-
-IS_OPEN: Final = RECLAMATIONS.c.decided_at.is_(None)
-OPEN_RECLAMATIONS: Final = Index(
-    "reclamations_open", RECLAMATIONS.c.valid_until, sqlite_where=IS_OPEN, postgresql_where=IS_OPEN
-)
-
 REMEMBERED_VOIDS = Table(
     "remembered_voids",
     _METADATA,
@@ -325,9 +297,6 @@ def _bring_up_to_date(connection: Connection, shown: str) -> None:
         migrate_from_version_2(connection)
     if version in {1, 2, 3}:
         migrate_from_version_3(connection)
-    if version in {1, 2, 3, 4}:
-        migrate_from_version_4(connection)
-    OPEN_RECLAMATIONS.create(connection, checkfirst=True)  # programs of this version have been without
 
 
 def _url(location: str | Path) -> URL:

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
-    delete,
     exists,
     func,
     insert,
@@ -42,7 +41,6 @@ from ramp.ledger.entry import (
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
 from ramp.ledger.overview import Total
-from ramp.ledger.reclamations.reclamation import KnownReclamation
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.rows import (
@@ -64,12 +62,10 @@ from ramp.runtime.ledger.schema import (
     CERTIFICATES,
     ENTRIES,
     EVIDENCE,
-    IS_OPEN,
     IS_RESERVED,
     NONCES,
     ORDER_LINES,
     ORDERS,
-    RECLAMATIONS,
     REFUSALS,
     REMEMBERED_VOIDS,
     TRANSFERS,
@@ -129,15 +125,6 @@ _VOIDS_OF: Final = (
 )
 _AMENDMENTS_OF: Final = (
     select(AMENDMENTS).where(AMENDMENTS.c.agreement_id == bindparam("wanted_id")).order_by(AMENDMENTS.c.number)
-)
-_RECLAMATIONS_OF: Final = (
-    select(RECLAMATIONS).where(RECLAMATIONS.c.agreement_id == bindparam("wanted_id")).order_by(RECLAMATIONS.c.number)
-)
-_OPEN_RECLAMATIONS: Final = (
-    select(RECLAMATIONS).where(IS_OPEN).order_by(RECLAMATIONS.c.valid_until, *RECLAMATIONS.primary_key)
-)
-_FORGET_RECLAMATION: Final = delete(RECLAMATIONS).where(
-    RECLAMATIONS.c.agreement_id == bindparam("wanted_id"), RECLAMATIONS.c.number == bindparam("wanted_number")
 )
 _NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
 _CHANGE_BALANCE: Final = (
@@ -309,22 +296,6 @@ class Tables:
     def add_amendment(self, decided: DecidedAmendment) -> None:
         """Keep what was decided of an amendment."""
         self._connection.execute(insert(AMENDMENTS), asdict(decided))
-
-    def reclamations(self, agreement_id: str) -> tuple[KnownReclamation, ...]:
-        """What is known of an agreement's reclamations, by number."""
-        rows = self._connection.execute(_RECLAMATIONS_OF, {"wanted_id": agreement_id})
-        return tuple(KnownReclamation(*row) for row in rows)
-
-    def put_reclamation(self, known: KnownReclamation) -> None:
-        """Keep what is known of a reclamation, in place of what was."""
-        wanted = {"wanted_id": known.agreement_id, "wanted_number": known.number}
-        self._connection.execute(_FORGET_RECLAMATION, wanted)
-        self._connection.execute(insert(RECLAMATIONS), asdict(known))
-
-    def open_reclamations(self, due: Instant | None = None) -> Sequence[KnownReclamation]:
-        """Reclamations of which nothing is decided; see `Records.open_reclamations`."""
-        query = _OPEN_RECLAMATIONS if due is None else _OPEN_RECLAMATIONS.where(RECLAMATIONS.c.valid_until <= due)
-        return [KnownReclamation(*row) for row in self._connection.execute(query)]
 
     def entries(self) -> Sequence[Entry]:
         """All entries in order."""

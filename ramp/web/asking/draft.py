@@ -65,9 +65,6 @@ MORE: Final = (
     Field("reference_cores", (), "and the cores of that length and price", "64", whole=True),
     Field("start_probability", (), "A queue will do, if it starts with probability", "0.95"),
     Field("sites", (), "Only at these sites", "west.example south.example"),
-    Field("reclaimable_to", (), "The seller may take cores back down to", "16", whole=True),
-    Field("reclaim_notice", (), "and has to tell it before", "5min"),
-    Field("reclaim_compensation", (), "and pays on top (credits/core-hour)", "10", whole=True),
 )
 TORUS: Final = (
     Field("geometry", (), "Extents on a torus", "8x8x16"),
@@ -126,10 +123,6 @@ class UnitDraft:
             "start_probability": unit.start_probability,
             "sites": " ".join(unit.sites or ()),
         }
-        if unit.reclaim is not None:
-            right = unit.reclaim
-            values |= {"reclaimable_to": right.least, "reclaim_notice": f"{right.notice // SECOND}s"}
-            values["reclaim_compensation"] = right.compensation or None
         if isinstance(unit.cores, Nodes):
             values |= {"nodes": unit.cores.count, "node_cores": unit.cores.cores_per_node}
         else:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Final
 
 from simulation.plots.style import (
     BLUE,
@@ -24,6 +22,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OWN_COLOURS: Final = (GREY, ORANGE, VERMILION, SKY, BLUE, PURPLE, GREEN, "#333333")
 """One a method, in the order in which the methods are named."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Final
 
 from simulation.plots.style import (
     BLUE,
@@ -22,6 +20,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MACHINE_TITLES: Final = {"bgl": "Blue Gene/L", "torus3d": "3D torus"}
 COLOURS: Final = {"bgl": BLUE, "torus3d": VERMILION}

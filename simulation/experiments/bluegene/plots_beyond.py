@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from matplotlib.patches import Patch
-
 from simulation.experiments.bluegene.plots import COLOURS, MACHINE_TITLES
 from simulation.plots.style import curve, footnote, legend_below, new_figure, quiet_grid, read_rows, save_figure
 
@@ -24,6 +22,8 @@ def draw_noncontiguous(source: Path, target: Path, *, quick: bool) -> None:
         target: the picture.
         quick: whether it shows the small version.
     """
+    from matplotlib.patches import Patch
+
     rows = read_rows(source)
     highest = max(row["load"] for row in rows)
     title = f"Beyond Aridor and others 2005: sets of midplanes with gaps, offered load {highest}"

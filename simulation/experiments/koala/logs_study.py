@@ -14,7 +14,6 @@ from typing import Any, Final
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.koala.logs_plots import draw_gains
 from simulation.experiments.koala.logs_runs import (
     BELIEF_ERROR,
     LOGS,
@@ -26,6 +25,7 @@ from simulation.experiments.koala.logs_runs import (
     run_log_setting,
     span_words,
 )
+from simulation.experiments.koala.plots import draw_gains
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
 from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP

@@ -1,18 +1,18 @@
-"""Figures 6, 7 and 8 of the KOALA paper in its axes, and what the readings come to; drawn from the result files."""
+"""Figures 6, 7 and 8 of the KOALA paper, its readings, and malleable jobs on logs and tori; from the result files."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from simulation.plots.style import (
     BLUE,
     GREEN,
     ORANGE,
     PAPER,
+    SERIES,
     VERMILION,
     Row,
     footnote,
@@ -22,6 +22,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PAPER_NAME: Final = "of Buisson and others 2007"
 _COLOURS: Final = (BLUE, GREEN, VERMILION, ORANGE)
@@ -165,5 +168,98 @@ def draw_readings(source: Path, target: Path, *, quick: bool) -> None:
     for axes in (wait, used):
         quiet_grid(axes)
     legend_below(figure, wait, columns=4)
+    footnote(figure, "Bars: 95 % intervals of the mean over the seeds.")
+    save_figure(figure, target)
+
+
+_MEASURES: Final = (("turnaround_h", "mean turnaround"), ("wait_h", "mean wait"))
+
+
+def draw_gains(source: Path, target: Path, *, quick: bool) -> None:
+    """Turnaround and wait against rigid EASY over the share of malleable jobs, a column a log.
+
+    Args:
+        source: table of the gains.
+        target: the picture.
+        quick: whether it shows the small version.
+    """
+    rows = read_rows(source)
+    logs = list(dict.fromkeys(row["log"] for row in rows))
+    names = list(dict.fromkeys((row["strategy"], row["speed_up_known"]) for row in rows))
+    title = "Beyond Buisson and others: malleable jobs on logs, against EASY with rigid jobs"
+    figure = new_figure(3.2 * len(logs) + 1, 7, title, quick=quick)
+    panels = figure.subplots(2, len(logs), squeeze=False, sharex=True)
+    for column, log in enumerate(logs):
+        for line, (measure, words) in enumerate(_MEASURES):
+            axes = panels[line, column]
+            for (strategy, known), colour in zip(names, SERIES, strict=False):
+                mine = [
+                    row
+                    for row in rows
+                    if (row["log"], row["strategy"], row["speed_up_known"]) == (log, strategy, known)
+                ]
+                axes.errorbar(
+                    [100 * float(row["share"]) for row in mine],
+                    [float(row[f"{measure}_percent"]) for row in mine],
+                    yerr=[float(row[f"{measure}_half"]) for row in mine],
+                    fmt="o-" if known == "True" else "s--",
+                    color=colour,
+                    markersize=3,
+                    label=strategy + ("" if known == "True" else ", speed-up within 30 %"),
+                )
+            axes.set_title(f"{log}: {words}", fontsize=9)
+            axes.axhline(0, color=PAPER, linewidth=0.6)
+            quiet_grid(axes)
+        panels[-1, column].set_xlabel("malleable jobs (%)")
+    for line in range(2):
+        panels[line, 0].set_ylabel("against rigid EASY (%)")
+    legend_below(figure, panels[0, 0], columns=3)
+    footnote(figure, "Bars: 95 % intervals of the mean over the seeds.")
+    save_figure(figure, target)
+
+
+def draw_tori(source: Path, target: Path, *, quick: bool) -> None:
+    """Mean wait over the share of malleable jobs, a panel for each machine and case.
+
+    Args:
+        source: table of the means.
+        target: the picture.
+        quick: whether it shows the small version.
+    """
+    rows = read_rows(source)
+    panels = list(dict.fromkeys((row["machine"], row["case"]) for row in rows))
+    title = "Beyond Buisson and others: malleable jobs where places count"
+    columns = 4
+    lines = -(-len(panels) // columns)
+    figure = new_figure(3.1 * columns, 3.2 * lines + 1, title, quick=quick)
+    grid = figure.subplots(lines, columns, squeeze=False).ravel()
+    series = {("yes", "0"): "places count", ("yes", "60"): "places count, 60 s a change",
+              ("no", "0"): "flat", ("no", "60"): "flat, 60 s a change"}  # fmt: skip
+    for axes, (machine, case) in zip(grid, panels, strict=False):
+        for ((places, suspension), words), colour in zip(series.items(), SERIES, strict=False):
+            mine = [
+                row
+                for row in rows
+                if (row["machine"], row["case"], row["places"]) == (machine, case, places)
+                and (row["suspension_s"] == suspension or float(row["share"]) == 0)
+            ]
+            axes.errorbar(
+                [100 * float(row["share"]) for row in mine],
+                [float(row["wait_h"]) for row in mine],
+                yerr=[float(row["wait_h_half"]) for row in mine],
+                fmt="o-" if suspension == "0" else "s--",
+                color=colour,
+                markersize=3,
+                label=words,
+            )
+        axes.set_title(f"{machine}: {case}", fontsize=9)
+        axes.set_xlabel("malleable jobs (%)")
+        axes.set_ylim(bottom=0)
+        quiet_grid(axes)
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    for axes in grid[::columns]:
+        axes.set_ylabel("mean wait (h)")
+    legend_below(figure, grid[0], columns=4)
     footnote(figure, "Bars: 95 % intervals of the mean over the seeds.")
     save_figure(figure, target)

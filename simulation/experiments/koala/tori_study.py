@@ -13,7 +13,7 @@ from typing import Any, Final
 from simulation.experiments.comparison import tell_comparison
 from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.koala.tori_plots import draw_tori
+from simulation.experiments.koala.plots import draw_tori
 from simulation.experiments.koala.tori_runs import MACHINES, ToriSetting, cases_of, run_tori_setting
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all

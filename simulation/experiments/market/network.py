@@ -18,8 +18,8 @@ from typing import Any, Final
 from ramp.model.instant import MILLISECOND, Duration
 from ramp.runtime.config import PROSODY, ResourceConfig
 from simulation.experiments.comparison import Comparison
+from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.plots.users import draw_network
-from simulation.experiments.market.study import Study, market_experiment
 from simulation.experiments.market.users import RESPONSE_COLUMNS, comparisons_of, plans_of, response_table, tell_table
 from simulation.experiments.result import write_rows
 from simulation.experiments.trials.plan import (

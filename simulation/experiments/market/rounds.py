@@ -18,10 +18,10 @@ from typing import Any, Final
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
+from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.paper import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
 from simulation.experiments.market.plots.rounds import draw_rounds
-from simulation.experiments.market.study import Study, market_experiment
-from simulation.experiments.market.tables import drawn_ages, straight_line
+from simulation.experiments.market.statistics import drawn_ages, straight_line
 from simulation.experiments.result import Column, Columns, write_rows
 from simulation.experiments.trials.own_market import OwnMarket
 from simulation.experiments.trials.plan import MarketPlan, MarketResult, Mode, Submission, UnitWish

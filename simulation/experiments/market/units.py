@@ -14,9 +14,9 @@ from typing import Any, Final
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
+from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.plots.units import draw_units
-from simulation.experiments.market.study import Study, market_experiment
-from simulation.experiments.market.tables import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
 from simulation.experiments.result import Column, Columns, write_rows
 from simulation.experiments.trials.plan import (
     MarketPlan,

@@ -15,10 +15,10 @@ from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config import ResourceConfig
 from simulation.experiments.comparison import Comparison
+from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.plots.users import draw_users
 from simulation.experiments.market.profile import PROFILE_COLUMNS, bottleneck, process_rows, profile_of
-from simulation.experiments.market.study import Study, market_experiment
-from simulation.experiments.market.tables import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
 from simulation.experiments.result import Column, Columns, write_rows
 from simulation.experiments.trials.plan import (
     Links,

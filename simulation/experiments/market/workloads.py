@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
+from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.paper import MEDIAN_OFFER_PERCENT, REPETITIONS, ROUNDS, TABLE3
 from simulation.experiments.market.plots.workloads import (
     draw_figure8a,
@@ -28,8 +29,7 @@ from simulation.experiments.market.plots.workloads import (
     draw_figure10,
 )
 from simulation.experiments.market.statements import medians, prices_and_sales, statements
-from simulation.experiments.market.study import Study, market_experiment
-from simulation.experiments.market.tables import drawn_ages
+from simulation.experiments.market.statistics import drawn_ages
 from simulation.experiments.market.very_large import (
     quotations,
     very_large_lines,

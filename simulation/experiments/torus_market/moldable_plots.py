@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Final
 
 from simulation.plots.style import (
     BLUE,
@@ -20,6 +18,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _REFUSED: Final = "refused_"
 _PANELS: Final = (

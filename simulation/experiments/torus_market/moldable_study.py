@@ -26,9 +26,9 @@ from simulation.experiments.torus_market.demand import (
     request_id,
     requests_of,
 )
+from simulation.experiments.torus_market.fragmentation import DAYS, MONTH_REQUESTS_A_DAY, MONTH_SIZES, PRICE
 from simulation.experiments.torus_market.moldable_plots import draw_moldable
 from simulation.experiments.torus_market.runs import OPENING, run_market
-from simulation.experiments.torus_market.study import DAYS, MONTH_REQUESTS_A_DAY, MONTH_SIZES, PRICE
 from simulation.experiments.worker_processes import run_all
 
 SHARES: Final = (0.0, 0.2, 1.0)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean
-from typing import Final
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Final
 
 from simulation.plots.style import (
     BLUE,
@@ -24,6 +22,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _BEYOND: Final = "Beyond Zasada and Coveney:"
 _SHARE_COLOURS: Final = (BLUE, ORANGE, VERMILION)

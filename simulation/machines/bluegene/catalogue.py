@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ramp.errors import MachineError
 from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS
-from simulation.machines.bluegene.tables import LinkTable
 from simulation.machines.grid import Grid, rotations, shapes_of_size
 from simulation.machines.interface import Connection, JobRequest, Placement
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ramp.errors import MachineError
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.catalogue import Catalogue
+from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.occupancy import Occupancy, StateVector
 from simulation.machines.bluegene.search import first_fit
-from simulation.machines.bluegene.tables import LinkTable
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.grid_units import GridUnits
@@ -104,7 +104,6 @@ class BlueGene(GridUnits):
         return self._catalogue
 
     def place(self, request: JobRequest) -> Placement | None:
-        """Decide where the request would run now; changes nothing. None = it does not fit now."""
         if request.size > self.grid.size - self._state.busy_units.bit_count():
             return None
         found = self._search(self._catalogue.kinds_of(request), self._state.busy)
@@ -129,7 +128,6 @@ class BlueGene(GridUnits):
         return index, self._catalogue.placement(self._answer, requests[index].job_id)
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Whether the request fits when nothing runs, given what is drained, down or failed now."""
         return request.size <= self.capacity and self._search(self._catalogue.kinds_of(request), self._state.out) >= 0
 
     def allocate(self, placement: Placement) -> None:
@@ -149,11 +147,6 @@ class BlueGene(GridUnits):
         self._state.busy_units |= placement.nodes
 
     def release(self, job_id: int) -> None:
-        """Give back all that the job holds.
-
-        Raises:
-            MachineError: the job holds nothing.
-        """
         placement = self._state.running.pop(job_id, None)
         if placement is None:
             raise MachineError(f"{self.name}: job {job_id} is not running")
@@ -161,11 +154,6 @@ class BlueGene(GridUnits):
         self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
-        """Give a running job another size: within or around its box where that can be had (`reallocation`).
-
-        Raises:
-            MachineError: the job holds nothing.
-        """
         return reallocate(self, request)
 
     def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
@@ -214,17 +202,14 @@ class BlueGene(GridUnits):
         self._state.refresh(self._state.busy_units)
 
     def snapshot(self) -> object:
-        """The present state, to be given to `restore` of this machine or of a copy."""
         return self._state.copy()
 
     def restore(self, state: object) -> None:
-        """Go back to a snapshot, which can be restored any number of times."""
         if not isinstance(state, Occupancy) or state.held.shape != self._state.held.shape:
             raise MachineError(f"{self.name}: not a snapshot of this machine")
         self._state = state.copy()
 
     def copy(self) -> BlueGene:
-        """An independent machine in the same state; tables are shared."""
         return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
 
     def out_of_service(self) -> StateVector:

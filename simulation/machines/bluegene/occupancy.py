@@ -36,7 +36,6 @@ class Occupancy:
     running: dict[int, Placement] = field(default_factory=dict)
 
     def copy(self) -> Occupancy:
-        """An independent copy."""
         return Occupancy(
             self.held.copy(),
             self.out.copy(),

@@ -192,11 +192,10 @@ class WatchedLedger(BankLedger):
         ledger: the accounts.
         name: the bank's.
         check: is asked before every write.
-        noticed: as in `BankLedger`.
     """
 
-    def __init__(self, ledger: Ledger, name: str, check: Check, noticed: Callable[[str], Signed | None]) -> None:
-        super().__init__(ledger, noticed)
+    def __init__(self, ledger: Ledger, name: str, check: Check) -> None:
+        super().__init__(ledger)
         self._name = name
         self._check = check
 

@@ -17,7 +17,6 @@ from typing import Any, Final, Generic, TypeVar
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.reclaiming.asking import LookAtQueue
 from ramp.runtime.guests.answers import without_answer
 from ramp.runtime.host import Guest, Host
 from simulation.market.random_streams import stream
@@ -243,7 +242,7 @@ class LateGuest(Generic[Question]):
         return None
 
     def _draw(self, question: Question) -> Fate:
-        reading = isinstance(question, fx.QuoteSlots | fx.PriceSlots | fx.DescribeMachine | LookAtQueue)
+        reading = isinstance(question, fx.QuoteSlots | fx.PriceSlots | fx.DescribeMachine)
         if self._faults.asks_well and reading:
             return AT_ONCE
         return draw_fate(self._faults, self._random, healed=self._around.is_healed())
@@ -261,8 +260,6 @@ def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
     """The key or call that a question is about."""
     if isinstance(question, fx.QuoteSlots | fx.DescribeMachine | fx.PriceSlots):
         return question.call_id
-    if isinstance(question, LookAtQueue):
-        return "the queue"
     if isinstance(question, fx.TendSlots):
         return ",".join(key for key, _ in question.slots)
     return ",".join(question.keys) if isinstance(question, fx.ForgetSlots) else question.key

@@ -75,7 +75,6 @@ class TorusPlaces:
         self._requests = TorusRequests(self._machine, UnitKind("nodes", self._cores, 1, 1, has_node_use=False))
 
     def refused(self, unit: RequestUnit) -> Refusal | None:
-        """See `Places`."""
         translated = self._requests.translate(unit)
         return translated if isinstance(translated, Refusal) else None
 

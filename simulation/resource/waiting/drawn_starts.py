@@ -48,7 +48,6 @@ class DrawnStarts:
         return found if isinstance(found, Refusal) else replace(found, start_probability=self._probability)
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        """See `ResourcePlugin.hold`."""
         plain = replace(slot, start_probability=None)
         held = self._inner.hold(key, replace(unit, not_before=slot.start), plain, until, now)
         return held if isinstance(held, Refusal) else self._told(held, now)
@@ -74,7 +73,6 @@ class DrawnStarts:
         return replace(found, slot=replace(found.slot, start_probability=self._probability), started_at=began)
 
     def release(self, key: str, now: Instant) -> None:
-        """See `ResourcePlugin.release`."""
         self._inner.release(key, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
@@ -83,15 +81,12 @@ class DrawnStarts:
         return None if found is None else self._told(found, now)
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """See `ResourcePlugin.reservations`."""
         return tuple(self._told(each, now) for each in self._inner.reservations(now))
 
     def next_event(self, now: Instant) -> Instant | None:
-        """See `ResourcePlugin.next_event`."""
         return self._inner.next_event(now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """See `ForgettingPlugin.forget`."""
         for key in keys:
             self._starts.pop(key, None)
         forget = getattr(self._inner, "forget", None)
@@ -99,5 +94,4 @@ class DrawnStarts:
             forget(keys, now)
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """See `ResourcePlugin.snapshot`."""
         return self._inner.snapshot(now, horizon)

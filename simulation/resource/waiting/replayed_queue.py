@@ -118,7 +118,6 @@ class ReplayedQueue:
     # -- the interface -------------------------------------------------------------------------------------------
 
     def look(self, now: Instant) -> SystemSnapshot:
-        """See `JobQueue.look`."""
         self._advance(self._clock.log_time(now))
         running = tuple(
             RunningJob(
@@ -146,11 +145,9 @@ class ReplayedQueue:
         )
 
     def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
-        """See `JobQueue.find`."""
         return tuple(self._told(each) for each in self._own.values() if each.name == name)
 
     def submit(self, wanted: WantedJob) -> None:
-        """See `JobQueue.submit`."""
         number = max(self._own, default=FIRST_NUMBER - 1) + 1
         begin = 0 if wanted.not_before is None else self._clock.log_time(wanted.not_before)
         length = max(self._clock.log_duration(wanted.length), 1)
@@ -158,14 +155,12 @@ class ReplayedQueue:
         self._keep()
 
     def let_go(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.let_go`."""
         job = self._own.get(int(job_id))
         if job is not None and job.joins is None and job.deleted is None:
             joins = max(self._queue.now, job.not_before)
             self._change(replace(job, joins=joins), (joins, job.number, False))
 
     def delete(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.delete`."""
         job = self._own.get(int(job_id))
         if job is not None and job.deleted is None:
             now = self._queue.now

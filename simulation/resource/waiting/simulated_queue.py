@@ -95,7 +95,6 @@ class SimulatedQueue:
     # -- the interface -------------------------------------------------------------------------------------------
 
     def look(self, now: Instant) -> SystemSnapshot:
-        """See `JobQueue.look`."""
         self._advance(now)
         running = [job for job in self._jobs if job.start is not None and job.start <= now < job.end()]
         waiting = [job for job in self._jobs if job.start is None and job.deleted is None and _is_there(job, now)]
@@ -110,21 +109,17 @@ class SimulatedQueue:
         )
 
     def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
-        """See `JobQueue.find`."""
         return tuple(_told(job) for job in self._jobs if job.name == name)
 
     def submit(self, wanted: WantedJob) -> None:
-        """See `JobQueue.submit`."""
         number = max((job.job_id for job in self._jobs), default=0) + 1
         self._jobs.append(_Job(number, wanted.name, wanted.cores.total, wanted.length, wanted.length, None))
         self._keep()
 
     def let_go(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.let_go`."""
         self._change(job_id, lambda job: replace(job, joins=self._now) if job.joins is None else job)
 
     def delete(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.delete`."""
         self._change(job_id, lambda job: job if job.deleted is not None else replace(job, deleted=self._now))
 
     # -- what happens --------------------------------------------------------------------------------------------

@@ -86,7 +86,6 @@ class ConservativeBackfill:
         self._compress = True
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
         return iter(self._queue.values())
 
     def promise(self, job: Job) -> Promise | None:

@@ -49,7 +49,6 @@ class EasyBackfill:
         self._tried = self._promise = None
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
         return iter(self._queue)
 
     def decide(self, site: Site) -> int | None:

@@ -17,7 +17,6 @@ class FirstComeFirstServed:
         self._head_fails = False
 
     def submit(self, job: Job) -> None:
-        """A job joins at the end."""
         self._queue.append(job)
 
     def released(self) -> None:
@@ -25,7 +24,6 @@ class FirstComeFirstServed:
         self._head_fails = False
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
         return iter(self._queue)
 
     def decide(self, site: Site) -> int | None:

@@ -20,7 +20,6 @@ class AggressiveFirstFit:
         self._queue = KindQueue()
 
     def submit(self, job: Job) -> None:
-        """A job joins at the end."""
         self._queue.append(job)
 
     def released(self) -> None:
@@ -28,7 +27,6 @@ class AggressiveFirstFit:
         self._queue.failed.clear()
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
         return iter(self._queue)
 
     def decide(self, site: Site) -> int | None:

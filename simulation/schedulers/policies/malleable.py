@@ -50,7 +50,6 @@ class MalleableJobs:
         self._nothing_grows = False
 
     def submit(self, job: Job) -> None:
-        """A job joins the queue."""
         self._starts.submit(job)
 
     def released(self) -> None:
@@ -60,7 +59,6 @@ class MalleableJobs:
         self._starts.released()
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
         return self._starts.waiting()
 
     def decide(self, site: Site) -> int | None:

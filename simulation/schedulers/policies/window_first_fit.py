@@ -58,16 +58,13 @@ class WindowFirstFit:
         self._failed: set[object] = set()
 
     def submit(self, job: Job) -> None:
-        """A job joins at the end."""
         self._queue[self._submitted] = job
         self._submitted += 1
 
     def released(self) -> None:
-        """Every kind may fit again."""
         self._failed.clear()
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
         return iter(self._queue.values())
 
     def decide(self, site: Site) -> int | None:

@@ -30,17 +30,14 @@ class _TimedSite:
 
     @property
     def now(self) -> int:
-        """Virtual time, microseconds."""
         return self._site.now
 
     @property
     def machine(self) -> Machine:
-        """The machine."""
         return self._site.machine
 
     @property
     def running(self) -> Mapping[int, RunningJob]:
-        """Running jobs by number."""
         return self._site.running
 
     @property
@@ -57,7 +54,6 @@ class _TimedSite:
         return machine.place_until(job.request, now, now + job.planned_length, ends)
 
     def start(self, job: Job, placement: Placement) -> None:
-        """Start a job now."""
         self._site.start(job, placement)
 
     def resize(self, request: JobRequest) -> Reallocation | None:

@@ -1,7 +1,7 @@
 """A site that answers for its machines in one stanza (`[market] site_agent = true`), over XMPP.
 
 What is written down once for all must still be each machine's own word: named and signed by itself, and missing alone
-where it fails (ARCHITECTURE, "A site answers together").
+where it fails (docs/design/processes.md, "Process groups").
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ WITHOUT_PROSODY = pytest.mark.skipif(prosody_executable() is None, reason="Proso
     "options", [(), pytest.param(("--federated",), marks=WITHOUT_PROSODY)], ids=["one server", "two sites"]
 )
 def test_a_minute_of_chaos_loses_nothing(options):
-    command = [sys.executable, "-c", "from simulation.cli.chaos import chaos; chaos()", "--minutes", "1", "--json"]
+    command = [sys.executable, "-m", "tests.chaos", "--minutes", "1", "--json"]
     with tempfile.TemporaryDirectory(prefix="ramp-c-") as folder:  # a short path, for the sockets under it
         command += ["--keep", folder, *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)

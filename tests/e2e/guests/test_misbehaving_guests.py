@@ -15,7 +15,7 @@ import psutil
 import pytest
 from guest_package import MoodyPackage
 from swarm_books import Books
-from swarm_market import Machine, Market, in_hours, unit, until
+from swarm_market import PATIENT_TIMING, Machine, Market, in_hours, unit, until
 
 from ramp.cli.main import main
 
@@ -41,14 +41,32 @@ def shared(module_market: Any, package: MoodyPackage) -> Market:
     return market
 
 
+@pytest.fixture(scope="module")
+def hasty(module_market: Any, package: MoodyPackage) -> Market:
+    """As `shared`, and a buyer goes on with the next best when a seller has not settled after a while."""
+    timing = {**PATIENT_TIMING, "confirm_limit_s": 20}
+    market = module_market(users={"alice": 1_000_000}, machines=MACHINES, per_process=4, guests=GUESTS, timing=timing)
+    market.up()
+    return market
+
+
+def unharmed(market: Market) -> Iterator[Market]:
+    """A market with everybody well; nobody is restarted."""
+    market.wait_ready()
+    yield market
+    status = market.status()
+    assert status is not None, market.logs()
+    assert {agent["name"]: agent["restarts"] for agent in status["agents"] if agent["restarts"]} == {}
+
+
 @pytest.fixture
 def market(shared: Market, moody: MoodyPackage) -> Iterator[Market]:
-    """The market with everybody well; nobody is restarted."""
-    shared.wait_ready()
-    yield shared
-    status = shared.status()
-    assert status is not None, shared.logs()
-    assert {agent["name"]: agent["restarts"] for agent in status["agents"] if agent["restarts"]} == {}
+    yield from unharmed(shared)
+
+
+@pytest.fixture
+def hasty_market(hasty: Market, moody: MoodyPackage) -> Iterator[Market]:
+    yield from unharmed(hasty)
 
 
 def request_id() -> str:
@@ -99,7 +117,7 @@ QUOTES = {
     "hang": "quote: no answer within 10 s",
     "fork": "quote: no answer within 10 s",
     "exit": "quote: its process ended with status 3",
-    "scribble": "quote: a message of 4294967295 bytes; at most 1000000 are taken",
+    "scribble": "quote: a message must have 1 to 1000000 bytes, got 4294967295",
     "none": "quote: the answer is a NoneType; right would be a Slot or Refusal",
     "backwards": "which is not after its start",
 }
@@ -155,7 +173,8 @@ def test_a_hold(market: Market, moody: MoodyPackage, how: str) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("how", ["raise", "hang", "after hang", "after die", "none", "transient", "lasting", "nul"])
-def test_a_confirmation(market: Market, moody: MoodyPackage, how: str) -> None:
+def test_a_confirmation(hasty_market: Market, moody: MoodyPackage, how: str) -> None:
+    market = hasty_market
     moody.be(confirm=how)
     seller, _ = buy(market)
     assert seller in ("moody1", "haggler", "good1") or "moody1" in seller, seller

@@ -1,4 +1,4 @@
-"""`ramp up real` and the commands of docs/slurm.md, "Your Slurm in the market in ten lines", on a real cluster."""
+"""`ramp up real` and the commands of docs/slurm.md, "Configuration", on a real cluster."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Traps:
         self._agent = agent
         self._role = role
         self._pid = pid
-        self._trap: dict[str, Any] | None = None
+        self._number = 0
         self._met = 0
 
     def meet(self, act: str, when: str) -> None:
@@ -78,14 +78,13 @@ class Traps:
         return self._current() is not None
 
     def _current(self) -> dict[str, Any] | None:
-        path = self._folder / "armed.json"
         try:
-            trap: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            trap = json.loads((self._folder / "armed.json").read_text("utf-8"))
         except FileNotFoundError:
             return None
-        if self._trap is None or self._trap["id"] != trap["id"]:
-            self._trap, self._met = trap, 0
-        return self._trap
+        if trap["number"] != self._number:
+            self._number, self._met = trap["number"], 0
+        return trap
 
 
 def act_of(message: Message) -> str:

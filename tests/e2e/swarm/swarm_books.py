@@ -94,7 +94,7 @@ class Books:
         if self.firm() != offers:
             found.append(f"firmly reserved is {self.firm()}, sold is {offers}")
         found += [f"{reservation_id} is still held" for reservation_id in self.holds()]
-        return found + self._wrong_requests() + self._wrong_balances(active, listed)
+        return found + self._wrong_requests() + self._wrong_balances(active)
 
     def _wrong_requests(self) -> list[str]:
         """All units of a request or none: unless some were given back, and then the rest stands."""
@@ -117,14 +117,13 @@ class Books:
                     found.append(f"{request_id} is {outcome['status']}, but its agreements are {paid}")
         return found
 
-    def _wrong_balances(self, active: list[dict[str, Any]], listed: list[dict[str, Any]]) -> list[str]:
+    def _wrong_balances(self, active: list[dict[str, Any]]) -> list[str]:
         balances = self.balances()
         del balances[ISSUING_ACCOUNT]
         right = dict.fromkeys(balances, 0) | {user.name: user.deposit for user in self.config.users}
-        on_top = [(each["agreement"], -taken["compensation"]) for each in listed for taken in each["reclamations"]]
-        for agreement, paid in [*((each, each["cost"]) for each in active), *on_top]:
-            right[agreement["user"].partition("@")[0]] -= paid
-            right[agreement["resource"].partition("@")[0]] += paid
+        for agreement in active:
+            right[agreement["user"].partition("@")[0]] -= agreement["cost"]
+            right[agreement["resource"].partition("@")[0]] += agreement["cost"]
         return [
             f"{name} has {balances[name]} minor units, right would be {amount}"
             for name, amount in right.items()
@@ -144,7 +143,7 @@ class Books:
 
 def _as_it_stands(listed: dict[str, Any]) -> dict[str, Any]:
     """An agreement that costs what was paid for it, and for what was added, less what has come back."""
-    back = sum(each["refund"] - each.get("charge", 0) for each in (*listed["amendments"], *listed["reclamations"]))
+    back = sum(each["refund"] - each.get("charge", 0) for each in listed["amendments"])
     return {**listed["agreement"], "cost": listed["agreement"]["cost"] - back}
 
 

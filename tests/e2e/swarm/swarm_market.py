@@ -47,7 +47,7 @@ PATIENT_TIMING = {
     "agreement_validity_s": 840,
     "confirm_limit_s": 600,
     "cancellation_limit_s": 600,
-    "amendment_window_s": 3600,
+    "amendment_window_s": 600,
     "query_limit_s": 600,
     "discovery_limit_s": 600,
     "heartbeat_s": 1,
@@ -183,6 +183,7 @@ class Market:
         self.armed = armed
         self.failing: set[str] = set()
         self._traps = state / "traps"
+        self._armed = 0
         self._supervisor: subprocess.Popen[bytes] | None = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -305,8 +306,9 @@ class Market:
         assert self.armed
         for path in self._traps.iterdir():
             path.unlink()
+        self._armed += 1
         trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid, "agent": agent}
-        trap["id"] = secrets.token_hex(8)
+        trap["number"] = self._armed
         whole = self._traps / ".armed"
         whole.write_text(json.dumps(trap), "utf-8")
         whole.rename(self._traps / "armed.json")

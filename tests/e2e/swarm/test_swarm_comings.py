@@ -11,7 +11,7 @@ from swarm_market import PATIENT_TIMING, in_hours, unit, until
 
 import ramp
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 LEASED = {**PATIENT_TIMING, "lease_s": 20}
 """Who hangs is struck out of the directory after so many seconds."""
@@ -61,7 +61,6 @@ def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_f
     assert called(market, "request-four-again", 1) == (EVERYBODY, "small1")
 
 
-@pytest.mark.full
 def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
     market = ready
     market.kill("small1", signal.SIGSTOP)
@@ -74,7 +73,6 @@ def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
     assert called(market, "request-with", 3) == (EVERYBODY, "small1")
 
 
-@pytest.mark.full
 def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
     market = ready
     until(lambda: market.written_down("directory") == EVERYBODY, "the directory has written down who is registered")
@@ -84,7 +82,6 @@ def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
     Books(market).come_right()
 
 
-@pytest.mark.full
 def test_a_resource_that_ends_in_good_order_is_started_again(ready):
     market = ready
     before = market.agent("small1")

@@ -16,6 +16,7 @@ from ramp.model.instant import SECOND, from_iso
 pytestmark = [pytest.mark.e2e]
 
 
+@pytest.mark.full
 def test_five_users_and_twenty_resources_start_together(new_market):
     small = [Machine(f"small{number:02}", 64, 20 + number) for number in range(18)]
     big = [Machine("big1", 256, 50), Machine("big2", 256, 52)]

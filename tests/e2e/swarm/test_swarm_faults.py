@@ -179,6 +179,7 @@ def _runs(pid):
         return False
 
 
+@pytest.mark.full
 def test_a_second_up_carries_on_where_the_first_ended(new_market):
     market = new_market(users={"alice": 1_000_000})
     market.up()

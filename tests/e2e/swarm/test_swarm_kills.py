@@ -12,7 +12,7 @@ import signal
 import pytest
 from kill_points import killed, points, requested
 from swarm_books import Books
-from swarm_market import own_id, unit, until
+from swarm_market import PATIENT_TIMING, in_hours, own_id, unit, until
 
 from ramp.ledger.orders.order import OrderState
 from ramp.runtime.ledger.store import LedgerStore
@@ -98,11 +98,30 @@ UNDECIDED = {
 """What a user sends before its decision: killed there, it presumes abort, and has the bank void its order."""
 
 
+USERS = {"alice": 1_000_000, "poor": 1_000}
+
+
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000, "poor": 1_000})
+    market = module_market(armed=True, kind=kind, users=USERS)
     market.up()
     return market
+
+
+@pytest.fixture(scope="module")
+def hasty_market(module_market, kind):
+    """One whose holds soon end: by that a resource lets go what a user was killed before it could let go."""
+    timing = {**PATIENT_TIMING, "hold_time_s": 25, "agreement_validity_s": 40}
+    market = module_market(armed=True, kind=kind, users=USERS, timing=timing)
+    market.up()
+    return market
+
+
+@pytest.fixture
+def soon(hasty_market, hours):
+    """A window of its own on the machines of `hasty_market`, where everybody is up."""
+    hasty_market.wait_ready()
+    return in_hours(next(hours))
 
 
 @points(
@@ -136,21 +155,23 @@ def test_whoever_comes_back_is_listed_whatever_becomes_of_the_answer(market, beg
 
 
 @points(UNPAID)
-def test_what_the_bank_refuses_is_let_go(market, begin, role, act, nth, when):
+def test_what_the_bank_refuses_is_let_go(hasty_market, soon, role, act, nth, when):
+    market = hasty_market
     request_id = own_id("unpaid", role, act, nth, when)
     market.arm(role, act, when, nth)
-    outcome = market.buy("poor", request_id, [unit(1, 8, begin), unit(2, 200, begin)])
+    outcome = market.buy("poor", request_id, [unit(1, 8, soon), unit(2, 200, soon)])
     killed(market)
     assert outcome["status"] == "failed", outcome
     Books(market).come_right()
 
 
 @points(VOIDED)
-def test_what_is_void_stays_void(market, begin, role, act, nth, when):
+def test_what_is_void_stays_void(hasty_market, soon, role, act, nth, when):
     """The user is killed after its order has left, and voids it when it is back; then the second blow falls."""
+    market = hasty_market
     request_id = own_id("void", role, act, nth, when)
     market.arm("user", "request PaymentOrder", "after")
-    with market.submitted("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)]):
+    with market.submitted("alice", request_id, [unit(1, 8, soon), unit(2, 100, soon)]):
         until(market.victim, "the user walks into the first trap")
     market.arm(role, act, when, nth)
     killed(market)
@@ -164,10 +185,11 @@ def test_what_is_void_stays_void(market, begin, role, act, nth, when):
 
 
 @points(UNHELD)
-def test_what_nobody_holds_is_let_go(market, begin, role, act, nth, when):
+def test_what_nobody_holds_is_let_go(hasty_market, soon, role, act, nth, when):
+    market = hasty_market
     request_id = own_id("unheld", role, act, nth, when)
     market.arm(role, act, when, nth)
-    whole = [unit(number, 200, begin) for number in (1, 2, 3)]  # each fits on a big machine, but only one a machine
+    whole = [unit(number, 200, soon) for number in (1, 2, 3)]  # each fits on a big machine, but only one a machine
     outcome = market.buy("alice", request_id, whole)
     killed(market)
     assert outcome["status"] == ("failed" if role == "user" else "withdrawn"), outcome

@@ -1,4 +1,4 @@
-"""The first market that a user meets, as it is shipped: a request for a torus is sold by a torus machine."""
+"""The first market that a user meets, with patient limits: a request for a torus is sold by a torus machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from swarm_market import Market, in_hours, unit
+from swarm_market import PATIENT_TIMING, Market, in_hours, unit
 
 from ramp.model.instant import HOUR
 from ramp.model.request import TorusTerms
@@ -17,7 +17,7 @@ from simulation.machines.hostlist import expand
 from simulation.machines.view import RESERVED
 from simulation.resource.live_map import view_of_snapshot
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 SHAPE = (8, 8, 16)
 """Nodes: two midplanes of Blue Gene/L, which has 8x8x8 nodes of two processors on each."""
@@ -25,7 +25,11 @@ SHAPE = (8, 8, 16)
 
 @pytest.fixture(scope="module")
 def market(tmp_path_factory):
-    market = Market(find_config(DEFAULT_SWARM), tmp_path_factory.mktemp("quickstart") / "state")
+    folder = tmp_path_factory.mktemp("quickstart")
+    config = folder / "swarm.toml"
+    timing = (f"{key} = {value}" for key, value in PATIENT_TIMING.items())
+    config.write_text("\n".join((find_config(DEFAULT_SWARM).read_text("utf-8"), "[timing]", *timing, "")), "utf-8")
+    market = Market(config, folder / "state")
     market.up()
     market.wait_ready()
     yield market

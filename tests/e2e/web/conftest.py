@@ -16,7 +16,21 @@ import pytest
 from ramp.cli.main import main
 from tests.tiny_market import TWO_SELLERS, tiny_market
 
-LAUNCHING = '[launching]\nexecutor = "local"\n[accounts]\nalice = "@own"\nbob = "@own"\n'
+LAUNCHING = """\
+[timing]
+vote_limit_s = 600
+hold_time_s = 900
+agreement_validity_s = 840
+confirm_limit_s = 600
+lease_s = 3600
+
+[launching]
+executor = "local"
+
+[accounts]
+alice = "@own"
+bob = "@own"
+"""
 CONFIG = LAUNCHING + tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 LIMIT_S = 300.0

@@ -6,12 +6,7 @@ import pytest
 
 from tests.e2e.web.conftest import SCREENSHOTS
 
-LOOKS = [
-    (1280, "light"),
-    pytest.param(390, "dark", marks=pytest.mark.full),
-    pytest.param(1280, "dark", marks=pytest.mark.full),
-    pytest.param(390, "light", marks=pytest.mark.full),
-]
+LOOKS = [(1280, "light"), pytest.param(390, "dark", marks=pytest.mark.full)]
 """Widths in pixels, with schemes."""
 
 _RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}

@@ -74,8 +74,7 @@ def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
     [
         ("logs/supervisor.log", signal.SIGINT),  # the supervisor has just been begun
         ("run/swarm.json", signal.SIGTERM),  # the server is up, and agents are coming up
-        pytest.param("run/swarm.json", signal.SIGINT, marks=pytest.mark.full),
-        pytest.param("logs/supervisor.log", signal.SIGHUP, marks=pytest.mark.full),
+        ("logs/supervisor.log", signal.SIGHUP),
     ],
 )
 def test_what_ends_a_demonstration_that_is_coming_up_leaves_nothing(moment, number, place):

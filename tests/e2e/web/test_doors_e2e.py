@@ -38,6 +38,7 @@ def test_the_keeper_sees_the_bank_and_users_do_not(visitor):
     assert "1 000 000" not in bob.content()
 
 
+@pytest.mark.full
 def test_signing_out_ends_every_page_of_the_session(pages, visitor):
     page = visitor("alice")
     page.get_by_role("heading", name="Who sells now").wait_for()

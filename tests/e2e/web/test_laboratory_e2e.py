@@ -111,6 +111,7 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
     assert faults == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_keeper_sees_all_machines_and_may_run(width, scheme, visitor, pages):
     keeper = visitor("keeper", viewport={"width": width, "height": 900}, color_scheme=scheme)

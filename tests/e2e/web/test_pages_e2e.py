@@ -50,6 +50,7 @@ def test_everybody_can_use_every_page(name, width, scheme, visitor, pages, bough
     assert faults == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_everybody_can_change_a_size(width, scheme, visitor, pages, smaller):
     page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)

@@ -129,7 +129,7 @@ def of_ledger_version(path: Path, version: int) -> None:
     [
         ("journals/alpha.sqlite", "journal", 2, of_version),
         ("archives/alice.sqlite", "archive", 1, of_version),
-        ("ledger.sqlite", "ledger", 5, of_ledger_version),
+        ("ledger.sqlite", "ledger", 4, of_ledger_version),
     ],
 )
 def test_a_later_version_is_refused_before_anything_is_started(

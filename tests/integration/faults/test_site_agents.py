@@ -156,7 +156,7 @@ def test_nobody_speaks_for_a_machine_that_has_not_named_him(tmp_path, monkeypatc
         some = [Part(f"{name}@localhost", {"performative": "propose"}, "c", "<Proposal/>") for name in MACHINES]
         await alice.on_bundle("mallory@localhost", some)
         assert not taken
-        assert "speaks for" in market.complaints[-1]
+        assert "not named by it" in market.complaints[-1]
         await alice.on_bundle(market.site.spokesman, [*some, replace(some[0], machine="other@localhost")])
         assert taken == [f"{name}@localhost" for name in MACHINES]
 

@@ -22,7 +22,7 @@ async def test_whoever_asks_is_told_at_once(small_market):
     while group.process is None:
         await asyncio.sleep(0)
     with pytest.raises(TransportError, match="has ended with status 3"):
-        await supervisor.call(GroupCall(Act.RECLAIM, "m1", "slot-1", 4))
+        await supervisor.call(GroupCall(Act.STANDING, "m1"))
     kept_alive.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await kept_alive

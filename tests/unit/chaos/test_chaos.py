@@ -19,10 +19,10 @@ from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
-from simulation.chaos import checks
-from simulation.chaos.blows import SERVER, SUPERVISOR, Kind, processes, turns
-from simulation.chaos.market import configuration, machines
 from simulation.resource.reservation_book import ReservationBook
+from tests.chaos import checks
+from tests.chaos.blows import SERVER, SUPERVISOR, Kind, processes, turns
+from tests.chaos.market import configuration, machines
 
 NOW = SystemClock().now()
 SLOT = Slot(NOW + 3 * HOUR, NOW + 4 * HOUR, 200, 0.0)

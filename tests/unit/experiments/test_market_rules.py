@@ -12,8 +12,8 @@ import pytest
 from ramp.model.offer import RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from simulation.experiments.market import rules
-from simulation.experiments.market.rules import Case, run_case, shading, truthful
+from simulation.experiments.market import auction_rules
+from simulation.experiments.market.auction_rules import Case, run_case, shading, truthful
 from simulation.experiments.trials.plan import table2_resources
 
 QUESTION = PriceQuestion(asking=80, start_price=70, minimum_price=40, load=0.0)
@@ -36,7 +36,7 @@ def test_truthful_sellers_by_second_price_are_paid_what_the_next_one_needs() -> 
     """All machines are empty: seven of the cheapest need are not used up, so each request meets the same two bids."""
     needs = sorted(each.prices.minimum_price for each in table2_resources())
     row = run_case(Case(SECOND_PRICE, 1, 0.0, "truthful", 1, seed=1))
-    assert (row["sold"], row["of"], row["distance"]) == (rules.REQUESTS, rules.REQUESTS, 0.0)
+    assert (row["sold"], row["of"], row["distance"]) == (auction_rules.REQUESTS, auction_rules.REQUESTS, 0.0)
     assert row["need"] == needs[0]
     assert needs[0] <= row["price"] <= needs[2]
     first = run_case(Case("sealed-first-price", 1, 0.0, "truthful", 1, seed=1))
@@ -59,8 +59,10 @@ def test_more_rounds_of_open_bidding_by_the_papers_formula_cost_less() -> None:
 
 @pytest.mark.slow
 def test_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "SELLERS", {name: rules.SELLERS[name] for name in ("truthful", "shading")})
-    summary = rules.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
+    monkeypatch.setattr(
+        auction_rules, "SELLERS", {name: auction_rules.SELLERS[name] for name in ("truthful", "shading")}
+    )
+    summary = auction_rules.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
     with (tmp_path / "rules.csv").open() as file:
         table = list(csv.DictReader(file))
     assert {(row["rule"], row["rounds"]) for row in table} == {
@@ -72,4 +74,4 @@ def test_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (tmp_path / "columns.md").read_text()
     assert all(f"`{column}`" in text or column in text for column in table[0])
     assert summary["verdicts"]["DIFFERS"] == 0
-    assert any("second-price" in line for line in rules.EXPERIMENTS[0].tell(summary))
+    assert any("second-price" in line for line in auction_rules.EXPERIMENTS[0].tell(summary))

@@ -12,6 +12,7 @@ import pytest
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
+from simulation.experiments.queue_bound.coverage import run
 from simulation.experiments.queue_bound.goals import goals
 from simulation.experiments.queue_bound.replay import Predictions, QueueHistory, planned_waits, predict
 from simulation.experiments.queue_bound.runs import (
@@ -32,11 +33,10 @@ from simulation.experiments.queue_bound.scores import (
     quantile_loss,
     scale_for_coverage,
 )
-from simulation.experiments.queue_bound.study import run
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import LOGS_VARIABLE, find_log, known_log
 from simulation.workload.swf import SwfLog, read_swf, write_swf
-from simulation.workload.swf_fields import FIELD_NAMES
+from simulation.workload.swf_text import FIELD_NAMES
 
 S = 1_000_000
 SDSC = "SDSC-SP2-1998-4.2-cln"

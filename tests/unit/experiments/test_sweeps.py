@@ -12,8 +12,7 @@ import pytest
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.experiments.sweeps import running
 from simulation.experiments.sweeps.plan import Point, Sweep, read_sweep
-from simulation.experiments.sweeps.points import Rows, run_point
-from simulation.experiments.sweeps.running import run_sweep
+from simulation.experiments.sweeps.running import Rows, run_point, run_sweep
 from simulation.simulated_run import simulate
 
 SMALL = """run = "simulate"

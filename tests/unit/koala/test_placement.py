@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement.by_name import PLACEMENT_POLICIES
-from simulation.koala.placement.interface import Replicas
+from simulation.koala.placement import PLACEMENT_POLICIES, Replicas
 
 CLUSTERS = ("a", "b", "c", "d")
 idle_processors = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(

@@ -14,20 +14,19 @@ from hypothesis import strategies as st
 from ramp.errors import ConfigurationError, InvariantViolated
 from simulation.koala import runner as runner_module
 from simulation.koala.change import TRANSITIONS, Change, Stimulus
-from simulation.koala.checks import check
 from simulation.koala.clusters import Cluster, LocalUsers
 from simulation.koala.jobs import Component, Fate, KoalaJob, Obligation, Wish
 from simulation.koala.malleability_manager import Approach
-from simulation.koala.placement.by_name import PLACEMENT_POLICIES
-from simulation.koala.placement.interface import Replicas
+from simulation.koala.placement import PLACEMENT_POLICIES, Replicas
 from simulation.koala.runner import Latencies
 from simulation.koala.scheduler import Koala, KoalaOptions
-from simulation.koala.size_policies.by_name import SIZE_POLICIES
+from simulation.koala.size_policies import SIZE_POLICIES
 from simulation.koala.workloads import RECIPES, make_jobs
 from simulation.machine_files import load_machine, load_multicluster
 from simulation.malleable.malleability import Malleability, ResizeCost
 from simulation.malleable.sizes import Allowed, JobClass, Sizes
 from simulation.malleable.speedup import AmdahlLaw
+from tests.unit.koala.invariants import check
 
 S = 1_000_000
 IDEAL = AmdahlLaw(0, 1)

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.koala.size_policies.by_name import SIZE_POLICIES
-from simulation.koala.size_policies.interface import RunningMalleable
-from simulation.koala.size_policies.references import equal_sizes
+from simulation.koala.size_policies import SIZE_POLICIES, RunningMalleable, equal_sizes
 from simulation.malleable.sizes import Sizes
 
 ANY = Sizes(2, 8, 46)

@@ -23,7 +23,6 @@ from ramp.ledger.entry import (
     balance_changes,
 )
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
-from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, agreement_of, transfer_id_of
 from ramp.ledger.validation import check_refunds, validate
 
@@ -124,18 +123,6 @@ def test_every_refund_is_looked_at_and_all_of_a_payment_together() -> None:
     ]
 
 
-COMPENSATION = Transfer("compensation:a-1#r1", "hector", "alice", 5, "a-1#r1", TransferKind.COMPENSATION, 30, 30)
-
-
-def test_behind_a_compensation_the_other_transfers_are_looked_at_too() -> None:
-    assert check_orders([], [replace(COMPENSATION, posted_at=None), replace(HELD, order_id="o-7")]) == [
-        "payment:a-1 is pending without a reserved order"
-    ]
-    assert check_refunds([PAYMENT, COMPENSATION, replace(REFUND, amount=61)], {}) == [
-        "refund:a-1 brings refunds of payment:a-1 above the charge"
-    ]
-
-
 def test_every_addition_is_looked_at_and_what_it_adds_to() -> None:
     open_one, of_nothing, of_another, elsewhere = (
         replace(PAYMENT, transfer_id=f"payment:a-1#{number}", agreement_id=f"a-1#{number}", amount=7)
@@ -157,7 +144,7 @@ def test_every_addition_is_looked_at_and_what_it_adds_to() -> None:
 
 def test_what_is_given_back_belongs_to_the_agreement_before_the_last_mark() -> None:
     """Earlier programs have sold under names with the mark."""
-    assert agreement_of(replace(COMPENSATION, agreement_id="a#1#r1")) == "a#1"
+    assert agreement_of(replace(PAYMENT, kind=TransferKind.REBATE, agreement_id="a#1#2")) == "a#1"
     assert agreement_of(replace(PAYMENT, agreement_id="a#1")) == "a#1"
 
 

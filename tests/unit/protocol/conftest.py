@@ -25,7 +25,6 @@ from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.pricing import paper_price
-from ramp.protocol.reclaiming.asking import Precedence
 from ramp.protocol.records import Record
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
@@ -37,7 +36,7 @@ from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.counted_ids import CountedIds
-from simulation.market.virtual_notary import VirtualNotary, noticed_in
+from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 UNTIL = 2 * MINUTE
@@ -190,9 +189,7 @@ class OneResource(One):
         return str(self.party.participants[offer.offer_id].state.value)
 
 
-def new_resource(
-    quotas: Quotas, launching: LaunchTerms | None = None, precedence: Precedence = Precedence.RUNNING
-) -> ResourceParty:
+def new_resource(quotas: Quotas, launching: LaunchTerms | None = None) -> ResourceParty:
     seller = Seller(
         "res",
         terms=StaticTerms(64),
@@ -210,7 +207,6 @@ def new_resource(
         timing=Timing(),
         quotas=quotas,
         launching=launching,
-        precedence=precedence,
     )
 
 
@@ -313,7 +309,7 @@ class OneBank(One):
     ledger: Book = field(default_factory=Book)
 
     def __post_init__(self) -> None:
-        self.books = BankLedger(self.ledger, noticed_in)
+        self.books = BankLedger(self.ledger)
         for name, kind in (
             ("alice", AccountKind.USER),
             ("mallory", AccountKind.USER),
@@ -419,11 +415,6 @@ def resource() -> OneResource:
 @pytest.fixture
 def resource_with() -> Any:
     return lambda **quotas: OneResource(new_resource(Quotas(**quotas)))
-
-
-@pytest.fixture
-def resource_that_takes_back() -> Any:
-    return OneResource(new_resource(Quotas(), precedence=Precedence.WAITING))
 
 
 @pytest.fixture

@@ -14,11 +14,8 @@ from ramp.model import contents as c
 from ramp.model.agreement import Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import cost
-from ramp.model.request import ReclaimTerms
-from ramp.model.sizes.amended import SlotState, after, charge_owed, first_state, refund_owed
-from ramp.model.sizes.reclaimed import AMENDMENTS_BESIDE_A_RIGHT, SLOT_CHANGES_MAX
+from ramp.model.sizes.amended import SLOT_CHANGES_MAX, SlotState, after, charge_owed, first_state, refund_owed
 from ramp.protocol import effects as fx
-from ramp.protocol.reclaiming.asking import ReclaimOrdered
 from ramp.protocol.resource.jobs.job_desk import due_at
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.resource.slots.size_desk import EFFECT_SLACK
@@ -209,19 +206,6 @@ def test_a_slot_is_changed_some_dozens_of_times_at_most(buyer: Buyer) -> None:
     assert refusal(buyer.grown(17 + SLOT_CHANGES_MAX, now)) == "too_many_changes"
     smaller = buyer.amendment(8, now, now + NOTICE)
     assert refusal(buyer.propose(smaller, now)) == "too_many_changes"
-
-
-def test_a_buyer_cannot_use_up_what_its_seller_can_bring_to_the_bank(resource: Any) -> None:
-    """Half of the changes that fit into a message are the seller's, who goes on taking as long as they do."""
-    resource.unit = replace(resource.unit, reclaim=ReclaimTerms(4, 30 * SECOND))
-    buyer = Buyer(resource)
-    for change in range(AMENDMENTS_BESIDE_A_RIGHT):
-        (agreed,) = buyer.grown(17 + change, AT + change * SECOND)
-        assert agreed == c.AmendmentAgreed("a1", change + 1)
-    now = AT + MINUTE
-    assert refusal(buyer.grown(17 + AMENDMENTS_BESIDE_A_RIGHT, now)) == "too_many_changes"
-    effects, problem = resource.party.order_reclamation(ReclaimOrdered(buyer.offer.offer_id, 1), now)
-    assert (problem, len(effects)) == ("", 1)
 
 
 def test_a_lengthened_slot_is_kept_for_an_hour_after_its_new_end_and_keeps_no_other_in_memory(buyer: Buyer) -> None:

@@ -5,7 +5,6 @@ The slot has 16 cores from the first hour to the second, the notice is 10 s (`Ti
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +34,6 @@ from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
-from ramp.runtime.record_json import record_from_json, record_to_json
 from simulation.market.counted_ids import CountedIds
 
 NOTICE = 10 * SECOND
@@ -273,13 +271,21 @@ def test_the_last_word_is_said_again(desk: Desk) -> None:
 def test_the_machine_is_asked_first_for_what_the_slot_has_then_for_less(desk: Desk) -> None:
     body = desk.amendment(number=4)
     (question,) = desk.propose(body)
-    assert question == ResizeSlot(body.offer_id, 3, 16, body.until)  # its buyer's number counts nothing here
+    assert question == ResizeSlot(body.offer_id, 12, 16, body.until)  # three steps for each number
     desk.resized(question)
     assert desk.sizes.tick(body.effective_at - 1) == []
     assert desk.sizes.deadline == body.effective_at
     (question,) = desk.sizes.tick(body.effective_at)
-    assert question == ResizeSlot(body.offer_id, 4, 8, body.until)
+    assert question == ResizeSlot(body.offer_id, 13, 8, body.until)
     assert desk.sizes.deadline == body.valid_until
+
+
+def test_its_steps_at_the_machine_go_on_after_a_restart(desk: Desk) -> None:
+    body = desk.amendment(number=2)
+    (received, _) = desk.resized(desk.propose(body)[0])
+    assert received == fx.Persist(AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
+    _restarted(desk, received.record)
+    assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 7, 8, body.until)]
 
 
 @pytest.mark.parametrize(("able", "code"), [(True, "slot_taken"), (False, "cannot_resize")])
@@ -496,27 +502,6 @@ def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     assert isinstance(again, fx.Send)
     assert again.message.content == c.AmendmentAgreed("a1", 1)
     assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
-
-
-def test_the_steps_on_record_go_on_after_a_restart(desk: Desk) -> None:
-    body = desk.amendment(number=2)
-    signed = Signed(body, ("alice",), "text")
-    (now_on, _) = desk.resized(desk.propose(body)[0])
-    assert now_on == fx.Persist(AmendmentReceived(body.offer_id, signed, 0, 3))
-    for record, step in ((now_on.record, 4), (AmendmentReceived(body.offer_id, signed, 0, 30), 31)):
-        _restarted(desk, record)
-        assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, step, 8, body.until)]
-
-
-def test_a_journal_of_before_is_counted_as_it_was(desk: Desk) -> None:
-    body = desk.amendment(number=4)
-    written = record_to_json(AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0, 3))
-    plain = json.loads(written)
-    assert plain.pop("step") == 3
-    old = record_from_json(json.dumps(plain))
-    assert old == AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0)
-    _restarted(desk, old)
-    assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 13, 8, body.until)]  # three steps for each number
 
 
 def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:

@@ -16,20 +16,17 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import ROLES_OF, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation, Signed
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Offer, RefusalCode
-from ramp.model.request import ReclaimTerms, RequestUnit, TotalCores
+from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
-from ramp.model.sizes.reclaimed import compensation_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AgreementResized, PostAmendment, ResizeSlot, VoidAmendment
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
-from ramp.protocol.reclaiming.asking import LookUpReclamation, NoteReclamation, PostReclamation, ReclaimOrdered
 from ramp.protocol.timing import Timing
 
 AGE = Timing().message_age
@@ -56,9 +53,6 @@ HARM = (
     | fx.QuoteSlots  # nothing changes, but the machine is at work for it
     | PostAmendment
     | VoidAmendment
-    | NoteReclamation
-    | PostReclamation
-    | LookUpReclamation
 )
 """Effects that a message must not have without being believed."""
 
@@ -90,8 +84,6 @@ def _resource(make: Callable[[], Any], *steps: str) -> Any:
             one.hear("alice", Signed(body, ("alice",)))
         elif step == "void":
             one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
-        elif step in ("reclaim", "noticed", "take"):
-            _reclaim(one, step)
         elif step == "grow":
             call = _call("a1")
             one.hear("alice", call, performative=Performative.CFP)
@@ -123,40 +115,6 @@ def _growth(one: Any, call: c.AmendmentCall) -> Amendment:
     costs = (0, 0, at + MINUTE, 0, call.cpu_hour_cost, "o7")
     body = Amendment("a1", 1, state.digest, *parties, call.cores, call.until, at, *costs)
     return replace(body, charge=charge_owed(state, body))
-
-
-RIGHT = ReclaimTerms(4, MINUTE, 10)
-
-
-def _granting(agreement: Agreement) -> Agreement:
-    return replace(agreement, request=replace(agreement.request, reclaim=RIGHT))
-
-
-def _reclamation(agreement: Agreement) -> Reclamation:
-    """Half of a slot of 16 cores is taken back before it begins."""
-    state, at = first_state(agreement), MINUTE + 5 * SECOND
-    owed = refund_owed(agreement, state, 8, state.until, at)
-    extra = compensation_owed(RIGHT, state, 8, at)
-    parties = (agreement.offer.offer_id, agreement.user, agreement.resource, agreement.bank)
-    times = (8, state.until, at, owed, extra, 0, at + 2 * MINUTE)
-    return Reclamation(agreement.agreement_id, 1, state.digest, *parties, *times)
-
-
-def _noticed(agreement: Agreement) -> c.ReclamationNoticed:
-    body = _reclamation(agreement)
-    return c.ReclamationNoticed(body.agreement_id, 1, 0, Signed(body, (body.resource,)))
-
-
-def _reclaim(one: Any, step: str) -> None:
-    participant = next(iter(one.party.participants.values()))
-    if step == "reclaim":
-        participant.agreement = replace(participant.agreement, body=_granting(participant.agreed))
-        one.answered(one.party.handle(ReclaimOrdered(participant.offer.offer_id, 8), 0), 0)
-    elif step == "noticed":
-        one.hear("bank", _noticed(participant.agreed))
-    else:
-        at = _reclamation(participant.agreed).effective_at
-        one.answered(one.party.tick(at), at)
 
 
 def _amendment(one: Any) -> Amendment:
@@ -191,10 +149,6 @@ def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
             one.hear("res1", c.CancellationDone("agreement-alice-1", 5))
         elif step in SIZES:
             one.command(AgreementResized("agreement-alice-1", cores=SIZES[step]), 0)
-        elif step == "granted":
-            one.party.agreements["agreement-alice-1"] = _granting(one.party.agreements["agreement-alice-1"])
-        elif step == "noticed":
-            one.hear("bank", _noticed(one.party.agreements["agreement-alice-1"]))
         elif step == "no-amendment":
             one.hear("res1", c.AmendmentRefused("agreement-alice-1", 1, "cannot_resize"))
         elif step == "ask":
@@ -240,9 +194,6 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("hold", "commit", "pay", "cancel"),
             ("hold", "commit", "pay", "amend"),
             ("hold", "commit", "pay", "grow"),
-            ("hold", "commit", "pay", "reclaim"),
-            ("hold", "commit", "pay", "reclaim", "noticed"),
-            ("hold", "commit", "pay", "reclaim", "noticed", "take"),
             ("hold", "commit", "void"),
         )
     ],
@@ -260,8 +211,6 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("vote", "settle", "amend"),
             ("vote", "settle", "amend", "no-amendment"),
             ("vote", "settle", "grow"),
-            ("vote", "settle", "granted"),
-            ("vote", "settle", "granted", "noticed"),
         )
     ],
     "bank": [lambda make, s=steps: _bank(make, *s) for steps in ((), ("order",), ("order", "post"))],
@@ -361,10 +310,6 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         _call(agreement_id),
         _priced(agreement_id, bought if mine else None),
         c.AmendmentFunded(agreement_id, 1, "o7"),
-        c.ReclamationHeard(agreement_id, 1, True),
-        c.ReclamationTaken(agreement_id, 1),
-        c.ReclamationQuery(agreement_id, 1),
-        c.ReclamationRefused(agreement_id, 1, "below_minimum"),
     ]
     found = {type(each): each for each in made}
     if mine and "r1" in one.party.purchases and one.confirmation is not None:
@@ -383,18 +328,6 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
             found[c.AmendmentPosted] = c.AmendmentPosted(agreement_id, 1, "t3", _amendment(one).refund)
         offer = one.party.participants.get(OFFER)
         found[c.Commitment] = one.commitment(one.agreement((offer or one.party._seller.offer(OFFER, 0)).offer))
-    granted = _granted_to(name, one, agreement_id)
-    noticed = _noticed(granted)
-    taken, signed = _reclamation(granted), Signed(granted, (granted.user, granted.resource))
-    paid_for = c.ReclamationPosted(agreement_id, 1, "t4", taken.refund, taken.compensation)
-    made = [
-        noticed,
-        paid_for,
-        c.ReclamationNotice(noticed.reclamation, signed),
-        c.ReclamationAnnounced(noticed, seal_for(noticed, "bank", granted.resource)),
-        c.Reclaimed(noticed.reclamation, paid_for, seal_for(paid_for, "bank", granted.resource)),
-    ]
-    found |= {type(each): each for each in made}
     elsewhere = Signed(Cancellation("c1", "a1", "o", "alice", "res1", "", 0), ("alice",))
     found.setdefault(c.Settled, c.Settled("a1", "o", elsewhere, paid, seal_for(paid, "bank", "res1")))
     found.setdefault(c.Commitment, c.Commitment(elsewhere, vote, seal_for(vote, "bank", "alice")))
@@ -405,27 +338,13 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
     return found
 
 
-def _granted_to(name: str, one: Any, agreement_id: str) -> Agreement:
-    """An agreement with the right, as a party knows it where it knows one."""
-    if name == "res":
-        sold = [each.agreed for each in one.party.participants.values() if each.agreement is not None]
-        if sold:
-            return _granting(sold[0])
-    if name == "alice" and agreement_id in one.party.agreements:
-        return _granting(one.party.agreements[agreement_id])
-    offer = Offer("offer-a1", "r1", 1, "res1", 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    body = Agreement(agreement_id, "r1", 1, "alice", "res1", "bank", unit, offer, "R", offer.cost, 10, "o1", UNTIL)
-    return _granting(body)
-
-
 def role_at(name: str, kind: type) -> Role:
     """In which role a party hears a kind; users and resources both cancel holds and ask for accounts, and resources
     and banks both refuse amendments."""
     roles = ROLES_OF[kind]
     if len(roles) == 1:
         return next(iter(roles))
-    if kind in (c.AmendmentRefused, c.ReclamationRefused) and name == "res":
+    if kind is c.AmendmentRefused and name == "res":
         return Role.BANK
     return Role.RESOURCE if name == "alice" else Role.USER
 
@@ -449,8 +368,7 @@ def forgeries(name: str, message: Message, seal_message: Any) -> Iterator[tuple[
 
 BEGINNINGS = {
     "res": {c.Acceptance, c.HoldCancelled, c.AmendmentCall},
-    "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery, c.AmendmentWithdrawal}
-    | {c.ReclamationNotice, c.ReclamationTaken, c.ReclamationQuery},
+    "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery, c.AmendmentWithdrawal},
     "directory": {c.Registration, c.Deregistration},
 }
 """Kinds that begin something, so that an old one must not."""
@@ -458,8 +376,7 @@ BEGINNINGS = {
 MATTERS: dict[str, set[type]] = {
     "res": BEGINNINGS["res"]
     | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered, c.ClockReading}
-    | {c.SlotMoveHeard, c.AmendmentPosted, c.AmendmentRefused, c.AmendmentFunded, c.AmendmentWithdrawal}
-    | {c.ReclamationNoticed, c.ReclamationPosted, c.ReclamationRefused, c.ReclamationHeard},
+    | {c.SlotMoveHeard, c.AmendmentPosted, c.AmendmentRefused, c.AmendmentFunded, c.AmendmentWithdrawal},
     "alice": {
         c.HoldGranted,
         c.HoldRefused,
@@ -484,11 +401,6 @@ MATTERS: dict[str, set[type]] = {
         c.AmendmentRefused,
         c.AmendmentPosted,
         c.Amended,
-        c.ReclamationAnnounced,
-        c.ReclamationNoticed,
-        c.ReclamationPosted,
-        c.ReclamationRefused,
-        c.Reclaimed,
     },
     "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
     "directory": BEGINNINGS["directory"],

@@ -14,13 +14,12 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import ReclaimTerms, TorusTerms
+from ramp.model.request import TorusTerms
 from ramp.model.sizes.amended import SlotState, first_state
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.seller import Enlarged
 from ramp.protocol.resource.slots import growth_prices
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices
 from ramp.protocol.timing import Timing
@@ -36,15 +35,13 @@ class Desk:
 
     participant: Participant
     asked: list[tuple[int, Slot, str]] = field(default_factory=list)
-    rights: list[tuple[object, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.prices = GrowthPrices(Timing(), self._question)
 
-    def _question(self, enlarged: Enlarged, slot: Slot) -> PriceQuestion:
-        self.asked.append((enlarged.asking, slot, enlarged.user))
-        self.rights.append((enlarged.right, enlarged.cores, enlarged.lasts))
-        return PriceQuestion(enlarged.asking, 20, 60, 4, slot.load)
+    def _question(self, asking: int, user: str, slot: Slot) -> PriceQuestion:
+        self.asked.append((asking, slot, user))
+        return PriceQuestion(asking, 20, 60, 4, slot.load)
 
     @property
     def key(self) -> str:
@@ -145,14 +142,6 @@ def test_the_machine_is_asked_at_the_price_of_the_call_and_for_no_shape(desk: De
     assert {(each.cpu_hour_cost, each.torus) for each in quote.units} == {(55, None)}
 
 
-def test_the_strategy_hears_of_the_right_to_take_cores_back(desk: Desk) -> None:
-    right = ReclaimTerms(8, MINUTE)
-    desk.participant.unit = replace(desk.participant.unit, reclaim=right)
-    desk.call()
-    desk.quoted(free(16), *(free(1) for _ in range(4)))
-    assert desk.rights == [(right, 32, HOUR)]
-
-
 def test_what_has_begun_is_added_to_after_the_notice(desk: Desk) -> None:
     now = HOUR + 10 * MINUTE
     assert {begin for _, _, begin, _ in units(desk.call(now=now))} == {now + 10 * SECOND}
@@ -176,7 +165,6 @@ def test_the_strategy_is_asked_for_every_piece_at_the_price_asked(desk: Desk) ->
     assert isinstance(question, fx.PriceSlots)
     assert (question.call_id, len(question.questions)) == ("growth-1", 2)
     assert desk.asked == [(70, pieces[0], "alice"), (70, pieces[1], "alice")]
-    assert desk.rights == [(None, 32, 2 * HOUR)] * 2  # the slot as it would be, from its start on
 
 
 # -- what is answered ------------------------------------------------------------------------------------------------

@@ -322,19 +322,3 @@ def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Se
         seller.one.party.handle(ev.JobSeen(name, ev.JobSight(JobState.DONE, "1", cores, now, now, 0)), now)
     (submit,) = [each for each in seller.hears(replace(ORDER, cores=15), now) if isinstance(each, fx.SubmitJob)]
     assert submit.job.begin_at == now  # what has ended needs none
-
-
-def test_jobs_end_until_those_left_fit_together_into_what_stays_the_one_ordered_last_first(seller: Seller) -> None:
-    jobs = seller.one.party.jobs
-    for number, cores in enumerate((6, 4, 5, 12), start=1):
-        seller.hears(replace(ORDER, job_id=f"job-{number}", cores=cores))
-    assert jobs.make_room("other", 1, HOUR, refused=False) is None
-    assert jobs.make_room("offer-res-1", 12, HOUR, refused=False) is None  # none runs, and what waits has no cores yet
-    for number, cores in enumerate((6, 4, 5), start=1):
-        sight = ev.JobSight(JobState.RUNNING, str(number), cores, HOUR)
-        seller.one.party.handle(ev.JobSeen(f"job-{number}", sight), HOUR)
-    assert jobs.make_room("offer-res-1", 15, HOUR, refused=False) is None
-    ended = jobs.make_room("offer-res-1", 11, HOUR, refused=False)
-    assert [each.job.job_id for each in ended if isinstance(each, fx.CancelJob)] == ["job-4", "job-3"]
-    again = jobs.make_room("offer-res-1", 11, HOUR, refused=False)  # they are ending, and in the way until they have
-    assert [each.job.job_id for each in again] == ["job-3", "job-4"]

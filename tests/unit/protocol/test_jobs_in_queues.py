@@ -108,7 +108,6 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     assert (taken.state, taken.delivery, taken.due_at) == (JobState.TAKEN, Delivery.PENDING, LATEST)
     reservation = market.job().to_run.reservation_id
     assert taken.detail == f"it begins when job {reservation} of the queue has started"
-    assert not market.job().may_have_started(LATEST + MINUTE)
     market.world.run(limit=20 * MINUTE)
     assert market.launcher.launches == {}
     paid = market.world.now

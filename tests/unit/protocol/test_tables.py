@@ -20,7 +20,6 @@ FINAL = {
     "job": {"done", "failed", "cancelled"},
     "amendment": {"ended"},
     "addition": {"ended"},
-    "reclamation": {"ended"},
     "size_change": {"ended"},
 }
 FIRST = {"job": "taken"}  # the others begin as new

@@ -143,18 +143,6 @@ def test_windows_at_the_end_of_the_calendar(log: str) -> None:
     assert isinstance(queue.quote(too_long, NOW), Refusal)
 
 
-def test_what_the_first_waiting_job_lacks_by_hand(log: str) -> None:
-    """At log time 20 s job 1 has 6 of 10 cores, and job 2, which wants 8, waits since 10 s; it starts at 500 s."""
-    queue = machine(log)
-    assert queue.missing(NOW + 9 * SECOND) == 0
-    assert queue.missing(NOW + 20 * SECOND) == 4
-    unit = asap(3, HOUR, NOW)
-    queue.hold("k", unit, Slot(NOW + 30 * SECOND, NOW + 60 * SECOND, 3, 0.6), NOW + HOUR, NOW + 20 * SECOND)
-    assert [queue.missing(NOW + second * SECOND) for second in (29, 30, 59, 60)] == [4, 7, 7, 4]
-    assert queue.missing(NOW + 499 * SECOND) == 4
-    assert queue.missing(NOW + 500 * SECOND) == 0
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -19,8 +19,8 @@ from simulation.resource.live_machine import LiveMachine
 from simulation.resource.modelled import open_plugin
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
-from simulation.schedulers.lent_units import given_back
 from simulation.schedulers.planner import placements_conflict
+from simulation.schedulers.size_changes import given_back
 
 pytestmark = pytest.mark.loops
 

@@ -23,7 +23,7 @@ from simulation.resource.free_boxes import FreeBoxes
 from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
 from simulation.workload.swf import SwfLog, write_swf
-from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
 
 pytestmark = pytest.mark.loops
 

@@ -12,7 +12,7 @@ from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.interface import PluginSettings, QueueingPlugin, ResizablePlugin
+from ramp.plugins.interface import PluginSettings
 from simulation.resource.modelled import ModelledMachine, open_plugin
 
 pytestmark = pytest.mark.loops
@@ -66,11 +66,6 @@ def nodes(slot: Slot) -> int:
 
 def shape(slot: Slot) -> list[int]:
     return list(json.loads(slot.token)["shape"])
-
-
-def test_it_changes_sizes_but_counts_nothing_that_is_missing() -> None:
-    assert isinstance(bgl(), ResizablePlugin)
-    assert not isinstance(bgl(), QueueingPlugin)
 
 
 def test_half_of_a_box_is_given_back_and_sold_to_another() -> None:

@@ -79,8 +79,6 @@ def test_every_schema_is_a_schema() -> None:
         "order.xsd",
         "payment.xsd",
         "proof.xsd",
-        "reclaim.xsd",
-        "reclamation.xsd",
         "rfql.xsd",
         "sites.xsd",
         "start.xsd",

@@ -24,7 +24,7 @@ from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.policies.fcfs import FirstComeFirstServed
 from simulation.workload.metrics import occupancy, summarise, utilisation_while_arriving
 from simulation.workload.swf import SwfLog
-from simulation.workload.swf_fields import FIELD_NAMES
+from simulation.workload.swf_text import FIELD_NAMES
 
 IDEAL = AmdahlLaw(0, 1)
 SECOND = 1_000_000

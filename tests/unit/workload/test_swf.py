@@ -11,7 +11,7 @@ import pytest
 
 from ramp.errors import WorkloadError
 from simulation.workload.swf import SwfLog, format_swf, parse_swf, read_swf, write_swf
-from simulation.workload.swf_fields import FIELD_NAMES
+from simulation.workload.swf_text import FIELD_NAMES
 
 JOB = "1 0 5 60 4 -1 -1 8 120 -1 1 2 3 4 5 6 -1 -1"
 TEXT = f"""; Version: 2.2

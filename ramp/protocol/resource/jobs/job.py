@@ -75,16 +75,6 @@ class Job(StateMachine[JobState]):
         return self.sight.started_at is not None
 
     @property
-    def is_ending(self) -> bool:
-        """Whether somebody wants it ended."""
-        return self._cancelling
-
-    def may_have_started(self, now: Instant) -> bool:
-        """Whether its time has come and it was not seen to run."""
-        waits = self.state in (S.TAKEN, S.QUEUED) and not self.waits_for_start
-        return waits and self.to_run.begin_at <= now
-
-    @property
     def is_undelivered(self) -> bool:
         """Whether it has shown that the slot was not delivered."""
         return self.delivery is Delivery.UNDELIVERED

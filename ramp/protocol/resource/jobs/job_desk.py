@@ -19,7 +19,7 @@ from ramp.model.contents import (
     JobQuery,
     JobRefused,
 )
-from ramp.model.contents.jobs import JobState, limits_problem
+from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
@@ -251,34 +251,6 @@ class JobDesk:
             if end < job.to_run.end_at:
                 return f"the job {job.order.job_id} may run until {iso(job.to_run.end_at)}; it would have to end first"
         return ""
-
-    def make_room(self, offer_id: str, cores: int, now: Instant, *, refused: bool) -> list[Effect] | None:
-        """Cores of a slot are taken back: the jobs that do not fit into what is left end, as their buyer was told.
-
-        Each that needs more than is left ends, and of those that run, the one ordered last first, as many as do not fit
-        together. A machine may need more than that, for it counts whole nodes: then one more ends each time that it
-        refuses. What waits for cores that others have may wait on; whether it still does is seen first.
-
-        Args:
-            offer_id: the slot.
-            cores: that are left of it.
-            now: the present.
-            refused: whether the machine refuses for jobs though none is ending that it knows of.
-
-        Returns:
-            What is to be done, again for those that are ending; None where no job is in the way.
-        """
-        open_jobs = [job for job in self.jobs_of(offer_id) if not job.state.is_final]
-        ending = [job for job in open_jobs if job.is_ending or job.order.cores > cores]
-        running = [job for job in open_jobs if job not in ending and job.state is JobState.RUNNING]
-        while sum(job.order.cores for job in running) > cores:
-            ending.append(running.pop())
-        if refused and running and not ending:
-            ending.append(running.pop())
-        if ending:
-            return [effect for job in ending for effect in job.cancel(now)]
-        unseen = [job for job in open_jobs if refused and job.may_have_started(now)]
-        return [effect for job in unseen for effect in job.look(now)] if unseen else None
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
         """A slot is not its buyer's any more: its jobs end.

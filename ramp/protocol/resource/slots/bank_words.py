@@ -7,21 +7,8 @@ from ramp.model.contents import (
     AmendmentRefused,
     PaymentMade,
     PaymentRefused,
-    ReclamationNoticed,
-    ReclamationPosted,
-    ReclamationRefused,
     RefundMade,
     RefundRefused,
 )
 
-BankWord = (
-    PaymentMade
-    | PaymentRefused
-    | RefundMade
-    | RefundRefused
-    | AmendmentPosted
-    | AmendmentRefused
-    | ReclamationNoticed
-    | ReclamationPosted
-    | ReclamationRefused
-)
+BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused

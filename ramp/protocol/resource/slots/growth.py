@@ -12,8 +12,7 @@ from ramp.model.instant import Instant, iso
 from ramp.model.offer import Refusal
 from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.effects import Effect, Persist
-from ramp.protocol.resource.slots.size_change import SizeChange
-from ramp.protocol.resource.slots.slot_change import S, refusal_code
+from ramp.protocol.resource.slots.size_change import S, SizeChange, refusal_code
 
 
 class SlotGrowth(SizeChange):
@@ -48,7 +47,7 @@ class SlotGrowth(SizeChange):
         return [self._ask_machine()]
 
     def tick(self, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
-        """Give up what is not paid in time, or ask machine or bank again; see `SlotChange.tick`."""
+        """Give up what is not paid in time, or ask machine or bank again; see `SizeChange.tick`."""
         if self.state in (S.HOLDING, S.AGREED) and now >= self.body.valid_until:
             detail = f"the bank was not asked to post it by {iso(self.body.valid_until)}"
             return self._restore("expired", detail, "deadline")

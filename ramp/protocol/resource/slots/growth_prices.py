@@ -24,7 +24,6 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.recent import Recent
-from ramp.protocol.resource.seller import Enlarged
 from ramp.protocol.timing import Timing
 
 PENDING_MAX = 1_000
@@ -60,7 +59,6 @@ class _Pending:
     message: Message
     call: AmendmentCall
     wanted: tuple[_Addition, ...]
-    enlarged: Enlarged
     state: str
 
 
@@ -69,10 +67,11 @@ class GrowthPrices:
 
     Args:
         timing: the protocol's limits.
-        question: how the strategy is asked for what would be added: the slot with it, and what the machine has for it.
+        question: how the strategy is asked for what would be added: the most that is paid for a core hour, the buyer,
+            and what the machine has for it.
     """
 
-    def __init__(self, timing: Timing, question: Callable[[Enlarged, Slot], PriceQuestion]) -> None:
+    def __init__(self, timing: Timing, question: Callable[[int, str, Slot], PriceQuestion]) -> None:
         self._timing = timing
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
@@ -120,9 +119,7 @@ class GrowthPrices:
             return []  # a copy; the machine is still at work on the first
         self._calls += 1
         additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
-        right, lasts = participant.unit.reclaim, call.until - begins
-        enlarged = Enlarged(call.cpu_hour_cost, message.sender, right, call.cores, lasts)
-        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, additions, enlarged, state.digest)
+        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, additions, state.digest)
         if len(self._pending) > PENDING_MAX:
             self._pending.popitem(last=False)
         return [QuoteSlots(f"{CALLS}{self._calls}", tuple(each.unit for each in additions))]
@@ -140,7 +137,8 @@ class GrowthPrices:
             told = f"what is to be added is not free; right would be {nearest or 'to leave the slot as it is'}"
             return [self._refuse(call_id, str(missing.code), told)]
         slots = [answer for answer in pieces if isinstance(answer, Slot)]
-        return [PriceSlots(call_id, tuple(self._question(pending.enlarged, slot) for slot in slots))]
+        asking, user = pending.call.cpu_hour_cost, pending.message.sender
+        return [PriceSlots(call_id, tuple(self._question(asking, user, slot) for slot in slots))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call: what is added in cores and in time costs the dearer of the two."""

@@ -10,14 +10,12 @@ from ramp.model.offer import RefusalCode
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.faults import guarded
-from ramp.protocol.reclaiming.asking import Precedence, QueueSeen, ReclaimOrdered
 from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
-from ramp.protocol.resource.reclaiming.desk import ReclaimDesk
-from ramp.protocol.resource.reclaiming.waiting import Waiting, least_needed
 from ramp.protocol.resource.releases import Releases
+from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
@@ -43,7 +41,6 @@ class KeptParticipants:
         jobs: the jobs on sold slots.
         sizes: the changes of sold slots.
         tending: the machine that has to be told whose they are.
-        waiting: when cores are taken back for the machine's own queue.
 
     Attributes:
         participants: by the offer's id.
@@ -58,9 +55,8 @@ class KeptParticipants:
         releases: Releases,
         over: Retention,
         jobs: JobDesk,
-        sizes: ReclaimDesk,
+        sizes: SizeDesk,
         tending: Tending,
-        waiting: Waiting,
     ) -> None:
         self.participants: OrderedDict[str, Participant] = OrderedDict()
         self.jobs = jobs
@@ -73,7 +69,6 @@ class KeptParticipants:
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = over
         self._tending = tending
-        self._waiting = waiting
 
     @property
     def has_open_participants(self) -> bool:
@@ -96,7 +91,6 @@ class KeptParticipants:
         self.jobs.forget(reference)
         self.sizes.forget(reference)
         self._tending.forget(reference)
-        self._waiting.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
         return True
@@ -114,7 +108,6 @@ class KeptParticipants:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
         self._tending.kept(participant)
-        self._waiting.kept(participant)
         self.sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
@@ -138,44 +131,6 @@ class KeptParticipants:
             if len(self._released) > RELEASED_MAX:
                 oldest, _ = self._released.popitem(last=False)
                 self._drop_agreement(self.participants.pop(oldest))
-        return effects
-
-    def reclaim(self, order: ReclaimOrdered, now: Instant) -> tuple[list[Effect], str]:
-        """Take cores of a sold slot back, as the administrator wants.
-
-        Args:
-            order: of which slot how many, and at what cost.
-            now: the present.
-
-        Returns:
-            What is to be done, or why nothing is, as a sentence.
-        """
-        slot = order.reservation
-        for participant in self.participants.values():
-            agreement = participant.agreement
-            named = {participant.offer.offer_id, participant.reservation_id}
-            if slot in named or (agreement is not None and slot == participant.agreed.agreement_id):
-                return self.sizes.take_back(participant, order.cores, order.max_cost, now)
-        return [], f"unknown_agreement: nothing is sold as {slot}"
-
-    def _reclaiming(self, event: QueueSeen | ReclaimOrdered, now: Instant) -> list[Effect]:
-        """What the machine's own queue lacks, or what the administrator wishes."""
-        if isinstance(event, QueueSeen):
-            return self._for_own_queue(event.missing, now)
-        effects, _ = self.reclaim(event, now)
-        return effects
-
-    def _for_own_queue(self, missing: int, now: Instant) -> list[Effect]:
-        """Begin to take back what the first job of the machine's own queue lacks, if the agreements allow it."""
-        if self._waiting.precedence is not Precedence.WAITING:
-            return []
-        slots = self.sizes.reclaimable(self._waiting.granted(now), now)
-        effects: list[Effect] = []
-        for offer_id, cores in least_needed(slots, missing - self.sizes.being_taken):
-            begun, problem = self.sizes.take_back(self.participants[offer_id], cores, None, now)
-            effects += begun
-            if problem:
-                self.sizes.leave_alone(offer_id, now)
         return effects
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Reclamation, Signed
+from ramp.model.agreement import Amendment, Signed
 from ramp.model.contents import (
     Amended,
     AmendmentCall,
@@ -21,13 +21,17 @@ from ramp.model.contents import (
     AmendmentPosted,
     AmendmentRefused,
     AmendmentWithdrawal,
-    Reclaimed,
-    ReclamationRefused,
 )
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
-from ramp.model.sizes.reclaimed import number_problem
+from ramp.model.sizes.amended import (
+    SlotState,
+    after,
+    amendment_problem,
+    first_state,
+    notice_problem,
+    number_problem,
+)
 from ramp.protocol.amending.asking import ADDITIONS_SINCE, AMENDMENTS_SINCE, BANK_TOO_OLD, SlotResized, old_bank_problem
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.belief import sealed_lately
@@ -35,12 +39,10 @@ from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
-from ramp.protocol.resource.reclaiming.taking import Taking
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
 from ramp.protocol.resource.slots.size_change import SizeChange
-from ramp.protocol.resource.slots.slot_change import STEPS
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
 
@@ -63,41 +65,21 @@ class KeptSlot:
         state: how the slot stands.
         change: the one that is open, or None.
         said: the last word on each amendment that has ended, by its number.
-        changes: all that was posted, in its order; with its buyer's signature or, of a reclamation, with none yet.
-        steps: number of the first step at the machine of the change that was on record last, or has ended since: what
-            came to nothing before it was on record counts until a restart, as the machine may have refused its number.
-        taken: the last word on each reclamation that was noticed and has ended, by its number.
-        gave_way: whether the reclamation before has given way to a proposal of the buyer's.
     """
 
     participant: Participant
     state: SlotState
-    change: SizeChange | Taking | None = None
+    change: SizeChange | None = None
     said: dict[int, Amended | AmendmentRefused] = field(default_factory=dict)
-    changes: list[Signed] = field(default_factory=list)
-    steps: int = 0
-    taken: dict[int, Reclaimed | ReclamationRefused] = field(default_factory=dict)
-    gave_way: bool = False
 
     @property
-    def next_step(self) -> int:
-        """Number of the next change's first step at the machine."""
-        return self.steps + STEPS
+    def posted(self) -> list[AmendmentPosted]:
+        """What the bank has said of each amendment that holds."""
+        return [each.posted for each in self.said.values() if isinstance(each, Amended)]
 
-    @property
-    def posted(self) -> list[Amendment | Reclamation]:
-        """All that was posted, without signatures."""
-        return [each.body for each in self.changes if isinstance(each.body, Amendment | Reclamation)]
-
-    def ended(self, change: SizeChange | Taking) -> None:
-        """A change has ended: the next one takes later steps, and none that the machine would not do."""
-        self.steps = max(self.steps, change.first_step, change.later_step)
-        self.change = None
-
-    def amended(self, signed: Signed, body: Amendment) -> None:
+    def amended(self, body: Amendment) -> None:
         """An amendment has been posted."""
         before, self.state = self.state, after(self.state, body)
-        self.changes.append(signed)
         if self.state.cores > before.cores:
             self.participant.not_before += ((self.state.since, before.cores),)
 
@@ -133,7 +115,7 @@ class SizeDesk:
         self._in_the_way = in_the_way
         self._bank_minor = bank_minor
         self._slots: dict[str, KeptSlot] = {}
-        self._open: dict[str, SizeChange | Taking] = {}
+        self._open: dict[str, SizeChange] = {}
         self._stranded: list[tuple[str, str]] = []
 
     @property
@@ -146,24 +128,10 @@ class SizeDesk:
         """Slots that are being changed, by their offers' ids."""
         return tuple(self._open)
 
-    @property
-    def steps(self) -> dict[str, int]:
-        """Of each slot of which a change is under way the number of the last step that its machine may be asked for."""
-        asking = (SizeChangeState.CHECKING, SizeChangeState.HOLDING)  # it may refuse the number yet
-        return {
-            offer_id: change.first_step + STEPS - 1
-            for offer_id, change in self._open.items()
-            if change.state not in asking
-        }
-
     def given_back(self, offer_id: str) -> int:
         """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
         slot = self._slots.get(offer_id)
-        if slot is None:
-            return 0
-        amended = [each.posted for each in slot.said.values() if isinstance(each, Amended)]
-        taken = [each.posted.refund for each in slot.taken.values() if isinstance(each, Reclaimed)]
-        return sum(each.refund - each.charge for each in amended) + sum(taken)
+        return 0 if slot is None else sum(each.refund - each.charge for each in slot.posted)
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -171,16 +139,13 @@ class SizeDesk:
         """Take one record of the journal; its slot is known by then."""
         slot = self._slot(participant)
         if isinstance(record, AmendmentReceived):
-            body = record.amendment.body
-            assert isinstance(body, Amendment)
-            first = record.step or max(STEPS * body.number, slot.next_step)  # before it was on record
-            slot.change = self._change(record.amendment, slot, first)
-            self._count(slot, slot.change)
+            slot.change = self._change(record.amendment, slot)
+            slot.change.on_record = True
             return
         change = slot.change
-        assert isinstance(change, SizeChange), "it was received first"
+        assert change is not None, "it was received first"
         if isinstance(record, AmendmentSettled):
-            slot.amended(change.signed, change.body)
+            slot.amended(change.body)
             slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, AmendmentDropped):
@@ -205,7 +170,7 @@ class SizeDesk:
 
     def _close(self, offer_id: str) -> None:
         change = self._open.pop(offer_id, None)
-        if isinstance(change, SizeChange):
+        if change is not None:
             self._unpaid.remove(change.body.user, change.body.key)
 
     def kept(self, participant: Participant) -> None:
@@ -252,7 +217,7 @@ class SizeDesk:
         if body.agreement_id != participant.agreed.agreement_id:
             return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
-        if isinstance(slot.change, SizeChange) and slot.change.body == body:
+        if slot.change is not None and slot.change.body == body:
             return slot.change.on_proposed()
         said = slot.said.get(body.number)
         if said is not None:
@@ -260,7 +225,7 @@ class SizeDesk:
         problem = self._problem(slot, body, now)
         if problem is not None:
             return [_refuse(message, body, *problem)]
-        slot.change = self._change(signed, slot, slot.next_step)
+        slot.change = self._change(signed, slot)
         return self._kept(slot, slot.change.start(now))
 
     def on_growth(
@@ -289,7 +254,7 @@ class SizeDesk:
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "nothing is sold to its sender under that agreement")]
         slot = self._slot(participant)
-        if isinstance(slot.change, SizeChange) and slot.change.body.number == call.number:
+        if slot.change is not None and slot.change.body.number == call.number:
             return []  # a copy of the call comes after the proposal that followed it
         problem = self._standing_problem(slot) or self._selling_problem(slot, call.cores, call.until)
         if problem is not None:
@@ -330,7 +295,7 @@ class SizeDesk:
             RemoteProtocolError: if it has posted something else.
         """
         change = self._open.get(participant.offer.offer_id)
-        if not isinstance(change, SizeChange) or change.body.number != content.number:
+        if change is None or change.body.number != content.number:
             return []
         return self._kept(self._slots[participant.offer.offer_id], change.on_bank(content, seal, now))
 
@@ -341,7 +306,7 @@ class SizeDesk:
             if change.deadline is not None and now >= change.deadline:
                 slot = self._slots[offer_id]
                 sold = slot.participant.state is ParticipantState.SOLD
-                old_bank = self._old_bank(change)
+                old_bank = old_bank_problem(change.body.bank, self._bank_minor())
                 acts = partial(self._ticked, slot, change, now, sold=sold, old_bank=old_bank)
                 effects += guarded(offer_id, acts)
         return effects
@@ -382,9 +347,8 @@ class SizeDesk:
         if slot.participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {slot.participant.state}; right would be sold"
         if slot.change is not None:
-            kind = "amendment" if isinstance(slot.change, SizeChange) else "reclamation"
-            return "another_open", f"{kind} {slot.change.body.number} of it is open"
-        return number_problem(slot.participant.agreed, slot.posted)
+            return "another_open", f"amendment {slot.change.body.number} of it is open"
+        return number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         """Why nothing is added to a slot for its buyer, whatever the machine has."""
@@ -403,23 +367,12 @@ class SizeDesk:
             return "price", f"at {body.cpu_hour_cost} credits/core-hour; right would be {price} credits/core-hour"
         return None
 
-    def _change(self, signed: Signed, slot: KeptSlot, first_step: int) -> SizeChange:
+    def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:
         assert isinstance(signed.body, Amendment)
         kind = SlotGrowth if signed.body.grows else SizeChange
-        return kind(signed, slot.participant.agreed, slot.state, self._pace, first_step)
+        return kind(signed, slot.participant.agreed, slot.state, self._pace)
 
-    def _count(self, slot: KeptSlot, change: SizeChange | Taking) -> None:
-        """A change is on record: its steps at the machine are taken, also after a restart."""
-        change.on_record = True
-        slot.steps = change.first_step
-
-    def _old_bank(self, change: SizeChange | Taking) -> str:
-        """That a change is at a bank that does not know it; no reclamation is begun at such a one."""
-        return old_bank_problem(change.body.bank, self._bank_minor()) if isinstance(change, SizeChange) else ""
-
-    def _ticked(
-        self, slot: KeptSlot, change: SizeChange | Taking, now: Instant, *, sold: bool, old_bank: str
-    ) -> list[Effect]:
+    def _ticked(self, slot: KeptSlot, change: SizeChange, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
         return self._kept(slot, change.tick(now, sold=sold, old_bank=old_bank))
 
     def _slot(self, participant: Participant) -> KeptSlot:
@@ -431,20 +384,18 @@ class SizeDesk:
     def _kept(self, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
         """Keep what a change has come to."""
         change = slot.change
-        assert isinstance(change, SizeChange)
+        assert change is not None
         offer_id = slot.participant.offer.offer_id
         self._open[offer_id] = change
-        if change.on_record:
-            self._count(slot, change)
         if isinstance(change, SlotGrowth):
             self._unpaid.add(change.body.user, change.body.key, change.set_aside)
         if change.state is SizeChangeState.ENDED:
             assert change.last_word is not None
             self._close(offer_id)
-            slot.ended(change)
+            slot.change = None
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, Amended):
-                slot.amended(change.signed, change.body)
+                slot.amended(change.body)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
         self._show(slot)

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Reclamation
+from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.contents import Amended, AmendmentPosted, AmendmentPriced, Content
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -16,14 +16,15 @@ from ramp.model.seal import Role
 from ramp.model.sizes.amended import (
     AMENDMENT_NUMBER_MAX,
     SlotState,
+    after,
     amendment_problem,
     first_state,
     is_growth,
     mixed_problem,
+    number_problem,
     refund_owed,
 )
 from ramp.model.sizes.moldable import price_with
-from ramp.model.sizes.reclaimed import changed, number_problem
 from ramp.protocol.amending.asking import (
     ADDITIONS_SINCE,
     AMENDMENTS_SINCE,
@@ -43,7 +44,6 @@ from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.resizing.change import AmendmentWord, Change
 from ramp.protocol.user.resizing.growth import OrderWord, check_proof
 from ramp.protocol.user.resizing.growths import AGENT_FAILED, NOT_ACTIVE, Growths, Wanted
-from ramp.protocol.user.resizing.taken_back import ReclamationWord, TakenBack, agreement_of
 
 NOT_TOGETHER = "not_together"
 """Code of changes that one order cannot pay."""
@@ -61,9 +61,6 @@ class Changes:
         pace: of the user.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
         ids: where names of payment orders come from.
-
-    Attributes:
-        taken: what the sellers take back of it by right.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class Changes:
         self._pace = pace
         self._bank_minor = bank_minor
         self._proposed: dict[str, dict[int, Amendment]] = {}
-        self._posted: dict[str, list[Amendment | Reclamation]] = {}
+        self._posted: dict[str, list[Amendment]] = {}
         self._states: dict[str, tuple[int, SlotState]] = {}  # after so many changes
         self._open: dict[str, Change] = {}
         self._growths = Growths(
@@ -90,7 +87,6 @@ class Changes:
             posted=self._note,
             not_done=self._not_done,
         )
-        self.taken = TakenBack(agreements, self.state, self._note, pace, bank_minor)
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open or agreement_id in self._growths
@@ -102,14 +98,6 @@ class Changes:
 
     def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
         """The amendments of an agreement that hold, in their order."""
-        return tuple(each for each in self.chain(agreement_id) if isinstance(each, Amendment))
-
-    def reclaimed(self, agreement_id: str) -> tuple[Reclamation, ...]:
-        """What its seller has taken back of something bought, in its order."""
-        return tuple(each for each in self.chain(agreement_id) if isinstance(each, Reclamation))
-
-    def chain(self, agreement_id: str) -> tuple[Amendment | Reclamation, ...]:
-        """All changes of something bought that hold, its seller's too, in their order."""
         return tuple(self._posted.get(agreement_id, ()))
 
     def end(self, agreement_id: str) -> Instant:
@@ -123,11 +111,11 @@ class Changes:
 
     def state(self, agreement_id: str) -> SlotState:
         """How something bought stands."""
-        chain = self.chain(agreement_id)
+        posted = self._posted.get(agreement_id, [])
         done, state = self._states.get(agreement_id) or (0, first_state(self._agreements[agreement_id]))
-        for change in chain[done:]:
-            state = changed(state, change)
-        self._states[agreement_id] = len(chain), state
+        for amendment in posted[done:]:
+            state = after(state, amendment)
+        self._states[agreement_id] = len(posted), state
         return state
 
     @property
@@ -138,8 +126,7 @@ class Changes:
     @property
     def deadline(self) -> Instant | None:
         """When `tick` wants to be called."""
-        own = (self._growths.deadline, self.taken.deadline)
-        return earliest(*own, *(change.deadline for change in self._open.values()))
+        return earliest(self._growths.deadline, *(change.deadline for change in self._open.values()))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -169,9 +156,6 @@ class Changes:
             lines = [(body, self._agreements[body.agreement_id]) for body in bodies]
             whole = len(bodies) == len(wanted)
             effects += guarded(bodies[0].agreement_id, partial(self._growths.begin, lines, whole, now))
-        for agreement_id in self._agreements:
-            if self._standing(agreement_id) == "active":
-                effects += guarded(agreement_id, partial(self.taken.look, agreement_id, now))
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -200,7 +184,6 @@ class Changes:
             self._proposed.pop(agreement_id, None)
             self._posted.pop(agreement_id, None)
             self._states.pop(agreement_id, None)
-        self.taken.forget(agreement_ids)
 
     def _replayed(self, records: Sequence[Record]) -> dict[str, Amendment]:
         """What is on record and not concluded, by agreement; what is posted is known afterwards."""
@@ -215,17 +198,15 @@ class Changes:
                 waiting.pop(outcome.agreement_id, None)
                 if outcome.done:
                     self._note(self._proposed[outcome.agreement_id][outcome.number])
-            else:
-                self.taken.replay(record)
         return {key: amendment for key, amendment in waiting.items() if key in self._agreements}
 
     def _propose(self, amendment: Amendment) -> None:
         self._proposed.setdefault(amendment.agreement_id, {})[amendment.number] = amendment
 
-    def _note(self, change: Amendment | Reclamation) -> None:
-        posted = self._posted.setdefault(change.agreement_id, [])
-        if change not in posted:
-            posted.append(change)
+    def _note(self, amendment: Amendment) -> None:
+        posted = self._posted.setdefault(amendment.agreement_id, [])
+        if amendment not in posted:
+            posted.append(amendment)
 
     # -- commands and messages -----------------------------------------------------------------------------------
 
@@ -235,7 +216,7 @@ class Changes:
         for each in ids:
             problem = self._standing_problem(each)
             if problem is None:
-                problem = number_problem(self._agreements[each], self.chain(each))
+                problem = number_problem(len(self._posted.get(each, ())))
             if problem is not None:
                 return self._none_done(ids, *problem)
         wanted = [self._wanted(each, wish) for each in ids]
@@ -329,24 +310,17 @@ class Changes:
             valid_until=min(effective_at + timing.amendment_window, until),
         )
 
-    def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord | ReclamationWord]:
+    def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord]:
         """Whether something that is said is about a change of size, or about an order that pays for one."""
         pays = isinstance(content, OrderWord) and self._growths.pays(content.order_id)
-        return pays or isinstance(content, AmendmentWord | ReclamationWord)
+        return pays or isinstance(content, AmendmentWord)
 
-    def handle(
-        self, message: Message, content: AmendmentWord | OrderWord | ReclamationWord, now: Instant
-    ) -> list[Effect]:
-        """Take what resource or bank say of an amendment, or of its order, or of what is taken back.
+    def handle(self, message: Message, content: AmendmentWord | OrderWord, now: Instant) -> list[Effect]:
+        """Take what resource or bank say of an amendment, or of its order.
 
         Raises:
             RemoteProtocolError: if it is not its sender's own word, or is of something else.
         """
-        if isinstance(content, ReclamationWord):
-            return guarded(agreement_of(content), partial(self.taken.handle, message, content, now))
-        return self._and_looked(self._on_own_change(message, content, now), now)
-
-    def _on_own_change(self, message: Message, content: AmendmentWord | OrderWord, now: Instant) -> list[Effect]:
         if isinstance(content, OrderWord):
             return self._growths.on_bank(message, content, now)
         body = content.amendment.body if isinstance(content, Amended) else content
@@ -373,11 +347,6 @@ class Changes:
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Somebody has not understood a message of an amendment; of anything else nothing is done."""
-        if self.taken.not_understood(message):
-            return []
-        return self._and_looked(self._not_understood(message, now), now)
-
-    def _not_understood(self, message: Message, now: Instant) -> list[Effect]:
         agreement_id, _, number = message.in_reply_to.rpartition("#")
         if agreement_id in self._growths and number.isdecimal():
             return self._growths.on_not_understood(agreement_id, int(number), message.sender, now)
@@ -392,28 +361,15 @@ class Changes:
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
                 effects += guarded(agreement_id, partial(self._tick, change, now))
-        return self._and_looked(effects, now) + self.taken.tick(now)
+        return effects
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         self._growths.clock_set(by)
         for change in self._open.values():
             change.clock_set(by)
-        self.taken.clock_set(by)
 
     # -- common --------------------------------------------------------------------------------------------------
-
-    def _and_looked(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """The effects, and where a change has ended with them a question to the bank whether something was missed."""
-        ended = [
-            each.progress.outcome
-            for each in effects
-            if isinstance(each, Report) and isinstance(each.progress, AmendmentEnded)
-        ]
-        looks = [
-            self.taken.own_change_ended(each.agreement_id, each.done, now) for each in ended if each.code != QUOTED
-        ]
-        return effects + [effect for look in looks for effect in look]
 
     def _tick(self, change: Change, now: Instant) -> list[Effect]:
         old_bank = old_bank_problem(change.amendment.bank, self._bank_minor())

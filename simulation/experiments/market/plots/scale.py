@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib.ticker import NullLocator
-
 from simulation.plots.style import (
     SERIES,
     footnote,
@@ -33,6 +31,8 @@ def draw_scale(source: Path, target: Path, mode: str, note: str, *, quick: bool)
         note: stands below.
         quick: whether it shows the small version.
     """
+    from matplotlib.ticker import NullLocator
+
     rows = read_rows(source)
     figure = new_figure(11, 5.2, "Beyond Zasada and Coveney: growing markets", quick=quick, mode=mode)
     panels = figure.subplots(1, 2)

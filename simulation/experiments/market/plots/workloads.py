@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from simulation.plots.style import (
     BLUE,
@@ -25,6 +24,9 @@ from simulation.plots.style import (
     read_rows,
     save_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PAPER: Final = "of Zasada and Coveney"
 _STAND_IN: Final = "stand-in"

@@ -162,16 +162,6 @@ def test_another_machine_or_strategy_restarts_the_agent_and_a_deposit_waits() ->
     ]
 
 
-def test_what_a_resource_takes_back_and_pays_for_it_restarts_its_agent() -> None:
-    before = new_overlay(FILE, PATH)
-    other = FILE.replace("minimum_price = ", "reclaim_compensation_max = 30\nminimum_price = ", 1)
-    (step,) = steps_between(before.config(PATH), before.taken(other, PATH).config(PATH))
-    assert (step.kind, step.text) == (
-        StepKind.REBUILD,
-        "resource alpha: reclaiming changed; its agent is restarted",
-    )
-
-
 @pytest.mark.parametrize(
     "text",
     [

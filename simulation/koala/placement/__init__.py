@@ -1,1 +1,0 @@
-"""KOALA's placement policies, one a file, by name (section 4.1 of the paper)."""

@@ -1,0 +1,462 @@
+"""Dishonest users and resources: they replay, omit, reorder and invent whatever they can form under their own keys.
+
+A liar runs the honest protocol and lets its lies loose on what it would send: each of its habits may drop, delay,
+change or add messages. So it comes far enough into every conversation for a lie to hurt. It lies so many times and then
+keeps to the protocol, for a market in which liars never tire does not come to rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from random import Random
+from typing import Any, Final
+
+from ramp.errors import DocumentError
+from ramp.model import contents as c
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.model.offer import RefusalCode
+from ramp.model.ports import Notary
+from ramp.model.seal import Role, Seal
+from simulation.market.actors import BANK
+from simulation.market.observing import Interceptor, NewInterceptor, Said
+from tests.swarm.lies import Forger, missized
+
+LIES_MAX: Final = 60
+"""Lies of one liar in a run."""
+
+KEPT_MAX: Final = 60
+"""Messages that a liar remembers."""
+
+DELAYS: Final[tuple[Duration, ...]] = (0, 0, SECOND, 10 * SECOND, MINUTE, 4 * MINUTE)
+
+BAIT: Final = (c.Registration, c.CallForProposals, c.Proposal, c.Acceptance)
+"""What brings a liar into business; it seldom lies there."""
+
+
+class Habit(StrEnum):
+    """What a liar does."""
+
+    OMIT = "omits"
+    DELAY = "delays"
+    RESHAPE = "changes"
+    REPLAY = "replays what it said and heard to everybody"
+    INVENT = "invents"
+    # a buyer's
+    WRONG_AGREEMENT = "commits to something else than was agreed"
+    WRONG_VOTE = "commits with another vote"
+    DOUBLED = "orders and commits twice"
+    VOID_AFTER_COMMIT = "voids after committing"
+    CANCEL_LATE = "cancels at any time"
+    DOCTORED_CLAIM = "claims with doctored failures"
+    TOO_LARGE = "orders too much"
+    WRONG_PRICE = "proves another price than the rule's"  # drawn where rules are, beside the others
+    # a seller's
+    SILENT = "bids and goes silent"
+    TWO_VOTES = "votes twice"
+    FAIL_AFTER_PAYMENT = "says that it has failed, after it has countersigned or been paid"
+    SINGLE_SIGNATURE = "brings agreements that it has not countersigned"
+    NO_CANCELLATION = "refuses cancellations"
+    OLD_PROOF = "settles with old proofs"
+    FALSE_PAYMENT = "invents payments"
+    WRONG_SIZE = "offers other sizes, times and costs than were asked for"  # drawn where sizes are, beside the others
+
+
+COMMON: Final = (Habit.OMIT, Habit.DELAY, Habit.RESHAPE, Habit.REPLAY, Habit.INVENT)
+BUYERS: Final = (
+    Habit.WRONG_AGREEMENT,
+    Habit.WRONG_VOTE,
+    Habit.DOUBLED,
+    Habit.VOID_AFTER_COMMIT,
+    Habit.CANCEL_LATE,
+    Habit.DOCTORED_CLAIM,
+    Habit.TOO_LARGE,
+)
+SELLERS: Final = (
+    Habit.SILENT,
+    Habit.TWO_VOTES,
+    Habit.FAIL_AFTER_PAYMENT,
+    Habit.SINGLE_SIGNATURE,
+    Habit.NO_CANCELLATION,
+    Habit.OLD_PROOF,
+    Habit.FALSE_PAYMENT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiarSpec:
+    """One liar of a market.
+
+    Attributes:
+        role: user or resource.
+        habits: what it does.
+        rate: probability that a habit acts where it can.
+    """
+
+    role: Role
+    habits: tuple[Habit, ...]
+    rate: float
+
+
+def draw_liar(role: Role, random: Random) -> LiarSpec:
+    """Draw one: one to three habits of its trade, up to two of anybody's."""
+    own = BUYERS if role is Role.USER else SELLERS
+    habits = (*random.sample(own, random.randint(1, 2)), *random.sample(COMMON, random.randint(0, 2)))
+    return LiarSpec(role, habits, random.choice((0.15, 0.4, 0.8)))
+
+
+def interceptor(spec: LiarSpec, random: Random) -> NewInterceptor:
+    """What makes a liar of a party.
+
+    Args:
+        spec: what it does.
+        random: its own stream.
+    """
+
+    def make(name: str, notary: Notary, others: Sequence[str]) -> Interceptor:
+        return Liar(name, spec, notary, random, others)
+
+    return make
+
+
+class Liar:
+    """One liar of a run.
+
+    Args:
+        name: its name.
+        spec: what it does.
+        notary: its own.
+        random: its own stream.
+        others: everybody else.
+    """
+
+    def __init__(self, name: str, spec: LiarSpec, notary: Notary, random: Random, others: Sequence[str]) -> None:
+        self.told = 0
+        self._name = name
+        self._spec = spec
+        self._random = random
+        self._others = others
+        self._forger = Forger(name, notary, random)
+        self._said: list[Message] = []
+        self._heard: list[Message] = []
+        self._seals: list[Seal] = []
+
+    def hears(self, message: Message, now: Instant) -> list[Said]:
+        """Take note of a message that has arrived; says what it makes the liar say at once.
+
+        Args:
+            message: as it was delivered.
+            now: the liar's clock.
+        """
+        _remember(self._heard, message)
+        if message.seal is not None:
+            _remember(self._seals, message.seal)
+        self._forger.scraps.keep(message.content)
+        lies: list[Said] = []
+        with contextlib.suppress(DocumentError):
+            if self._lies(Habit.REPLAY):
+                lies.append((self._replayed(now), self._delay()))
+            if self._lies(Habit.INVENT):
+                lies.append((self._invented(now), self._delay()))
+        return lies
+
+    def says(self, message: Message, now: Instant) -> list[Said]:
+        """What it sends instead of a message that the protocol would send.
+
+        Args:
+            message: signed and sealed.
+            now: the liar's clock.
+        """
+        _remember(self._said, message)
+        self._forger.scraps.keep(message.content)
+        said: list[Said] = [(message, 0)]
+        habits = self._spec.habits
+        if isinstance(message.content, BAIT) and self._random.random() < 0.9:
+            # who is not called, or bids badly, harms nobody but by what it would sell
+            habits = tuple(habit for habit in habits if habit is Habit.WRONG_SIZE)
+        for habit in habits:
+            act = _ACTS.get(habit)
+            if act is not None and self.told < LIES_MAX and self._random.random() < self._spec.rate:
+                lies = None
+                with contextlib.suppress(DocumentError):  # what is for others to sign it cannot form
+                    lies = act(self, message, now)
+                if lies is not None:
+                    self.told += 1
+                    said = lies if len(said) == 1 and said[0][0] is message else [*said, *lies]
+        return said
+
+    def _lies(self, habit: Habit) -> bool:
+        wants = habit in self._spec.habits and self.told < LIES_MAX and self._random.random() < self._spec.rate
+        self.told += wants
+        return wants
+
+    def _delay(self) -> Duration:
+        return self._random.choice(DELAYS)
+
+    def _form(self, to: Message | str, content: c.Content, now: Instant, like: Message | None = None) -> Message:
+        """A sealed message to somebody, in the conversation of another message."""
+        receiver = to if isinstance(to, str) else to.receiver
+        model = like if like is not None else to
+        conversation_id, reply = (
+            (model.conversation_id, model.reply_with) if isinstance(model, Message) else (self._name, "")
+        )
+        return self._forger.message(receiver, conversation_id, content, now, reply)
+
+    # -- anybody's habits ----------------------------------------------------------------------------------------
+
+    def _replayed(self, now: Instant) -> Message:
+        """Something said or heard before, as it was where it is its own, under its own seal else; to anybody."""
+        old = self._random.choice([*self._heard, *self._said])
+        receiver = old.receiver if self._random.random() < 0.5 else self._random.choice(self._others)
+        if old.sender == self._name and receiver == old.receiver and self._random.random() < 0.7:
+            return old
+        receiver = self._random.choice(self._others) if receiver == self._name else receiver
+        return self._form(receiver, old.content, now, old)
+
+    def _invented(self, now: Instant) -> Message:
+        old = self._random.choice([*self._heard, *self._said])
+        content = old.content
+        for _ in range(self._random.randint(1, 3)):
+            content = self._forger.reshaped(content, now)
+        return self._form(self._random.choice(self._others), content, now, old)
+
+    def _omit(self, message: Message, now: Instant) -> list[Said]:
+        return []
+
+    def _hold_back(self, message: Message, now: Instant) -> list[Said]:
+        return [(message, self._delay()), (message, self._delay())][: self._random.randint(1, 2)]
+
+    def _reshape(self, message: Message, now: Instant) -> list[Said]:
+        changed = self._forger.reshaped(message.content, now)
+        return [(self._forger.sealed(replace(message, content=changed), now), 0)]
+
+    # -- a buyer's -----------------------------------------------------------------------------------------------
+
+    def _wrong_agreement(self, message: Message, now: Instant) -> list[Said] | None:
+        if not isinstance(message.content, c.Commitment):
+            return None
+        content = message.content
+        body = self._forger.reshaped(content.agreement.body, now)
+        if self._random.random() < 0.5 and isinstance(body, Agreement):
+            body = replace(body, units_total=body.units_total + self._random.choice((-1, 1)))
+        changed = replace(content, agreement=self._forger.signed(body, now))
+        return [(self._forger.sealed(replace(message, content=changed), now), 0)]
+
+    def _wrong_vote(self, message: Message, now: Instant) -> list[Said] | None:
+        if not isinstance(message.content, c.Commitment):
+            return None
+        votes = [each for each in self._heard if isinstance(each.content, c.FundsReserved)]
+        other = self._random.choice(votes) if votes else None
+        if other is None or other.seal is None:
+            return None
+        assert isinstance(other.content, c.FundsReserved)
+        vote = other.content if self._random.random() < 0.5 else self._forger.reshaped(other.content, now)
+        changed = replace(message.content, vote=vote, vote_seal=other.seal)
+        return [(self._forger.sealed(replace(message, content=changed), now), 0)]
+
+    def _doubled(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if isinstance(content, c.PaymentOrder):
+            again = replace(content, order_id=f"{content.order_id}-again", lines=(*content.lines, *content.lines[:1]))
+            other = replace(content, order_id=f"{content.order_id}-too")
+            return [(message, 0), *((self._form(message, each, now), self._delay()) for each in (again, other))]
+        if isinstance(content, c.Commitment) and isinstance(content.agreement.body, Agreement):
+            body = replace(content.agreement.body, agreement_id=f"{content.agreement.body.agreement_id}-too")
+            doubled = replace(content, agreement=self._forger.signed(body, now))
+            return [(message, 0), (self._form(message, doubled, now), self._delay())]
+        return None
+
+    def _void_after_commit(self, message: Message, now: Instant) -> list[Said] | None:
+        if not isinstance(message.content, c.Commitment):
+            return None
+        vote = message.content.vote
+        wish = c.OrderWithdrawal(vote.order_id, vote.valid_until, "a change of mind")
+        return [(message, 0), (self._form(BANK, wish, now, message), self._delay())]
+
+    def _cancel_late(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
+            return None
+        body = content.agreement.body
+        wish = Cancellation(
+            f"cancellation-of-{body.agreement_id}",
+            body.agreement_id,
+            body.offer.offer_id,
+            self._name,
+            body.resource,
+            "a change of mind",
+            now,
+        )
+        signed = self._forger.signed(wish, now)
+        late = max(0, body.offer.start - now) + self._random.choice((-MINUTE, 0, SECOND, HOUR))
+        delay = self._random.choice((*DELAYS, late))
+        receivers = self._random.choice(((BANK,), (body.resource,), (body.resource, BANK)))
+        return [(message, 0), *((self._form(each, signed, now, message), max(0, delay)) for each in receivers)]
+
+    def _doctored_claim(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
+            return None
+        body = content.agreement.body
+        told = [each for each in self._heard if isinstance(each.content, c.Failed) and each.seal is not None]
+        old = self._random.choice(told) if told else None
+        seal = old.seal if old is not None else self._forger.pick(self._seals)
+        if seal is None:
+            return None
+        failed = c.Failed(body.agreement_id, body.offer.offer_id, RefusalCode.PLUGIN_FAILED)
+        if old is not None and isinstance(old.content, c.Failed) and self._random.random() < 0.5:
+            failed = old.content
+        claim = c.RefundClaim(failed, seal)
+        return [(message, 0), (self._form(BANK, claim, now, message), self._delay())]
+
+    def _too_large(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, c.PaymentOrder):
+            return None
+        lines = tuple(replace(line, cost=line.cost * self._random.choice((1, 10, 10**6))) for line in content.lines)
+        until = content.valid_until + self._random.choice((0, 10 * MINUTE, HOUR))
+        large = replace(content, lines=lines, valid_until=until)
+        return [(self._form(message, large, now), 0)]
+
+    def _wrong_price(self, message: Message, now: Instant) -> list[Said] | None:
+        """Another offer sets the price, or none, or the rule is passed over; the cost is that of the order, or less."""
+        content = message.content
+        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
+            return None
+        body = content.agreement.body
+        if body.price is None:
+            return None
+        others = [
+            PricePaid(body.price.rule, offer, each.seal)
+            for each in self._heard
+            if isinstance(each.content, c.Proposal) and each.seal is not None
+            for offer in each.content.offers
+        ]
+        price = self._random.choice((None, PricePaid(body.price.rule), *others))
+        cost = self._random.choice((body.cost, body.offer.cost, max(0, body.offer.cost - 1)))
+        changed = replace(content, agreement=self._forger.signed(replace(body, price=price, cost=cost), now))
+        return [(self._forger.sealed(replace(message, content=changed), now), 0)]
+
+    # -- a seller's ----------------------------------------------------------------------------------------------
+
+    def _silent(self, message: Message, now: Instant) -> list[Said] | None:
+        if isinstance(message.content, c.CallForProposals | c.Proposal | c.Registration):
+            return None
+        return []
+
+    def _two_votes(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, c.HoldGranted):
+            return None
+        other = replace(content, reservation_id=f"{content.reservation_id}-too", hold_for=content.hold_for * 10)
+        lies = [(message, 0), (self._form(message, other, now), self._delay())]
+        self._random.shuffle(lies)
+        return lies
+
+    def _fail_after_payment(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if isinstance(content, c.Settled | c.Confirmed):
+            agreement_id, offer_id, user = content.agreement_id, content.offer_id, message.receiver
+        elif isinstance(content, Signed) and isinstance(content.body, Agreement):
+            body = content.body
+            agreement_id, offer_id, user = body.agreement_id, body.offer.offer_id, body.user
+        else:
+            return None
+        failed = c.Failed(agreement_id, offer_id, RefusalCode.PLUGIN_FAILED, "so it says")
+        receivers = self._random.choice(((user,), (user,), (BANK,), (user, BANK)))
+        lies: list[Said] = [(self._form(each, failed, now, message), self._delay()) for each in receivers]
+        return [(message, 0), *lies]
+
+    def _single_signature(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
+            return None
+        for heard in reversed(self._heard):
+            if isinstance(heard.content, c.Commitment) and heard.content.agreement.body == content.body:
+                return [(replace(message, content=heard.content.agreement), 0)]
+        return None
+
+    def _no_cancellation(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if isinstance(content, Signed) and isinstance(content.body, Cancellation):
+            refused = c.CancellationRefused(content.body.agreement_id, "no", "we do not do that")
+            return [(self._form(content.body.user, refused, now, message), 0)]
+        if isinstance(content, c.CancellationDone):
+            refused = c.CancellationRefused(content.agreement_id, "no", "we do not do that")
+            return [(self._form(message, refused, now), 0)]
+        return None
+
+    def _old_proof(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if isinstance(content, c.Confirmed):
+            old = [each.content for each in self._said if isinstance(each.content, c.Settled)]
+            if not old:
+                return None
+            proof = replace(self._random.choice(old), agreement_id=content.agreement_id, offer_id=content.offer_id)
+            return [(message, 0), (self._form(message, proof, now), self._delay())]
+        if isinstance(content, c.Settled):
+            return [(self._form(message, self._forger.reshaped(content, now), now), 0)]
+        return None
+
+    def _wrong_size(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, c.Proposal):
+            return None
+        called = {
+            (heard.content.request_id, unit.number): unit
+            for heard in self._heard
+            if isinstance(heard.content, c.CallForProposals)
+            for unit in heard.content.request.units
+        }
+        offers = tuple(
+            missized(offer, called[key], self._random) if (key := (offer.request_id, offer.unit)) in called else offer
+            for offer in content.offers
+        )
+        if offers == content.offers:
+            return None
+        return [(self._forger.sealed(replace(message, content=replace(content, offers=offers)), now), 0)]
+
+    def _false_payment(self, message: Message, now: Instant) -> list[Said] | None:
+        content = message.content
+        if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
+            return None
+        body = content.body
+        paid = c.PaymentMade(body.agreement_id, f"payment-{body.agreement_id}", body.cost)
+        seal = self._forger.sealed(self._form(body.user, paid, now, message), now).seal
+        lies: list[Said] = [(self._form(self._random.choice(self._others), paid, now, message), self._delay())]
+        if seal is not None:
+            proof = c.Settled(body.agreement_id, body.offer.offer_id, content, paid, seal)
+            lies.append((self._form(body.user, proof, now, message), self._delay()))
+        return [(message, self._delay()), *lies]
+
+
+def _remember(kept: list[Any], new: Any) -> None:
+    kept.append(new)
+    del kept[:-KEPT_MAX]
+
+
+_ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Said] | None]] = {
+    Habit.OMIT: Liar._omit,
+    Habit.DELAY: Liar._hold_back,
+    Habit.RESHAPE: Liar._reshape,
+    Habit.WRONG_AGREEMENT: Liar._wrong_agreement,
+    Habit.WRONG_VOTE: Liar._wrong_vote,
+    Habit.DOUBLED: Liar._doubled,
+    Habit.VOID_AFTER_COMMIT: Liar._void_after_commit,
+    Habit.CANCEL_LATE: Liar._cancel_late,
+    Habit.DOCTORED_CLAIM: Liar._doctored_claim,
+    Habit.TOO_LARGE: Liar._too_large,
+    Habit.WRONG_PRICE: Liar._wrong_price,
+    Habit.SILENT: Liar._silent,
+    Habit.TWO_VOTES: Liar._two_votes,
+    Habit.FAIL_AFTER_PAYMENT: Liar._fail_after_payment,
+    Habit.SINGLE_SIGNATURE: Liar._single_signature,
+    Habit.NO_CANCELLATION: Liar._no_cancellation,
+    Habit.OLD_PROOF: Liar._old_proof,
+    Habit.FALSE_PAYMENT: Liar._false_payment,
+    Habit.WRONG_SIZE: Liar._wrong_size,
+}

@@ -1,0 +1,107 @@
+"""Bugs planted where slots change their size; `planted_bugs` lists them with all others."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+from unittest.mock import patch
+
+from ramp.ledger import partial_refunds
+from ramp.ledger.book import _Index
+from ramp.ledger.orders import rules as order_rules
+from ramp.model.agreement import Amendment
+from ramp.protocol.amending.asking import ResizeSlot
+from ramp.protocol.amending.memory import AmendmentConcluded
+from ramp.protocol.records import Record
+from ramp.protocol.resource.slots.growth import SlotGrowth
+from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.tables import SizeChangeState
+from ramp.protocol.user.resizing.changes import Changes
+
+Context = contextlib.AbstractContextManager[object]
+
+
+def paid_back_untaken() -> Context:
+    """The machine is asked for the size that the slot has instead of the smaller one."""
+
+    def ask_machine(change: SizeChange) -> ResizeSlot:
+        return ResizeSlot(change.body.offer_id, change._step(), change._state.cores, change._state.until)
+
+    return patch.object(SizeChange, "_ask_machine", ask_machine)
+
+
+def decisions_forgotten() -> Context:
+    """The ledger does not note what it has decided of an amendment."""
+    return patch.object(_Index, "add_amendment", lambda *_: None)
+
+
+def rebates_refunded_again() -> Context:
+    """A refund gives back what amendments have given back already."""
+    return patch.object(partial_refunds, "given_back", lambda _: 0)
+
+
+def amendments_forgotten() -> Context:
+    """A user that restarts knows nothing of what was posted before."""
+    original = Changes._replayed
+
+    def replayed(changes: Changes, records: Sequence[Record]) -> dict[str, Amendment]:
+        ended = [
+            replace(each, outcome=replace(each.outcome, done=False)) if isinstance(each, AmendmentConcluded) else each
+            for each in records
+        ]
+        return original(changes, ended)
+
+    return patch.object(Changes, "_replayed", replayed)
+
+
+def handed_over_unpaid() -> Context:
+    """What is added may be used as soon as the machine has set it aside."""
+    return patch.object(SlotGrowth, "is_binding", property(lambda growth: growth.state is not SizeChangeState.ENDED))
+
+
+def addition_kept() -> Context:
+    """The machine keeps what was to be added, though nobody has paid it."""
+
+    def ask_machine(growth: SlotGrowth) -> ResizeSlot:
+        return ResizeSlot(growth.body.offer_id, growth._step(), growth.body.cores, growth.body.until)
+
+    return patch.object(SlotGrowth, "_ask_machine", ask_machine)
+
+
+def additions_not_noted() -> Context:
+    """The ledger posts what was added, and does not note the amendment."""
+    return patch.object(order_rules, "addition_posted", lambda *_: None)
+
+
+OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
+    "paid_back_untaken": (paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"),
+    "decisions_forgotten": (
+        decisions_forgotten,
+        "the ledger does not write what it has decided of an amendment",
+        "refunded_once",
+    ),
+    "rebates_refunded_again": (
+        rebates_refunded_again,
+        "a refund gives back what amendments have given back already",
+        "refunded_once",
+    ),
+    "amendments_forgotten": (
+        amendments_forgotten,
+        "a user that restarts knows no amendment that was posted",
+        "amended_once",
+    ),
+    "handed_over_unpaid": (handed_over_unpaid, "what is added to a slot may be used before it is paid", "amended_once"),
+    "addition_kept": (
+        addition_kept,
+        "a machine keeps for a slot what was to be added and was not paid",
+        "amended_once",
+    ),
+    "additions_not_noted": (
+        additions_not_noted,
+        "the ledger is paid for what is added, and does not note the amendment",
+        "amended_once",
+    ),
+}
+"""By the name of each: how it is planted, what it is, and the checker that sees it."""
