@@ -93,7 +93,7 @@ def test_after_the_first_auction_calls_and_offers_are_one_stanza_each(tmp_path, 
         assert answer.sender == call.receiver
         assert market.answered(second) == {f"{name}@localhost" for name in MACHINES}
         assert all(("signature" in part.metadata) is signed for part in unpack(answer.body, "1"))
-        assert not any("bundle" in line or "believed" in line for line in market.complaints)
+        assert not any("bundle" in line or "dropped" in line for line in market.complaints)
 
     in_market(tmp_path, monkeypatch, scenario, config(signed=signed))
 
