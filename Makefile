@@ -95,8 +95,8 @@ e2e-full: $(STAMP) ## all end-to-end tests, also every kill point, attack and da
 	$(WITH_PSIJ)
 	RAMP_MUTANTS=100000 $(PYTEST) -m e2e $(E2E)
 
-swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
-	$(BIN)/ramp swarm --seeds $(SEEDS)
+swarm: $(STAMP)  ## SEEDS simulated markets under faults, with dishonest parties; every invariant checked
+	$(BIN)/python -m tests.swarm --seeds $(SEEDS)
 
 MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost

@@ -84,8 +84,7 @@ def web(
     session is one user's and signs by that user's agent. The market may stop and start meanwhile.
 
     The pages of the laboratory show what `ramp experiment run ... --out DIR` and `ramp simulate ... --trace
-    DIR/NAME.jsonl` write; the keeper runs experiments there. One that runs goes on when the server ends, and the next
-    server finds it.
+    DIR/NAME.jsonl` write; the keeper runs experiments there. A run ends with the server.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -94,9 +93,7 @@ def web(
     serve_pages(state, address, open_it, results)
 
 
-def serve_pages(
-    state: StateFolder, address: ServedAddress, open_it: bool, results: Path | None = None, *, runs_stay: bool = True
-) -> None:
+def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, results: Path | None = None) -> None:
     """Serve the pages of the market that runs until they are ended, and print the login links.
 
     Args:
@@ -104,7 +101,6 @@ def serve_pages(
         address: where.
         open_it: whether a browser is opened.
         results: folder of results of experiments; that of the state folder by default.
-        runs_stay: whether an experiment that runs goes on when the server ends.
 
     Raises:
         NoMarket: if none is running.
@@ -131,7 +127,7 @@ def serve_pages(
 
     logging.basicConfig(level=logging.WARNING, format="ramp web: %(name)s: %(message)s")
     try:
-        serve(state, sessions, address, ready, results, runs_stay=runs_stay)
+        serve(state, sessions, address, ready, results)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's

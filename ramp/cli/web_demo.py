@@ -71,7 +71,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
             found = launch_in_background(config, state, parent=os.getpid())
             say(up_text(found))
             buyers.begin(state, found.names("user"))
-            serve_pages(state, address, open_it, runs_stay=False)
+            serve_pages(state, address, open_it)
         finally:
             buyers.ended.set()
             with waiting("stopping the market"):

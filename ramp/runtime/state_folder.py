@@ -186,11 +186,6 @@ class StateFolder:
         return self.path / "web-drafts.json"
 
     @property
-    def web_runs(self) -> Path:
-        """Experiments that were run from the market's pages, and what the one that runs says."""
-        return self.path / "web-runs"
-
-    @property
     def web_address(self) -> Path:
         """Where the market's pages are served, while they are."""
         return self.run / "web-address"

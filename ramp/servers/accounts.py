@@ -137,7 +137,7 @@ class Accounts:
             if right and self._is_password_of(name, password):
                 return name
         if self._complaints.is_due("log-in", name, time.monotonic_ns() // 1000):
-            _log.warning("log-in as %a refused", name[:100])
+            _log.warning("refused a log-in as %a", name[:100])
         return None
 
     def _is_password_of(self, name: str, password: str) -> bool:

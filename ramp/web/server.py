@@ -19,10 +19,7 @@ from starlette.routing import Route
 
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.drafts import Drafts
-from ramp.web.laboratory.files import files_route
-from ramp.web.laboratory.folder import ResultsFolder
-from ramp.web.laboratory.kept_runs import KeptRuns
-from ramp.web.laboratory.laboratory import Laboratory
+from ramp.web.laboratory.results import files_route
 from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
 from ramp.web.machines.price_history import PriceHistory
@@ -55,8 +52,6 @@ def application(
     sessions: Sessions,
     address: ServedAddress,
     results: Path | None = None,
-    *,
-    runs_stay: bool = True,
 ) -> Gate:
     """The pages behind their gate, as an ASGI application; once a process, for NiceGUI has one of it.
 
@@ -65,13 +60,12 @@ def application(
         sessions: who is signed in.
         address: where they are served.
         results: folder of results of experiments; that of the state folder by default.
-        runs_stay: whether an experiment that runs goes on when the server ends.
     """
     prices = PriceHistory(state.web_prices)
-    folder = ResultsFolder((results or state.web_results).resolve())
+    folder = (results or state.web_results).resolve()
     drafts = Drafts(state.web_drafts)
-    runs = Runs(folder, KeptRuns(state.web_runs))
-    site = Site(state, sessions, prices, Feeds(prices), Laboratory(folder, runs), MarketReader(state), drafts)
+    runs = Runs(folder)
+    site = Site(state, sessions, prices, Feeds(prices), folder, runs, MarketReader(state), drafts)
 
     def gate() -> Gate:
         return gated
@@ -83,9 +77,8 @@ def application(
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
     app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain, files_route(folder)])
     register_pages(site)
-    nicegui_app.on_startup(runs.take_up)
     nicegui_app.on_shutdown(site.feeds.end)
-    nicegui_app.on_shutdown(runs.leave if runs_stay else runs.end)
+    nicegui_app.on_shutdown(runs.end)
     nicegui_app.on_shutdown(drafts.keep)
     nicegui_app.on_shutdown(prices.close)
     nicegui_app.on_shutdown(metrics.end)
@@ -112,8 +105,6 @@ def serve(
     address: ServedAddress,
     ready: Callable[[], None] = lambda: None,
     results: Path | None = None,
-    *,
-    runs_stay: bool = True,
 ) -> None:
     """Serve the pages until SIGINT, SIGTERM or SIGHUP.
 
@@ -123,14 +114,13 @@ def serve(
         address: where they are served.
         ready: called once browsers may come.
         results: folder of results of experiments; that of the state folder by default.
-        runs_stay: whether an experiment that runs goes on when the server ends.
 
     Raises:
         ConfigurationError: if the address cannot be served.
     """
     listening = bound_socket(address)
     config = uvicorn.Config(
-        application(state, sessions, address, results, runs_stay=runs_stay),
+        application(state, sessions, address, results),
         log_config=None,
         access_log=False,  # login links would be in it
         server_header=False,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ramp.client.access import RunningMarket, find_market, market_domain, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.drafts import Drafts
-from ramp.web.laboratory.laboratory import Laboratory
+from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
 from ramp.web.machines.price_history import PriceHistory
 from ramp.web.metrics.reading import MarketReader
@@ -45,7 +46,8 @@ class Site:
         owners: whose each open page is.
         prices: what resources have asked for over time.
         feeds: what goes on with each user's requests.
-        laboratory: results of experiments, runs and traces.
+        results: folder of results of experiments and of traces.
+        runs: experiments that the keeper runs.
         reader: how all machines stand, for the keeper.
         drafts: what each session is about to ask.
     """
@@ -54,7 +56,8 @@ class Site:
     sessions: Sessions
     prices: PriceHistory
     feeds: Feeds
-    laboratory: Laboratory
+    results: Path
+    runs: Runs
     reader: MarketReader
     drafts: Drafts
     owners: PageOwners = field(default_factory=PageOwners)

@@ -84,8 +84,6 @@ class LinkPolicy:
 
 
 class _Outcome(StrEnum):
-    """How a connection attempt ended."""
-
     OPENED = "session opened"
     RESUMED = "session resumed"
     LOGIN_REFUSED = "log-in refused"

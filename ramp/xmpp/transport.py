@@ -134,7 +134,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             TransportError: no session within the policy's limits, or the log-in was refused.
         """
         if self.client is not None:
-            raise TransportError(f"{self.jid}: this agent was started before; create a new one")
+            raise TransportError(f"{self.jid}: already started; create a new agent")
         self._adopt_loop()
         raw = self.settings.fast and spade_patches.apply()
         self.client = MarketStream(

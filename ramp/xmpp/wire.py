@@ -201,13 +201,13 @@ def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) 
         raise TransportError(f"message to {to}: no metadata; give at least one field (the performative)")
     for key, value in metadata.items():
         if not key or key in _RESERVED_KEYS:
-            raise TransportError(f"message to {to}: the metadata field '{key}' is reserved; use another name")
+            raise TransportError(f"message to {to}: the metadata field {key} is reserved; use another name")
         if not value:
-            raise TransportError(f"message to {to}: the metadata field '{key}' is empty; leave it out")
+            raise TransportError(f"message to {to}: the metadata field {key} is empty; leave it out")
     _refuse_forbidden(to, "body", body)
     _refuse_forbidden(to, "thread", thread, carriage_returns=False)
     for key, value in metadata.items():
-        _refuse_forbidden(to, f"metadata field '{key}'", key + value, carriage_returns=False)
+        _refuse_forbidden(to, f"metadata field {key}", key + value, carriage_returns=False)
 
 
 def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:

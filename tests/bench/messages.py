@@ -140,7 +140,7 @@ def documents() -> tuple[EncodedMessage, EncodedMessage]:
 
 
 class _Asker(MarketAgent):
-    """Sends one message to everybody and waits for as many."""
+    """Sends one message to everybody, and waits for as many."""
 
     missing = 0
     all_in: asyncio.Event
@@ -164,8 +164,8 @@ class _Asker(MarketAgent):
 class _Floor:
     """Calls with all their answers: seconds of each, and processor seconds of everybody for all of them."""
 
-    seconds: list[float] = field(default_factory=list)
-    used: float = 0.0
+    seconds: list[float]
+    used: float
 
     @property
     def median(self) -> float:
@@ -177,7 +177,6 @@ class _Floor:
 
 
 def _floor(kind: type[ServerProcess], count: _Count) -> _Floor:
-    """Measure the floor on a server of this kind."""
     names = [f"echo{number}" for number in range(RESOURCES)]
     call, answer = count.calls[0], count.answers[0]
     with tempfile.TemporaryDirectory() as folder:
@@ -210,9 +209,9 @@ async def _ask_often(settings: TransportSettings, names: Sequence[str], call: En
         await asker.ask(names, call)
     begin = _used(everybody)
     seconds = [await asker.ask(names, call) for _ in range(FLOOR_CALLS)]
-    floor = _Floor(seconds, _used(everybody) - begin)
+    used = _used(everybody) - begin
     await asker.stop()
-    return floor
+    return _Floor(seconds, used)
 
 
 def _used(processes: Sequence[psutil.Process]) -> float:
@@ -258,11 +257,15 @@ def _market(config: Path, folder: Path) -> dict[str, float]:
 def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, float, str]]:
     floors = [_floor(kind, count)]
     found: dict[str, dict[str, float]] = {}
-    for label, market in (("", "[market]"), (", as two sites", "[market]\nsite_agent = true")):
+    server = f'kind = "{kind.kind}"'
+    for label, market, serving in (
+        ("", "[market]", server),
+        (", as two sites", "[market]\nsite_agent = true", server),
+    ):
         with tempfile.TemporaryDirectory() as folder:
             text = TABLE2.read_text("utf-8").replace("[market]", market, 1)
             config = Path(folder) / "swarm.toml"
-            config.write_text(text.replace('kind = "embedded"', f'kind = "{kind.kind}"'), "utf-8")
+            config.write_text(text.replace('kind = "embedded"', serving), "utf-8")
             found[label] = _market(config, Path(folder) / "state")
     floors.append(_floor(kind, count))
     floor = min(each.median for each in floors)

@@ -1,4 +1,4 @@
-"""Calls overtake what was sent before them and are overtaken: a server that spreads them keeps no order."""
+"""Calls overtake earlier messages and are overtaken: no purchase depends on the order of messages."""
 
 from __future__ import annotations
 

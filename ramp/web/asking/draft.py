@@ -44,32 +44,32 @@ class Field:
 
 
 MAIN: Final = (
-    Field("cores", ("TotalCores",), "Cores in all", "64", whole=True),
-    Field("nodes", ("NodeCount",), "or nodes", "8", whole=True),
-    Field("node_cores", ("NodeCores",), "with cores each", "8", whole=True),
-    Field("price", ("CPUHourCost",), "Most to pay (credits/core-hour)", "70", whole=True),
-    Field("wall_time", ("WallTime",), "Length of the run", "1h30min"),
-    Field("start", ("StartDate", "StartTime"), "Not before", "+5min, tomorrow 08:00 (UTC)"),
+    Field("cores", ("TotalCores",), "Total cores", "64", whole=True),
+    Field("nodes", ("NodeCount",), "Nodes instead", "8", whole=True),
+    Field("node_cores", ("NodeCores",), "Cores per node", "8", whole=True),
+    Field("price", ("CPUHourCost",), "Maximum price (credits/core-hour)", "70", whole=True),
+    Field("wall_time", ("WallTime",), "Run time", "1h30min"),
+    Field("start", ("StartDate", "StartTime"), "Earliest start", "+5min, tomorrow 08:00 (UTC)"),
     Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
 )
 MORE: Final = (
     Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystem"),
-    Field("os_version", ("OSVersion",), "Its exact version", "12"),
+    Field("os_version", ("OSVersion",), "Operating system version", "12"),
     Field("architecture", ("Architecture",), "Architecture", choices="Architecture"),
-    Field("cpu_speed_mhz", ("CPUSpeed",), "Least clock rate (MHz)", "2000", whole=True),
-    Field("inter_node_bandwidth_mbps", ("InterNodeBandwidth",), "Least bandwidth (Mbit/s)", "1000", whole=True),
-    Field("ram_per_core_mb", ("RAMPerCore",), "Least memory per core (MB)", "2048", whole=True),
-    Field("disk_gb", ("TotalDiskSpace",), "Disk space in all (GB)", "100", whole=True),
-    Field("node_disk_gb", ("NodeDiskSpace",), "or on each node (GB)", "10", whole=True),
-    Field("speed_up", (), "With cores from..to: the speed-up law", "amdahl:0.05"),
-    Field("reference_cores", (), "and the cores of that length and price", "64", whole=True),
-    Field("start_probability", (), "A queue will do, if it starts with probability", "0.95"),
+    Field("cpu_speed_mhz", ("CPUSpeed",), "Minimum clock rate (MHz)", "2000", whole=True),
+    Field("inter_node_bandwidth_mbps", ("InterNodeBandwidth",), "Minimum bandwidth (Mbit/s)", "1000", whole=True),
+    Field("ram_per_core_mb", ("RAMPerCore",), "Minimum memory per core (MB)", "2048", whole=True),
+    Field("disk_gb", ("TotalDiskSpace",), "Total disk space (GB)", "100", whole=True),
+    Field("node_disk_gb", ("NodeDiskSpace",), "Disk space per node (GB)", "10", whole=True),
+    Field("speed_up", (), "Speed-up law for a range of cores", "amdahl:0.05"),
+    Field("reference_cores", (), "Reference cores of the speed-up law", "64", whole=True),
+    Field("start_probability", (), "Minimum start probability on a queue", "0.95"),
     Field("sites", (), "Only at these sites", "west.example south.example"),
 )
 TORUS: Final = (
-    Field("geometry", (), "Extents on a torus", "8x8x16"),
-    Field("connection", (), "Wiring", choices=("torus", "mesh", "any")),
-    Field("node_use", (), "Use of Blue Gene's nodes", choices=("coprocessor", "virtual")),
+    Field("geometry", (), "Shape on a torus", "8x8x16"),
+    Field("connection", (), "Connection", choices=("torus", "mesh", "any")),
+    Field("node_use", (), "Blue Gene node mode", choices=("coprocessor", "virtual")),
 )
 FIELDS: Final = {each.name: each for each in (*MAIN, *MORE, *TORUS)}
 
@@ -99,7 +99,7 @@ class UnitDraft:
         if "start_probability" in given:
             given["start_probability"] = _probability(str(given["start_probability"]))
         if "price" not in given:
-            raise ConfigurationError(f"{FIELDS['price'].label}: nothing is said; right would be for example 70")
+            raise ConfigurationError(f"{FIELDS['price'].label}: missing, for example 70")
         return request(**given, rotate=self.rotate).at(now)  # type: ignore[arg-type]
 
     @classmethod
@@ -193,7 +193,7 @@ class Draft:
         try:
             limit = parse_credits(self.max_cost.strip()) if self.max_cost.strip() else None
         except ValueError as error:
-            raise ConfigurationError(f"most to pay in all: {error}") from error
+            raise ConfigurationError(f"maximum total cost: {error}") from error
         return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
 
     def text(self, now: Instant) -> str:
@@ -209,7 +209,7 @@ class Draft:
         """
         if len(document.units) > UNITS_MAX:
             raise ConfigurationError(
-                f"the document has {len(document.units)} units, a form holds {UNITS_MAX}; `ramp submit` takes it"
+                f"the form is limited to {UNITS_MAX} units, got {len(document.units)}; use `ramp submit`"
             )
         limit = "" if document.max_cost is None else credits_text(document.max_cost).replace(" ", "")
         return cls([UnitDraft.of(unit) for unit in document.units], limit)
@@ -253,7 +253,7 @@ def _probability(text: str) -> float:
         return float(text)
     except ValueError:
         each = FIELDS["start_probability"]
-        raise ConfigurationError(f"{each.label}: {text!r} is no number; right would be {each.hint}") from None
+        raise ConfigurationError(f"{each.label}: expected a number such as {each.hint}, got {text}") from None
 
 
 def _whole(text: str, each: Field) -> int:
@@ -262,5 +262,5 @@ def _whole(text: str, each: Field) -> int:
     except ValueError:
         found = 0
     if found < 1:
-        raise ConfigurationError(f"{each.label}: {text!r} is no whole number from 1; right would be {each.hint}")
+        raise ConfigurationError(f"{each.label}: expected a whole number of at least 1, got {text}")
     return found

@@ -38,7 +38,9 @@ class Drafts:
         except FileNotFoundError:
             pass
         except Exception as error:  # cattrs raises whatever it meets
-            logging.getLogger(__name__).warning("what was filled in, in %s, is lost: %s", path, findings_of(error))
+            logging.getLogger(__name__).warning(
+                "cannot read the drafts of requests in %s: %s", path, findings_of(error)
+            )
 
     def of(self, key: str) -> Draft:
         """A session's form."""
@@ -60,7 +62,7 @@ class Drafts:
             write_whole(self._path, text.encode(), private=True)
         except OSError as error:
             if not self._told:
-                logging.getLogger(__name__).warning("what is filled in is not kept: %s", error)
+                logging.getLogger(__name__).warning("cannot store drafts of requests: %s", error)
             self._told = True
             return
         self._written, self._told = text, False

@@ -1,1 +1,1 @@
-"""What the laboratory's pages know: results of experiments on disk, runs that go on, and traces of simulations."""
+"""The laboratory without its pages: results of experiments, runs, and traces of simulations."""

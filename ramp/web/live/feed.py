@@ -28,8 +28,7 @@ from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
 from ramp.protocol.tables import AuctionState
 from ramp.runtime.clock import SystemClock
-from ramp.web.live.size_changes import SizeChanges
-from ramp.web.live.standings import Standings
+from ramp.web.live.standings import SizeChanges, Standings
 from ramp.web.live.story import AuctionStory
 from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
 

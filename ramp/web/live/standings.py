@@ -1,20 +1,29 @@
-"""How a user's requests stand, kept from what is told: nobody asks the agent for all of them at every event.
+"""Status of a user's requests and of changes of size, kept from events, so that no page asks the agent at each of them.
 
 Pure and bounded. What the agent lists replaces what was put together here.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
-from ramp.control.events import RequestStanding
+from ramp.control.events import Event, RequestStanding
+from ramp.model.agreement import Amendment
 from ramp.model.instant import Instant
+from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
+from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.web.live.story import AuctionStory
+
+Value = TypeVar("Value")
 
 STANDINGS_MAX: Final = 100
 """Requests that are kept, the latest; the agent knows the others."""
+
+SLOTS_MAX: Final = 200
+"""Reservations whose latest change of size is kept; the agent knows the others."""
 
 
 @dataclass(slots=True)
@@ -51,3 +60,38 @@ class Standings:
     def latest(self) -> list[RequestStanding]:
         """They, the latest first."""
         return list(reversed(self._known.values()))
+
+
+class SizeChanges:
+    """What was heard of changes of size."""
+
+    def __init__(self) -> None:
+        self._agreed: OrderedDict[str, Amendment] = OrderedDict()
+        self._ended: OrderedDict[str, AmendmentOutcome] = OrderedDict()
+
+    def take(self, event: Event) -> bool:
+        """Hear an event; whether it says something new of a slot's size. A quotation changes nothing."""
+        match event:
+            case AmendmentAdvanced(amendment):
+                _keep(self._agreed, amendment.agreement_id, amendment)
+            case AmendmentEnded(outcome) if outcome.code != QUOTED:
+                self._agreed.pop(outcome.agreement_id, None)
+                _keep(self._ended, outcome.agreement_id, outcome)
+            case _:
+                return False
+        return True
+
+    def agreed(self, agreement_id: str) -> Amendment | None:
+        """The amendment that the seller has agreed to, and that has not ended."""
+        return self._agreed.get(agreement_id)
+
+    def ended(self, agreement_id: str) -> AmendmentOutcome | None:
+        """How the last change has ended."""
+        return self._ended.get(agreement_id)
+
+
+def _keep(kept: OrderedDict[str, Value], agreement_id: str, value: Value) -> None:
+    kept[agreement_id] = value
+    kept.move_to_end(agreement_id)
+    while len(kept) > SLOTS_MAX:
+        kept.popitem(last=False)

@@ -26,15 +26,15 @@ NEAREST_SHOWN: Final = 3
 """So many nearest values that would pass are shown for a reason, as `ramp submit` does."""
 
 STAGES: Final[Mapping[str, str]] = {
-    "asking": "asked to hold the slot and to vote",
-    "agreed": "voted yes and holds the slot",
+    "asking": "vote requested",
+    "agreed": "voted yes, cores reserved",
     "refused": "voted no",
-    "reserving": "the bank is asked to set the money aside",
-    "confirming": "agreement signed by the buyer and sent, with the bank's vote",
-    "confirmed": "slot is firm, agreement countersigned",
-    "settled": "paid: both signatures and the bank's word are here",
+    "reserving": "the bank reserves the money",
+    "confirming": "the buyer signed and sent the agreement",
+    "confirmed": "the seller countersigned the agreement",
+    "settled": "paid, with both signatures and the payment proof",
     "failed": "failed",
-    "voided": "voided, nothing is paid",
+    "voided": "voided, nothing paid",
 }
 """The stages of a unit's purchase in words."""
 
@@ -61,7 +61,7 @@ class Round:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Its number, marked in the round for best offers."""
         return f"{self.number} (best offers)" if self.best_offer else str(self.number)
 
 
@@ -162,11 +162,11 @@ class AuctionStory:
         if self.outcome is not None:
             return self.outcome.status.replace("_", " ")
         if self.approval is not None:
-            return "waits for your approval"
+            return "waiting for your approval"
         if self.moments:
             return "buying"
         if not self.rounds:
-            return "asking who sells"
+            return "looking for sellers"
         last = self.rounds[max(self.rounds)]
         return f"round {last.name}" + ("" if last.record is not None else ": waiting for offers")
 

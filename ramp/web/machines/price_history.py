@@ -186,5 +186,5 @@ class PriceHistory:
 
     def _failed(self, error: Exception) -> None:
         if not self._told:
-            logging.getLogger(__name__).warning("prices are not kept: %s", error)
+            logging.getLogger(__name__).warning("cannot store prices: %s", error)
         self._told = True

@@ -163,10 +163,10 @@ def torus_map(state: MachineState) -> TorusMap | None:
     if told is None:
         return None
     if not isinstance(told, Mapping):
-        raise ValueError("its map is no JSON object")  # noqa: TRY004 - what another party says is no programmer's type
+        raise ValueError("the map is not a JSON object")  # noqa: TRY004 - what another party says is no programmer's type
     extents, cores = extents_of(told.get("extents")), told.get("cores_a_unit")
     if type(cores) is not int or cores < 1:
-        raise ValueError(f"its map has {cores!r} cores a unit")
+        raise ValueError(f"the map states {cores} cores per unit, expected at least 1")
     reader = MapReader(extents, cables_of(told.get("cables")))
     runs = {str(each.job): (each.start, each.end) for each in state.running}
     slots = {each.reservation_id: (each.start, each.end) for each in state.reservations}
@@ -188,9 +188,7 @@ def extents_of(given: object) -> Place:
     right = extents and all(type(each) is int and 1 <= each <= len(DIGITS) for each in extents)
     if right and prod(extents) <= UNITS_MAX:
         return tuple(extents)
-    raise ValueError(
-        f"its map has the extents {given!r}; drawn are up to {UNITS_MAX} units, {len(DIGITS)} along a side"
-    )
+    raise ValueError(f"the map has the extents {given}; the limits are {UNITS_MAX} units, {len(DIGITS)} along a side")
 
 
 class MapReader:

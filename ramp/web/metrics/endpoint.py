@@ -100,11 +100,12 @@ def metrics_token(path: Path) -> str:
         write_private(path, f"{found}\n")
         return found
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the token of /metrics cannot be read: {error}", path=path) from error
+        raise ConfigurationError(f"cannot read the token of /metrics: {error}", path=path) from error
     if path.stat().st_mode & 0o077:
-        raise ConfigurationError("others may read the token of /metrics; chmod 600, or remove it", path=path)
+        raise ConfigurationError("other accounts may read the token of /metrics; run chmod 600", path=path)
     if len(found) < TOKEN_LEAST:
         raise ConfigurationError(
-            f"a token of {len(found)} characters is guessed; {TOKEN_LEAST} or more, or no file at all", path=path
+            f"the token needs {TOKEN_LEAST} characters or more, got {len(found)}; remove the file",
+            path=path,
         )
     return found

@@ -1,4 +1,4 @@
-"""Balance and statement of the user who looks."""
+"""Balance and statement of the user."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ASKED_AGAIN_S: Final = 2.0
 """Pause between two questions to the bank while money moves, in seconds."""
 
 COLUMNS = (
-    Column("at", "When"),
-    Column("kind", "What"),
-    Column("who", "With"),
+    Column("at", "Time"),
+    Column("kind", "Type"),
+    Column("who", "Counterparty"),
     Column("amount", "Amount (credits)", right=True),
     Column("balance", "Balance (credits)", right=True),
 )
@@ -49,9 +49,9 @@ def _draw(visit: Visit, found: Account) -> None:
     with frame.card(), ui.element("dl").classes("ramp-facts"):
         for name, amount in (
             ("Balance", found.balance),
-            ("Set aside for purchases", found.reserved),
+            ("Reserved for purchases", found.reserved),
             ("Overdraft", found.credit_limit),
-            ("Can be spent", found.available),
+            ("Available", found.available),
         ):
             with ui.element("dt"):
                 ui.label(name)
@@ -63,7 +63,7 @@ def _draw(visit: Visit, found: Account) -> None:
             points = [(from_datetime(each.at), each.balance) for each in found.postings]
             points.append((from_datetime(found.at), found.balance))
             ui.echart(charts.balance_chart(points, visit.dark)).style("height: 15rem").props(
-                'role="img" aria-label="Balance over time; the table below has it"'
+                'role="img" aria-label="Balance over time, as in the table below"'
             )
         rows = [
             {
@@ -76,4 +76,4 @@ def _draw(visit: Visit, found: Account) -> None:
             }
             for number, each in reversed(list(enumerate(found.postings)))
         ]
-        table(COLUMNS, rows, "id", empty="Nothing was paid, refunded or deposited.")
+        table(COLUMNS, rows, "id", empty="No transactions.")

@@ -1,4 +1,4 @@
-"""Asking: the form of a request, what it makes, a quotation, and the submission."""
+"""The form of a request, its summary, quotes and submission."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class AskPage:
         self._pictures: dict[int, ui.element] = {}
 
     def build(self) -> None:
-        """Draw it."""
-        frame.heading("Ask for machine time")
+        """Draw the form and its summary."""
+        frame.heading("New request")
         with ui.element("div").classes("ramp-columns"):
             with ui.element("div").classes("column").style("gap: 1rem; min-width: 0"):
                 self._units = ui.element("div").classes("column full-width").style("gap: 1rem")
@@ -56,10 +56,10 @@ class AskPage:
                         auto_upload=True,
                         max_file_size=DOCUMENT_MAX,
                         on_upload=self._upload,
-                        on_rejected=lambda: ui.notify("An RFQL document has at most 1 MB.", type="negative"),
+                        on_rejected=lambda: ui.notify("The document is larger than 1 MB.", type="negative"),
                     )
                     upload.props('accept=".xml,.rfql" aria-hidden="true"').style("display: none")
-                    ui.button("Take an RFQL document").props("outline no-caps icon=upload_file").on(
+                    ui.button("Upload RFQL").props("outline no-caps icon=upload_file").on(
                         "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
                     )
             with frame.card().classes("ramp-summary"):
@@ -69,21 +69,21 @@ class AskPage:
         ui.timer(5.0, self._check)  # `+5min` moves on
 
     def _build_summary(self) -> None:
-        frame.subheading("What is asked")
+        frame.subheading("The request")
         self._said = ui.element("div").classes("column").style("gap: .3rem").props('aria-live="polite"')
         self._limit_field = ui.input(
-            "Most to pay in all (credits)",
+            "Maximum total cost (credits)",
             value=self._draft.max_cost,
             placeholder="no limit",
             on_change=lambda event: self._limit(event.value),
         )
         self._limit_field.props("clearable").classes("full-width")
         wishes = self._draft.wishes
-        rounds = ui.number("Rounds of bidding", value=wishes.rounds, min=1, max=ROUNDS_MAX, format="%d")
+        rounds = ui.number("Bidding rounds", value=wishes.rounds, min=1, max=ROUNDS_MAX, format="%d")
         prefer = ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value=wishes.prefer)
         approval = ui.select(
             {
-                Approval.AUTO.value: "buy what meets the request",
+                Approval.AUTO.value: "buy offers that meet the request",
                 Approval.ASK.value: "ask me before buying",
                 Approval.BEST_OFFER.value: "buy the best offers, even if they do not meet it",
             },
@@ -98,9 +98,7 @@ class AskPage:
             self._quote = ui.button("Quote", on_click=lambda: self._submit(quote_only=True)).props("outline no-caps")
             self._buy = ui.button("Auction and buy", on_click=lambda: self._submit(quote_only=False)).props("no-caps")
             ui.button("Download", on_click=self._download).props("flat no-caps")
-        ui.label("A quotation auctions the request without holding or buying anything.").classes(
-            "ramp-quiet text-caption"
-        )
+        ui.label("A quote runs the auction without reserving or buying anything.").classes("ramp-quiet text-caption")
 
     # -- the units -----------------------------------------------------------------------------------------------
 
@@ -131,7 +129,7 @@ class AskPage:
                 with ui.element("div").classes("ramp-fields"):
                     for each in TORUS:
                         self._build_field(unit, each)
-                    turned = ui.checkbox("Extents may be turned", value=unit.rotate)
+                    turned = ui.checkbox("Allow rotation", value=unit.rotate)
                     turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
                 picture = ui.element("div").classes("full-width")
                 self._draw_box(unit, picture)
@@ -161,7 +159,7 @@ class AskPage:
         self._check()
 
     def _draw_box(self, unit: UnitDraft, picture: ui.element) -> None:
-        """A small picture of the extents, as far as they are three."""
+        """Draw a small picture of three extents."""
         picture.clear()
         extents = _extents(unit.text("geometry"))
         if extents is None:
@@ -179,7 +177,7 @@ class AskPage:
 
     def _add(self) -> None:
         if len(self._draft.units) >= UNITS_MAX:
-            ui.notify(f"A form holds {UNITS_MAX} units; `ramp submit` takes more.", type="warning")
+            ui.notify(f"The form is limited to {UNITS_MAX} units; use `ramp submit` for more.", type="warning")
             return
         self._draft.units.append(UnitDraft(dict(FIRST)))
         self._draw_units()
@@ -214,7 +212,7 @@ class AskPage:
     # -- what it makes -------------------------------------------------------------------------------------------
 
     def _document(self) -> RequestForQuotation | None:
-        """The document; None where there is none, which is said."""
+        """Build the document; if it is invalid, show why and return None."""
         try:
             return self._draft.document(self._clock.now())
         except DocumentError as error:
@@ -232,14 +230,14 @@ class AskPage:
             ui.label(text).classes("ramp-bad").style("white-space: pre-line")
 
     def _check(self) -> None:
-        """Say what is asked, or what is wrong with it; once, for a screen reader reads it out each time."""
+        """Show the request or its faults, once: a screen reader reads each change aloud."""
         self._keeper.changed()
         document = self._document()
         for button in (self._quote, self._buy):
             button.set_enabled(document is not None)
         if document is None:
             return
-        cost = f"It costs at most {credits_text(greatest_cost(document, self._clock.now()))} credits."
+        cost = f"Maximum total cost: {credits_text(greatest_cost(document, self._clock.now()))} credits."
         units = [self._unit_text(unit) for unit in document.units]
         told = (units, cost, document.max_cost, document.warnings)
         if told == self._told:
@@ -254,7 +252,7 @@ class AskPage:
                 ui.label(f"{both} are bought together or not at all.")
             ui.label(cost).classes("text-weight-medium")
             if document.max_cost is None:
-                ui.label("Machines sold in whole parts may charge more cores; a limit bounds that too.").classes(
+                ui.label("Some machines sell only whole parts and charge more cores. A limit covers that too.").classes(
                     "ramp-quiet text-caption"
                 )
             for warning in document.warnings:

@@ -1,4 +1,4 @@
-"""One request as it goes: rounds, refusals, who leads, then votes, confirmations, signatures and payment."""
+"""One request: rounds, refusals and best offers, then votes, confirmations, signatures and payment."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ CHARTS_MAX: Final = 8
 ROUNDS = (
     Column("round", "Round"),
     Column("unit", "Unit", right=True),
-    Column("asked", "Asked (credits/core-hour)", right=True),
+    Column("asked", "Asking price (credits/core-hour)", right=True),
     Column("offers", "Offers", right=True),
-    Column("best", "Best so far"),
+    Column("best", "Best offer"),
     Column("refused", "Refused", right=True),
-    Column("took", "Time (ms)", right=True),
+    Column("took", "Duration (ms)", right=True),
 )
 REFUSALS = (
     Column("unit", "Unit", right=True),
-    Column("code", "Refused because"),
+    Column("code", "Reason"),
     Column("count", "Resources", right=True),
-    Column("passing", "What would pass"),
+    Column("passing", "Nearest acceptable value"),
 )
 BOUGHT = (
     Column("unit", "Unit", right=True),
@@ -72,14 +72,14 @@ class AuctionPage:
         self._end_drawn: object = story
 
     def build(self) -> None:
-        """Draw it for the first time."""
+        """Draw all parts of the page once."""
         with ui.element("div").classes("row items-center full-width").style("gap: .8rem"):
             frame.heading(f"Request {self._visit.short_id(self._story.request_id)}")
             self._stage = ui.label().props('role="status"').classes("ramp-quiet")
             ui.space()
             self._withdraw = ui.button("Withdraw", on_click=self._withdraw_it).props("outline no-caps")
         self._asked = ui.element("section").classes("ramp-card").props('aria-label="Your approval"')
-        self._ended = ui.element("section").classes("ramp-card").props('aria-label="How it ended"')
+        self._ended = ui.element("section").classes("ramp-card").props('aria-label="Outcome"')
         with frame.card():
             frame.subheading("Bidding")
             self._grid = (
@@ -89,18 +89,18 @@ class AuctionPage:
                     "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem"
                 )
             )
-            self._rounds = table(ROUNDS, [], "key", empty="No round has been opened yet.")
+            self._rounds = table(ROUNDS, [], "key", empty="No rounds yet.")
         with frame.card():
             frame.subheading("Refusals of the last round")
             self._refusals = table(REFUSALS, [], "key")
         with frame.card():
-            frame.subheading("Buying: votes, confirmations, signatures, payment")
+            frame.subheading("Purchase")
             self._nothing = ui.label().classes("ramp-quiet")
             self._timeline = ui.element("ol").classes("ramp-timeline").style("list-style: none; padding: 0; margin: 0")
         self.draw()
 
     def draw(self) -> None:
-        """Draw what is different."""
+        """Draw what has changed."""
         story = self._story
         self._stage.set_text(story.stage)
         self._withdraw.set_visibility(story.outcome is None)
@@ -137,7 +137,7 @@ class AuctionPage:
                     self._charts[unit] = (
                         ui.echart(options)
                         .style("height: 15rem")
-                        .props(f'role="img" aria-label="Prices of unit {unit} by round; the table below has them"')
+                        .props(f'role="img" aria-label="Prices of unit {unit} by round, as in the table below"')
                     )
             else:
                 drawn.options.clear()
@@ -165,11 +165,11 @@ class AuctionPage:
         return rows
 
     def _draw_moments(self) -> None:
-        """Add what has happened since, and take away what is too old."""
+        """Add new events and remove the oldest."""
         ended = self._story.outcome
-        nothing = "It begins after the bidding." if ended is None else "Nothing was bought."
+        nothing = "The purchase starts after the bidding." if ended is None else "No purchase."
         if ended is not None and ended.status is RequestStatus.COMMITTED:
-            nothing = "It went on before these pages looked; each reservation has its agreement and proof of payment."
+            nothing = "These pages were not connected then. Each reservation has its agreement and payment proof."
         self._nothing.set_text(nothing)
         self._nothing.set_visibility(not self._story.moments)
         new = min(self._story.moments_heard - self._moments_drawn, MOMENTS_MAX)
@@ -201,7 +201,7 @@ class AuctionPage:
         if asked is None:
             return
         with self._asked:
-            frame.subheading("Your approval is asked")
+            frame.subheading("Your approval is required")
             rows = [
                 {
                     "unit": offer.unit,
@@ -215,7 +215,7 @@ class AuctionPage:
                 for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
             ]
             table(BOUGHT[:-1], rows, "unit")
-            ui.label(f"In all {credits_text(sum(asked.costs))} credits.").classes("q-my-sm")
+            ui.label(f"Total: {credits_text(sum(asked.costs))} credits.").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 feed, request_id = self._visit.feed(), self._story.request_id
                 ui.button("Approve and buy", on_click=lambda: feed.answer(request_id, True)).props("no-caps")
@@ -231,7 +231,7 @@ class AuctionPage:
         if outcome is None:
             return
         with self._ended:
-            titles = {RequestStatus.COMMITTED: "Bought", RequestStatus.QUOTED: "Best offers; nothing is held or bought"}
+            titles = {RequestStatus.COMMITTED: "Bought", RequestStatus.QUOTED: "Quote: nothing is reserved or bought"}
             frame.subheading(titles.get(outcome.status, f"Not bought: {outcome.status.replace('_', ' ')}"))
             if outcome.reason:
                 ui.label(outcome.reason)
@@ -242,7 +242,7 @@ class AuctionPage:
                         "resource": self._short(each.offer.resource),
                         "start": self._visit.moment(to_datetime(each.offer.start)),
                         "end": self._visit.moment(to_datetime(each.offer.end)),
-                        "cores": f"{each.offer.cores} ({each.cores_asked} asked)"
+                        "cores": f"{each.offer.cores} ({each.cores_asked} requested)"
                         if each.charges_more
                         else each.offer.cores,
                         "price": each.offer.cpu_hour_cost,
@@ -255,14 +255,14 @@ class AuctionPage:
                 drawn = table(BOUGHT if outcome.cost else BOUGHT[:-1], rows, "unit")
                 drawn.link("reservation", "/reservations/")
                 total = credits_text(sum(each.cost for each in outcome.units))
-                ui.label(f"{total} credits in all").classes("text-weight-medium")
+                ui.label(f"Total: {total} credits").classes("text-weight-medium")
             if outcome.status is RequestStatus.QUOTED:
-                ui.link("Back to the form, to buy it", "/ask")
+                ui.link("Back to the form", "/ask")
 
     async def _withdraw_it(self) -> None:
         try:
             await self._visit.market().ask(dialogues.withdraw(self._story.request_id))
-            ui.notify("Withdrawn, unless it had been decided already.")
+            ui.notify("Withdrawn, unless it was already decided.")
         except RampError as error:
             ui.notify(str(error), type="negative")
 

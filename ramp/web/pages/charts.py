@@ -17,7 +17,7 @@ DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1e
 
 
 def colours(dark: bool) -> dict[str, str]:
-    """The colours of a scheme."""
+    """The colours of lines and text on a dark or light page."""
     return DARK if dark else LIGHT
 
 
@@ -63,7 +63,7 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
     best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
     options["series"] = [
         {
-            "name": "asked",
+            "name": "asking price",
             "type": "line",
             "step": "middle",
             "data": [each.asked[unit] for each in rounds],
@@ -72,7 +72,7 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
             "symbol": "none",
         },
         {
-            "name": "best so far",
+            "name": "best offer",
             "type": "line",
             "step": "middle",
             "data": best,

@@ -1,4 +1,4 @@
-"""What every page has around it: the way to the others, who is signed in, and the way out."""
+"""The frame of every page: navigation, the user, and signing out."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Place:
 PLACES: Final = (
     Place("/", "Market"),
     Place("/prices", "Prices", Role.USER),
-    Place("/ask", "Ask", Role.USER),
+    Place("/ask", "New request", Role.USER),
     Place("/requests", "Requests", Role.USER),
     Place("/reservations", "Reservations", Role.USER),
     Place("/account", "Account", Role.USER),
@@ -113,7 +113,7 @@ def build_frame(visit: Visit) -> None:
 
 
 def _build_reminder(visit: Visit) -> None:
-    """Say that a slot begins soon, on whatever page its buyer looks at."""
+    """Draw a reminder of reservations that start soon."""
     line = ui.label().props('role="status"').classes("ramp-good full-width text-weight-medium")
     line.set_visibility(False)
 
@@ -126,7 +126,7 @@ def _build_reminder(visit: Visit) -> None:
 
 
 def _build_headline(visit: Visit) -> None:
-    """One line that is there while the market is not well."""
+    """Draw one line that is visible while the market has a problem."""
     line = ui.label().props('role="status"').classes("ramp-wait full-width")
 
     def look() -> None:
@@ -139,37 +139,37 @@ def _build_headline(visit: Visit) -> None:
 
 
 def headline_text(visit: Visit) -> str:
-    """What is wrong with the market, or nothing."""
+    """Describe what is wrong with the market; empty if nothing is."""
     try:
         found = status(visit.site.state)
     except RampError as error:
         return str(error)
     if found is None:
-        return "No market is running; `ramp up` launches it, and these pages go on then."
+        return "No market is running. Start one with `ramp up`; these pages then continue."
     told = headline(found)
     return "" if told.health is Health.UP else told.sentence
 
 
 def heading(text: str) -> None:
-    """The heading of a page."""
+    """Draw the heading of a page."""
     ui.html(f"<h1>{escape(text)}</h1>", sanitize=False)
 
 
 def subheading(text: str) -> None:
-    """The heading of a card."""
+    """Draw the heading of a card."""
     ui.html(f"<h2>{escape(text)}</h2>", sanitize=False)
 
 
 def card() -> ui.element:
-    """A card, as a context."""
+    """Draw a card; what is drawn within its context is in the card."""
     return ui.element("section").classes("ramp-card")
 
 
 def waiting(text: str) -> ui.label:
-    """Say what is waited for; whoever waits deletes it afterwards."""
+    """Show what the page waits for; the caller deletes it."""
     return ui.label(text).props('role="status"').classes("ramp-quiet")
 
 
 def problem(error: Exception) -> None:
-    """Tell what was refused or has failed, on the page."""
+    """Show an error on the page."""
     ui.label(str(error)).props('role="alert"').classes("ramp-bad").style("white-space: pre-line")

@@ -1,4 +1,4 @@
-"""The keeper's page: every account, all trading, how the machines stand, and how the agents are."""
+"""The keeper's page: all accounts, transactions, machines and agents."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TRADES_SINCE = 24 * HOUR
 ACCOUNTS = (
     Column("name", "Account"),
     Column("balance", "Balance (credits)", right=True),
-    Column("reserved", "Set aside (credits)", right=True),
+    Column("reserved", "Reserved (credits)", right=True),
     Column("overdraft", "Overdraft (credits)", right=True),
 )
 TRADES = (
-    Column("at", "When"),
-    Column("kind", "What"),
+    Column("at", "Time"),
+    Column("kind", "Type"),
     Column("debtor", "From"),
     Column("creditor", "To"),
     Column("amount", "Credits", right=True),
@@ -47,14 +47,14 @@ AGENTS = (
 MACHINES = (
     Column("name", "Machine"),
     Column("cores", "Cores", right=True),
-    Column("busy", "Taken (%)", right=True),
+    Column("busy", "In use (%)", right=True),
     Column("running", "Running jobs", right=True),
     Column("waiting", "Waiting jobs", right=True),
-    Column("sold", "Slots sold", right=True),
-    Column("held", "Slots held", right=True),
-    Column("price", "First price (credits/core-hour)", right=True),
+    Column("sold", "Reservations sold", right=True),
+    Column("held", "Reservations held", right=True),
+    Column("price", "Starting price (credits/core-hour)", right=True),
     Column("state", "Agent"),
-    Column("source", "Its queue is"),
+    Column("source", "Queue data"),
 )
 
 LOOK_AGAIN_S: Final = 10.0
@@ -63,7 +63,7 @@ LOOK_AGAIN_S: Final = 10.0
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
-    frame.heading("The market, as its keeper sees it")
+    frame.heading("Market administration")
     access = visit.site.keeper_access(visit.session)
     since = SystemClock().now() - TRADES_SINCE
     async with await access.open_async() as line:
@@ -90,7 +90,7 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
         ]
         table(ACCOUNTS, rows, "name")
     with frame.card():
-        frame.subheading("Trading of the last 24 hours")
+        frame.subheading("Transactions of the last 24 hours")
         rows = [
             {
                 "at": visit.moment(to_datetime(each.posted_at)),
@@ -102,16 +102,16 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
             }
             for each in reversed(found.trades)
         ]
-        table(TRADES, rows, "id", empty="Nothing was paid, refunded or deposited.")
+        table(TRADES, rows, "id", empty="No transactions.")
 
 
 async def _build_machines(visit: Visit) -> None:
     with frame.card():
         frame.subheading("Machines")
-        told = frame.waiting("Asking the machines…")
+        told = frame.waiting("Loading the machines…")
         room = ui.element("div").classes("full-width")
         with room:
-            drawn = table(MACHINES, [], "name", empty="Nobody sells.")
+            drawn = table(MACHINES, [], "name", empty="No sellers.")
             drawn.link("name", "/machines/")
         room.set_visibility(False)
 
@@ -121,9 +121,9 @@ async def _build_machines(visit: Visit) -> None:
         sellers = {agent.name: state_text(agent) for agent in agents if agent.role == "resource"}
         names = sorted({*sellers, *levels.machines})
         room.set_visibility(True)
-        told.set_text(f"{len(levels.machines)} of {len(names)} machines have told how they are")
+        told.set_text(f"{len(levels.machines)} of {len(names)} machines answered")
         drawn.show(
-            [machine_row(name, sellers.get(name, "another site's"), levels.machines.get(name)) for name in names]
+            [machine_row(name, sellers.get(name, "at another site"), levels.machines.get(name)) for name in names]
         )
 
     await look()
@@ -140,7 +140,7 @@ def machine_row(name: str, agent: str, machine: MachineState | None) -> dict[str
     """
     row: dict[str, object] = {"id": name, "name": name, "state": agent}
     if machine is None:
-        return row | {"source": "(has not answered)"}
+        return row | {"source": "(no answer)"}
     return row | {
         "cores": machine.cores,
         "busy": 100 * machine.cores_busy // max(machine.cores, 1),

@@ -1,4 +1,4 @@
-"""The first page: who sells now."""
+"""The first page: the sellers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ramp.web.pages.visit import Visit
 COLUMNS = (
     Column("name", "Resource"),
     Column("cores", "Cores", right=True),
-    Column("free", "Free now", right=True),
+    Column("free", "Free cores", right=True),
     Column("queue", "Waiting jobs", right=True),
-    Column("price", "First price (credits/core-hour)", right=True),
+    Column("price", "Starting price (credits/core-hour)", right=True),
     Column("what", "Architecture"),
 )
 
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
-    frame.heading("Who sells now")
+    frame.heading("Sellers")
     with frame.card():
-        asking = frame.waiting("Asking the machines…")
+        asking = frame.waiting("Loading the machines…")
         try:
             found = await visit.market().resources(machines=True)
         except RampError as error:
@@ -47,4 +47,4 @@ async def build(visit: Visit) -> None:
                 }
             rows.append(row)
         visit.site.prices.first_prices(prices, SystemClock().now())
-        table(COLUMNS, rows, "name", empty="Nobody sells now.").link("name", "/machines/")
+        table(COLUMNS, rows, "name", empty="No sellers.").link("name", "/machines/")

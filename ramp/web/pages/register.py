@@ -38,7 +38,7 @@ PAGES: Final = (
     Page("/", "Market", None, _home),
     Page("/machines/{name}", "Machine", None, machine.build),
     Page("/prices", "Prices", Role.USER, prices.build),
-    Page("/ask", "Ask", Role.USER, ask.build),
+    Page("/ask", "New request", Role.USER, ask.build),
     Page("/requests", "Requests", Role.USER, requests.build),
     Page("/requests/{request_id}", "Request", Role.USER, auction.build),
     Page("/reservations", "Reservations", Role.USER, reservations.build),
@@ -67,7 +67,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         frame.build_frame(visit)
         with ui.element("main").classes("column full-width").style("gap: 1rem"):
             if page.role not in (None, session.role):
-                ui.label(f"This page is the {page.role}'s.")
+                ui.label(f"This page is for the {page.role} only.")
                 return
             if not await visit.ask_browser():
                 return
@@ -82,6 +82,6 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
                     frame.problem(error)
                 else:
                     logging.getLogger(__name__).exception("the page %s", page.path)
-                    frame.problem(RuntimeError("A fault of the program; it is in the log of `ramp web`."))
+                    frame.problem(RuntimeError("Internal error; see the log of `ramp web`."))
 
     return show

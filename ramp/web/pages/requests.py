@@ -1,4 +1,4 @@
-"""All requests of a user, as they stand."""
+"""All requests of a user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = (
     Column("request", "Request"),
     Column("at", "Submitted"),
     Column("units", "Units", right=True),
-    Column("stage", "How it stands"),
+    Column("stage", "Status"),
     Column("cost", "Paid (credits)", right=True),
 )
 
@@ -27,9 +27,9 @@ async def build(visit: Visit) -> None:
     frame.heading("Your requests")
     feed = visit.feed()
     with frame.card():
-        drawn = table(COLUMNS, [], "id", empty="Nothing has been asked for yet.")
+        drawn = table(COLUMNS, [], "id", empty="No requests yet.")
         drawn.link("request", "/requests/")
-        older = ui.button("Show the older ones too").props("flat no-caps")
+        older = ui.button("Show older requests").props("flat no-caps")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
     earlier: list[RequestStanding] = []
 

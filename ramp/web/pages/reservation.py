@@ -1,4 +1,4 @@
-"""One thing that was bought: whether its agreement holds, another size, giving it back, and running jobs on it."""
+"""One reservation: its agreement, changes of its size, cancelling, and jobs."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class ReservationPage:
         self._bought = bought
 
     async def build(self) -> None:
-        """Draw it."""
+        """Draw facts, agreement, size and jobs."""
         each = self._bought
         frame.heading(f"Reservation {each.reservation_id} on {each.resource}")
         with frame.card():
             self._facts = ui.element("dl").classes("ramp-facts")
             with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
-                self._cancel = ui.button("Give it back", on_click=self._ask_cancel).props("outline no-caps")
+                self._cancel = ui.button("Cancel reservation", on_click=self._ask_cancel).props("outline no-caps")
                 for path, name in ((each.file, "Agreement"), (self._payment(), "Proof of payment")):
                     if path is not None:
                         ui.button(f"Download {name.lower()}", on_click=lambda path=path: ui.download.file(path)).props(
@@ -73,11 +73,11 @@ class ReservationPage:
             self._size = SizeCard(self._visit, each, self._look_again)
             self._size.build()
         with frame.card():
-            frame.subheading("Does the agreement hold?")
+            frame.subheading("Agreement")
             self._checks = ui.element("div").classes("column full-width")
             await self._draw_checks()
         with frame.card():
-            frame.subheading("Jobs on this slot")
+            frame.subheading("Jobs")
             self._build_jobs()
         await self._look_at_jobs()
 
@@ -90,7 +90,7 @@ class ReservationPage:
         now = to_datetime(SystemClock().now())
         agreement = each.standing.agreement
         bought = agreement.offer.cores
-        when = "" if each.cores == bought else f" the {bought} cores were"
+        when = "" if each.cores == bought else f" of the original {bought} cores"
         facts = (
             ("State", standing(each, now) + (f": {each.standing.doubt}" if each.standing.doubt else "")),
             ("Start", self._visit.moment(each.start)),
@@ -98,10 +98,10 @@ class ReservationPage:
             ("Cores", str(each.cores)),
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
             ("Cost", f"{credits_text(each.cost)} credits"),
-            ("Given back when it shrank", _sum(amendment.refund for amendment in each.standing.amendments)),
-            ("Paid when it grew", _sum(amendment.charge for amendment in each.standing.amendments)),
-            (f"Where on the machine{when}", agreement.offer.placement),
-            ("Moved to", "" if each.standing.moved is None else each.standing.moved.placement),
+            ("Refunds for released cores", _sum(amendment.refund for amendment in each.standing.amendments)),
+            ("Cost of added cores", _sum(amendment.charge for amendment in each.standing.amendments)),
+            (f"Place on the machine{when}", agreement.offer.placement),
+            ("New place", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),
         )
@@ -119,7 +119,7 @@ class ReservationPage:
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
     async def _look_again(self) -> None:
-        """Ask how it stands, for that is different."""
+        """Load the changed reservation and draw it again."""
         self._bought = await find(self._visit, self._bought.agreement_id)
         self._draw_facts()
         self._size.show(self._bought)
@@ -129,22 +129,22 @@ class ReservationPage:
         self._checks.clear()
         with self._checks:
             if self._bought.file is None:
-                ui.label("There is no signed agreement on file.").classes("ramp-quiet")
+                ui.label("No signed agreement on file.").classes("ramp-quiet")
                 return
-            checking = frame.waiting("Checking it…")
+            checking = frame.waiting("Checking the agreement…")
         found = await run.io_bound(checked, self._bought, self._visit.site.state)
         if found is None:
             return  # the server stops
         checking.delete()
         with self._checks:
             if found.failure:
-                ui.label(f"It does not hold: {found.failure}").classes("ramp-bad").props('role="alert"')
+                ui.label(f"Not valid: {found.failure}").classes("ramp-bad").props('role="alert"')
                 return
-            what = f"It holds: {len(found.passed)} checks passed, offline."
+            what = f"Valid: {len(found.passed)} checks passed offline."
             ui.label(what).classes("ramp-good text-weight-medium")
             if found.chain is not None:
                 ui.label(_chain_text(found.chain)).classes("ramp-good")
-            with ui.expansion("The checks").classes("full-width"), ui.element("ul"):
+            with ui.expansion("Checks").classes("full-width"), ui.element("ul"):
                 for sentence in found.passed:
                     with ui.element("li"):
                         ui.label(sentence)
@@ -154,24 +154,24 @@ class ReservationPage:
     def _ask_cancel(self) -> None:
         each = self._bought
         with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
-            frame.subheading(f"Give {each.reservation_id} back?")
-            ui.label(f"Before the slot begins all of it comes back: {credits_text(each.cost)} credits.")
-            ui.label("The other units of the request stay yours.").classes("ramp-quiet")
+            frame.subheading(f"Cancel {each.reservation_id}?")
+            ui.label(f"Full refund before the start: {credits_text(each.cost)} credits.")
+            ui.label("You keep the other units of the request.").classes("ramp-quiet")
             with ui.element("div").classes("row").style("gap: .6rem"):
-                ui.button("Give it back", on_click=lambda: self._do_cancel(dialog)).props("no-caps")
-                ui.button("Keep it", on_click=dialog.close).props("outline no-caps")
+                ui.button("Cancel reservation", on_click=lambda: self._do_cancel(dialog)).props("no-caps")
+                ui.button("Keep reservation", on_click=dialog.close).props("outline no-caps")
 
     async def _do_cancel(self, dialog: ui.dialog) -> None:
         dialog.close()
         try:
-            (ended,) = await self._visit.market().cancel(self._bought.agreement_id, "given back in the browser")
+            (ended,) = await self._visit.market().cancel(self._bought.agreement_id, "cancelled in the browser")
         except RampError as error:
             ui.notify(str(error), type="negative", multi_line=True)
             return
         if ended.done:
-            ui.notify(f"Given back; {credits_text(ended.refund)} credits are yours again.", type="positive")
+            ui.notify(f"Cancelled; {credits_text(ended.refund)} credits refunded.", type="positive")
         else:
-            ui.notify(f"Not given back: {ended.detail or ended.code}", type="negative", multi_line=True)
+            ui.notify(f"Not cancelled: {ended.detail or ended.code}", type="negative", multi_line=True)
         self._bought = await find(self._visit, self._bought.agreement_id)
         self._draw_facts()
 
@@ -180,11 +180,11 @@ class ReservationPage:
     def _build_jobs(self) -> None:
         with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
             command = ui.input("Command", placeholder="hostname").classes("col-grow")
-            ui.button("Launch", on_click=lambda: self._launch(str(command.value or ""))).props("no-caps")
-        ui.label("It starts when the slot begins, as the account that the site maps you to.").classes(
+            ui.button("Run job", on_click=lambda: self._launch(str(command.value or ""))).props("no-caps")
+        ui.label("The job starts with the reservation, under your account at the site.").classes(
             "ramp-quiet text-caption"
         )
-        self._jobs = table(JOBS, [], "id", empty="No job has been launched on it.")
+        self._jobs = table(JOBS, [], "id", empty="No jobs yet.")
         self._jobs.drawn.on("rowClick", lambda event: self._visit.soon(self._show_output(str(event.args[1]["id"]))))
         self._output = ui.element("div").classes("full-width")
         refresher = Refresher(self._visit.one_at_a_time(self._look_at_jobs), 0.2)
@@ -194,10 +194,10 @@ class ReservationPage:
         try:
             words = shlex.split(command)
             if not words:
-                raise ConfigurationError("no command is given; right would be for example hostname")
+                raise ConfigurationError("missing command, for example hostname")
             await self._visit.market().launch(self._bought.agreement_id, words)
         except (RampError, ValueError) as error:
-            ui.notify(f"Not launched: {error}", type="negative", multi_line=True)
+            ui.notify(f"Job not started: {error}", type="negative", multi_line=True)
             return
         await self._look_at_jobs()
 
@@ -240,7 +240,7 @@ def _chain_text(chain: Chain) -> str:
     number = len(chain.amendments)
     what = "its amendment" if number == 1 else f"its {number} amendments"
     back, paid = credits_text(chain.given_back), credits_text(chain.agreement.cost + chain.charged)
-    return f"It and {what} are one chain: {back} credits were given back of {paid}."
+    return f"The agreement and {what} form one chain: {back} of {paid} credits refunded."
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ def checked(bought: Reservation, state: StateFolder) -> Checked:
             for file in files
         ]
     except (RampError, OSError):
-        return Checked("it cannot be read")
+        return Checked("the file cannot be read")
     failure = next((f"{each.failure}" for each in reports if not each.holds), "")
     chain = next(iter(chains_of(reports)), None)
     if not failure and chain is not None:
@@ -293,7 +293,7 @@ async def find(visit: Visit, agreement_id: str) -> Reservation:
     for each in await visit.market().reservations(everything=True):
         if each.agreement_id == agreement_id:
             return each
-    raise ConfigurationError(f"{visit.session.name} has bought nothing with the id {agreement_id}")
+    raise ConfigurationError(f"{visit.session.name} has no reservation with the id {agreement_id}")
 
 
 async def build(visit: Visit) -> None:

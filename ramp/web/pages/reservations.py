@@ -1,4 +1,4 @@
-"""What a user has bought: on a calendar, and as a list of what is upcoming, running and past."""
+"""The reservations of a user, on a calendar and as a list."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED_AGAIN_S: Final = 2.0
 
 COLUMNS = (
     Column("reservation", "Reservation"),
-    Column("when", "When it is"),
+    Column("when", "Status"),
     Column("resource", "Resource"),
     Column("start", "Start"),
     Column("end", "End"),
@@ -53,8 +53,8 @@ async def build(visit: Visit) -> None:
         frame.subheading(f"The next {CALENDAR_DAYS} days")
         calendar = ui.element("div").classes("ramp-calendar")
     with frame.card():
-        frame.subheading("All of them")
-        drawn = table(COLUMNS, [], "id", empty="Nothing has been bought yet.")
+        frame.subheading("All reservations")
+        drawn = table(COLUMNS, [], "id", empty="No reservations yet.")
         drawn.link("reservation", "/reservations/")
 
     async def look() -> None:

@@ -1,4 +1,4 @@
-"""Another size for something bought: what it would bring or cost, the change as it goes on, and those that hold."""
+"""Changes of a reservation's size: a preview, the progress, and earlier changes."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ class SizeCard:
         self._told = ""
 
     def build(self) -> None:
-        """Draw it."""
-        frame.subheading("Its size")
+        """Draw the form, the progress and earlier changes."""
+        frame.subheading("Size")
         self._form = ui.element("div").classes("column full-width").style("gap: .3rem")
         with self._form:
             with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
                 self._cores = ui.number("Cores", min=1, format="%d")
-                self._until = ui.input("New end, if another", placeholder="+30min, 18:00 (UTC)")
-                self._ask = ui.button("What would it bring or cost?", on_click=self._quote).props("outline no-caps")
+                self._until = ui.input("New end (optional)", placeholder="+30min, 18:00 (UTC)")
+                self._ask = ui.button("Preview the change", on_click=self._quote).props("outline no-caps")
             ui.label(
-                "What you give up comes back at what it has cost; what is added costs what the seller asks."
+                "The price paid is refunded for released cores. The seller sets the price of added cores."
             ).classes("ramp-quiet text-caption")
         self._answer = ui.element("div").classes("column full-width q-my-sm").style("gap: .6rem")
         self._answer.props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
-        self._chain = table(CHAIN, [], "number", empty="It has the size that it was bought with.")
+        self._chain = table(CHAIN, [], "number", empty="No changes of size.")
         self.show(self._bought)
         refresher = Refresher(self._look)
         feed = self._visit.feed()
@@ -88,10 +88,10 @@ class SizeCard:
         """
         given, until = self._cores.value, str(self._until.value or "").strip()
         if given is None or given < 1 or given != int(given):
-            raise ConfigurationError(f"{given} is no number of cores; right would be for example {self._bought.cores}")
+            raise ConfigurationError(f"expected a whole number of cores, got {given}")
         cores = None if int(given) == self._bought.cores else int(given)
         if cores is None and not until:
-            raise ConfigurationError("nothing would be different; right would be other cores, or another end")
+            raise ConfigurationError("no change: enter another number of cores or another end")
         return cores, until or None
 
     async def _quote(self) -> None:
@@ -110,21 +110,21 @@ class SizeCard:
         if told.quoted:
             self._offer(told)
         else:
-            self._say(f"It cannot be: {told.detail or told.code}", "ramp-bad")
+            self._say(f"Not possible: {told.detail or told.code}", "ramp-bad")
 
     def _offer(self, told: Resized) -> None:
         """Say what the new size would bring or cost, and ask whether it shall be."""
-        more = f"cost {credits_text(told.charge)} credits" if told.charge else ""
-        meaning = "What runs on it is ended, and it may be sold to others at once."
+        more = f"cost: {credits_text(told.charge)} credits" if told.charge else ""
+        meaning = "Jobs on released cores end, and the seller may sell those cores at once."
         if more:
-            meaning = "It is yours once the bank has paid for it; until then the slot stays as it is."
+            meaning = "The change takes effect after the payment. Until then the reservation is unchanged."
         with self._answer:
-            would = more or f"bring {credits_text(told.refund)} credits back"
-            ui.label(f"{self._size(told)} would {would}.").classes("text-weight-medium")
+            would = more or f"refund: {credits_text(told.refund)} credits"
+            ui.label(f"{self._size(told)}, {would}").classes("text-weight-medium")
             ui.label(meaning).classes("ramp-quiet")
             with ui.element("div").classes("row").style("gap: .6rem"):
-                ui.button("Change it", on_click=lambda: self._change(told)).props("no-caps")
-                ui.button("Leave it", on_click=self._answer.clear).props("outline no-caps")
+                ui.button("Apply the change", on_click=lambda: self._change(told)).props("no-caps")
+                ui.button("Keep it", on_click=self._answer.clear).props("outline no-caps")
 
     def _size(self, told: Resized) -> str:
         return f"{told.cores} cores until {self._visit.moment(told.end)}"
@@ -150,16 +150,16 @@ class SizeCard:
         except RampError as error:
             done = None
             with self._answer:
-                ui.label(f"Nobody knows yet: {error}").classes("ramp-bad")
+                ui.label(f"Result unknown: {error}").classes("ramp-bad")
         self._told = ""
         with self._answer:
             if done is not None and done.done:
-                moved = f"{credits_text(done.charge)} credits were paid"
+                moved = f"paid {credits_text(done.charge)} credits"
                 if not done.charge:
-                    moved = f"{credits_text(done.refund)} credits came back"
+                    moved = f"refunded {credits_text(done.refund)} credits"
                 ui.label(f"Done: {self._size(done)}; {moved}.").classes("ramp-good")
             elif done is not None:
-                ui.label(f"It stays as it was: {done.detail or done.code}").classes("ramp-bad")
+                ui.label(f"Not changed: {done.detail or done.code}").classes("ramp-bad")
         await self._on_changed()
 
     def _look(self) -> None:
@@ -170,9 +170,9 @@ class SizeCard:
         text = self._told
         if agreed is not None:
             left = agreed.effective_at - SystemClock().now()
-            when = f"in {-(-left // SECOND)} s" if left > 0 else "now; the bank's word is waited for"
+            when = f"in {-(-left // SECOND)} s" if left > 0 else "now, waiting for the bank"
             size = f"{agreed.cores} cores until {self._visit.moment(to_datetime(agreed.until))}"
-            text = f"{size}: {self._bought.resource} has agreed, it takes effect {when}"
+            text = f"{size}: {self._bought.resource} agreed; takes effect {when}"
         self._going.set_text(text)
         self._going.set_visibility(bool(text))
         self._ask.set_enabled(not text)
@@ -201,7 +201,7 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
     if not rows:
         return []
     first: dict[str, object] = {
-        "number": "as bought",
+        "number": "original",
         "since": "",
         "cores": offer.cores,
         "until": visit.moment(to_datetime(offer.end)),

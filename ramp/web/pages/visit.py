@@ -123,7 +123,7 @@ class Visit:
         self.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, RampError):
-            logging.getLogger(__name__).info("a page could not be drawn anew: %s", error)
+            logging.getLogger(__name__).info("cannot redraw a page: %s", error)
         elif error is not None:
             logging.getLogger(__name__).error("a page", exc_info=error)
 

@@ -85,16 +85,15 @@ def served_address(
     if certificate is not None and key is not None:
         _check_files(certificate, key)
     if not 0 < port < 65_536:
-        raise ConfigurationError(f"{port} is no TCP port; right would be 1024 to 65535", key="--port")
+        raise ConfigurationError(f"a TCP port is 1 to 65535, got {port}", key="--port")
     loopback = _is_loopback(host)
     if not loopback and certificate is None:
         raise ConfigurationError(
-            f"{host} is seen from other computers, and without TLS so is every session; give --tls-certificate and "
-            "--tls-key, or stay with 127.0.0.1",
+            f"other computers reach {host}, which needs TLS: give --tls-certificate and --tls-key, or use 127.0.0.1",
             key="--host",
         )
     if not loopback and name is None and _is_any(host):
-        raise ConfigurationError(f"{host} is every address of this computer; --name says what browsers call it")
+        raise ConfigurationError(f"{host} means all addresses; give the name for browsers with --name")
     bracketed = f"[{host}]" if ":" in host else host
     own = (name,) if name is not None else ()
     names = (*own, *LOOPBACK_NAMES) if loopback else (*own, bracketed)
@@ -124,7 +123,7 @@ def _check_files(certificate: Path, key: Path) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(
-            f"no certificate and its key in PEM ({error})", path=f"{certificate}, {key}", key="--tls-certificate"
+            f"not a PEM certificate and its key: {error}", path=f"{certificate}, {key}", key="--tls-certificate"
         ) from error
 
 
@@ -138,7 +137,7 @@ def bound_socket(address: ServedAddress) -> socket.socket:
         family, kind, protocol, _, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigurationError(f"no address of this computer ({error})", key=address.host) from error
+        raise ConfigurationError(f"not an address of this computer: {error}", key=address.host) from error
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(where)
@@ -146,6 +145,6 @@ def bound_socket(address: ServedAddress) -> socket.socket:
     except OSError as error:
         found.close()
         raise ConfigurationError(
-            f"{address.host}:{address.port} cannot be served ({error.strerror}); --port names another", key="--port"
+            f"cannot listen on {address.host}:{address.port}: {error.strerror}; choose another --port", key="--port"
         ) from error
     return found

@@ -76,7 +76,7 @@ class Gate:
         self._log = logging.getLogger(__name__)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI 3."""
+        """Check a request and hand it to the pages (ASGI 3)."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -169,7 +169,6 @@ class Gate:
                 raise
 
     async def _socket(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a socket live as long as its session."""
         ended = asyncio.Event()
         self._sockets[session.key].add(ended)
         left = max(session.ends_at - SystemClock().now(), 0) / SECOND

@@ -143,12 +143,12 @@ class Sessions:
             "SELECT name, role, expires_at, used_at FROM links WHERE digest = ?", (_digest(secret),)
         ).fetchone()
         if row is None:
-            raise LinkRefused("unknown", "This login link is not known here.")
+            raise LinkRefused("unknown", "This login link is unknown.")
         name, role, expires_at, used_at = row
         if used_at is not None:
-            raise LinkRefused("used", "This login link has been used; each signs in once.")
+            raise LinkRefused("used", "This login link has been used. Each link works once.")
         if self._now() >= expires_at:
-            raise LinkRefused("expired", "This login link is past its time.")
+            raise LinkRefused("expired", "This login link has expired.")
         return str(name), Role(role)
 
     def redeem(self, secret: str) -> tuple[str, Session]:

@@ -57,7 +57,7 @@ def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate])
                 return _page(f"Sign in as {_called(name, role)}", _button(secret, before))
             token, _ = sessions.redeem(secret)
         except LinkRefused as error:
-            return _page("This link signs nobody in", f"<p>{escape(str(error))}</p>{_how_to()}", 403)
+            return _page("Invalid login link", f"<p>{escape(str(error))}</p>{_how_to()}", 403)
         if before is not None:
             gate().end(before)  # one browser, one session: two users' pages never share a cookie
         response = RedirectResponse("/", status_code=303)
@@ -74,7 +74,7 @@ def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate])
 
     async def logout(request: Request) -> Response:
         gate().end(request.scope[SESSION_KEY])
-        response = _page("Signed out", "<p>The session has ended, on all its pages.</p>" + _how_to())
+        response = _page("Signed out", "<p>You are signed out on all pages.</p>" + _how_to())
         response.delete_cookie(address.cookie, path="/", secure=address.is_secure, httponly=True, samesite="strict")
         return response
 
@@ -103,7 +103,7 @@ def _button(secret: str, before: Session | None) -> str:
 
 
 def _how_to() -> str:
-    return "<p>At a terminal of the market's owner, <code>ramp web link --user NAME</code> prints a login link.</p>"
+    return "<p>The market's owner prints a login link with <code>ramp web link --user NAME</code>.</p>"
 
 
 def _go_on(session: Session) -> str:

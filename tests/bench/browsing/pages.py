@@ -131,7 +131,7 @@ async def open_pages(browser: Browser, server: PagesServer, replay: Replay, user
     pages = [await context.new_page() for _ in range(2 + len(LOOKED_AT))]
     await pages[0].goto(await asyncio.to_thread(server.link, user))
     await pages[0].click("button")
-    await pages[0].get_by_role("heading", name="Who sells now").wait_for()
+    await pages[0].get_by_role("heading", name="Sellers").wait_for()
     for page, path in zip(pages[2:], LOOKED_AT, strict=True):
         await page.goto(server.url + path)
         await page.get_by_role("heading").first.wait_for()

@@ -125,17 +125,22 @@ def saved(cluster: EmulatedCluster) -> EmulatedCluster:
 
     A job and a reservation are made and taken away again, for Slurm writes its jobs, and apart from them its
     reservations, only when some of them have changed, some seconds later. Without it what an earlier test has removed
-    may come back.
+    may come back. They are made again as long as it may have written before it could be seen that it would.
     """
-    job = cluster.run("sbatch", "--parsable", "--hold", "-n1", "-t1", "-o/dev/null", "--wrap", "true").strip()
-    cluster.run("scancel", job)
     in_a_year = ("StartTime=now+365days", "Duration=1", "Users=root", "NodeCnt=1")
-    cluster.run("scontrol", "create", "reservation", "ReservationName=written-down", *in_a_year)
-    cluster.run("scontrol", "delete", "ReservationName=written-down")
-    since = time.time()
     written = [cluster.folder / "state" / name for name in ("job_state", "resv_state")]
-    wait_for(
-        lambda: all(path.exists() and path.stat().st_mtime > since for path in written),
-        "the controller has written its jobs and reservations down",
-    )
+
+    def written_after_a_change() -> bool:
+        job = cluster.run("sbatch", "--parsable", "--hold", "-n1", "-t1", "-o/dev/null", "--wrap", "true").strip()
+        cluster.run("scancel", job)
+        cluster.run("scontrol", "create", "reservation", "ReservationName=written-down", *in_a_year)
+        cluster.run("scontrol", "delete", "ReservationName=written-down")
+        since = time.time()
+        for _ in range(100):
+            if all(path.exists() and path.stat().st_mtime > since for path in written):
+                return True
+            time.sleep(0.1)
+        return False
+
+    wait_for(written_after_a_change, "the controller has written its jobs and reservations down")
     return cluster

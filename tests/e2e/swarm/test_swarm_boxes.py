@@ -14,7 +14,7 @@ TORUS = Machine("bgl1", 64 * MIDPLANE, 1, plugin="modelled")
 
 @pytest.fixture
 def market(new_market):
-    timing = {**PATIENT_TIMING, "amendment_notice_s": 2, "amendment_window_s": 600}
+    timing = {**PATIENT_TIMING, "amendment_notice_s": 2}
     market = new_market(users={"alice": 1_000_000}, machines=[TORUS], timing=timing)
     text = market.config.read_text()
     market.config.write_text(text.replace("{ load = 0.0 }", '{ load = 0, machine = "bgl-half" }'))

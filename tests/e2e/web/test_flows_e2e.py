@@ -17,27 +17,27 @@ def fill(page, unit, **fields):
 def alice(visitor, pages):
     page = visitor("alice")
     page.goto(pages.url + "/ask")
-    page.get_by_role("heading", name="What is asked").wait_for()
+    page.get_by_role("heading", name="The request").wait_for()
     return page
 
 
 def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     alice.get_by_role("button", name="Add a unit").click()
     alice.get_by_label("Unit 2", exact=True).wait_for()
-    fill(alice, 1, Cores_in_all="8")
-    fill(alice, 2, Cores_in_all="16", Length_of_the_run="30min")
+    fill(alice, 1, Total_cores="8")
+    fill(alice, 2, Total_cores="16", Run_time="30min")
     # 8 cores x 1 h x 70 and 16 cores x 0.5 h x 70
-    alice.get_by_text("It costs at most 1 120.00 credits.").wait_for()
+    alice.get_by_text("Maximum total cost: 1 120.00 credits.").wait_for()
     alice.get_by_text("Both are bought together or not at all.").wait_for()
     alice.get_by_role("button", name="Quote").click()
-    alice.get_by_role("heading", name="Best offers; nothing is held or bought").wait_for()
+    alice.get_by_role("heading", name="Quote: nothing is reserved or bought").wait_for()
     assert alice.get_by_role("heading", name="Bought", exact=True).count() == 0
-    alice.get_by_role("link", name="Back to the form, to buy it").click()
-    alice.get_by_text("It costs at most 1 120.00 credits.").wait_for()  # as it was left
+    alice.get_by_role("link", name="Back to the form").click()
+    alice.get_by_text("Maximum total cost: 1 120.00 credits.").wait_for()  # as it was left
     alice.get_by_role("button", name="Auction and buy").click()
     alice.get_by_role("heading", name="Bought", exact=True).wait_for()
-    alice.get_by_text("paid: both signatures and the bank's word are here").nth(1).wait_for()
-    alice.get_by_text("voted yes and holds the slot").nth(1).wait_for()
+    alice.get_by_text("paid, with both signatures and the payment proof").nth(1).wait_for()
+    alice.get_by_text("voted yes, cores reserved").nth(1).wait_for()
     alice.locator("canvas").nth(1).wait_for()  # the prices of both units by round
     # the page is the same after a reload, from the agent's record and what the server has seen
     alice.reload()
@@ -48,14 +48,14 @@ def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
 
 @pytest.mark.full
 def test_what_makes_no_sense_is_said_as_one_types(alice):
-    alice.get_by_label("Most to pay (credits/core-hour)").fill("3.5")
-    alice.get_by_text("'3.5' is no whole number from 1").wait_for()
+    alice.get_by_label("Maximum price (credits/core-hour)").fill("3.5")
+    alice.get_by_text("expected a whole number of at least 1, got 3.5").wait_for()
     assert alice.get_by_role("button", name="Auction and buy").is_disabled()
-    alice.get_by_label("Most to pay (credits/core-hour)").fill("70")
+    alice.get_by_label("Maximum price (credits/core-hour)").fill("70")
     alice.get_by_label("Complete by").fill("+5min")
     alice.get_by_text("does not lie after the start").wait_for()
     alice.get_by_label("Complete by").fill("+12h")
-    alice.get_by_text("It costs at most 4 480.00 credits.").wait_for()
+    alice.get_by_text("Maximum total cost: 4 480.00 credits.").wait_for()
 
 
 def test_a_document_up_and_down(alice, tmp_path):
@@ -66,13 +66,13 @@ def test_a_document_up_and_down(alice, tmp_path):
     changed = tmp_path / "changed.xml"
     changed.write_text(text.replace(">64<", ">32<"))
     with alice.expect_file_chooser() as chooser:
-        alice.get_by_role("button", name="Take an RFQL document").click()
+        alice.get_by_role("button", name="Upload RFQL").click()
     chooser.value.set_files(changed)
-    alice.get_by_text("It costs at most 2 240.00 credits.").wait_for()
+    alice.get_by_text("Maximum total cost: 2 240.00 credits.").wait_for()
     broken = tmp_path / "broken.xml"
     broken.write_text("<RequestForQuotation>")
     with alice.expect_file_chooser() as chooser:
-        alice.get_by_role("button", name="Take an RFQL document").click()
+        alice.get_by_role("button", name="Upload RFQL").click()
     chooser.value.set_files(broken)
     alice.get_by_text(re.compile("broken.xml: line 1: not well-formed")).wait_for()
 
@@ -80,11 +80,11 @@ def test_a_document_up_and_down(alice, tmp_path):
 def test_offers_are_approved_or_declined_on_the_page(alice, pages):
     for answer, ended in (("Decline", "Not bought: rejected"), ("Approve and buy", "Bought")):
         alice.goto(pages.url + "/ask")
-        alice.get_by_label("Cores in all").fill("4")
+        alice.get_by_label("Total cores").fill("4")
         alice.get_by_label("Before buying").click()
         alice.get_by_role("option", name="ask me before buying").click()
         alice.get_by_role("button", name="Auction and buy").click()
-        alice.get_by_role("heading", name="Your approval is asked").wait_for()
+        alice.get_by_role("heading", name="Your approval is required").wait_for()
         alice.get_by_role("button", name=answer).click()
         alice.get_by_role("heading", name=ended, exact=True).wait_for()
 
@@ -92,24 +92,24 @@ def test_offers_are_approved_or_declined_on_the_page(alice, pages):
 @pytest.mark.full
 def test_a_restart_of_the_server_declines_nothing(alice, pages):
     alice.goto(pages.url + "/ask")
-    alice.get_by_label("Cores in all").fill("4")
+    alice.get_by_label("Total cores").fill("4")
     alice.get_by_label("Before buying").click()
     alice.get_by_role("option", name="ask me before buying").click()
     alice.get_by_role("button", name="Auction and buy").click()
-    alice.get_by_role("heading", name="Your approval is asked").wait_for()
+    alice.get_by_role("heading", name="Your approval is required").wait_for()
     asked = alice.url
     pages.kill()
     pages.start()
     alice.goto(asked)
-    alice.get_by_role("heading", name="Your approval is asked").wait_for()
+    alice.get_by_role("heading", name="Your approval is required").wait_for()
     alice.get_by_role("button", name="Approve and buy").click()
     alice.get_by_role("heading", name="Bought", exact=True).wait_for()
 
 
 @pytest.mark.full
 def test_a_request_that_nobody_can_serve_says_what_would_pass(alice, pages, visitor):
-    alice.get_by_label("Cores in all").fill("5000")
-    alice.get_by_text("It costs at most 350 000.00 credits.").wait_for()
+    alice.get_by_label("Total cores").fill("5000")
+    alice.get_by_text("Maximum total cost: 350 000.00 credits.").wait_for()
     alice.get_by_role("button", name="Auction and buy").click()
     alice.get_by_role("heading", name="Not bought: no offers").wait_for()
     alice.get_by_role("cell", name="machine too small").wait_for()

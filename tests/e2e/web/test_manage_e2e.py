@@ -1,4 +1,4 @@
-"""What was bought: calendar and list, agreement, a job on the slot, giving back, the account."""
+"""What woriginal: calendar and list, agreement, a job on the slot, giving back, the account."""
 
 import re
 
@@ -40,7 +40,7 @@ def test_the_calendar_and_the_list_have_what_was_bought(alice, pages, bought):
 
 def test_the_agreement_is_checked_and_comes_down_as_it_is(alice, pages, bought, tmp_path, market):
     alice.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
-    alice.get_by_text(re.compile(r"It holds: 1\d checks passed, offline")).wait_for()
+    alice.get_by_text(re.compile(r"Valid: 1\d checks passed offline")).wait_for()
     with alice.expect_download() as saved:
         alice.get_by_role("button", name="Download agreement").click()
     path = tmp_path / "agreement.xml"
@@ -52,14 +52,14 @@ def test_the_agreement_is_checked_and_comes_down_as_it_is(alice, pages, bought, 
 def test_another_user_finds_nothing_under_the_same_id(pages, bought, visitor):
     bob = visitor("bob")
     bob.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
-    bob.get_by_text(re.compile("bob has bought nothing with the id")).wait_for()
+    bob.get_by_text(re.compile("bob has no reservation with the id")).wait_for()
     assert bought[1].reservation_id not in bob.content()
 
 
 def test_a_job_on_the_slot_and_its_output(alice, pages, bought):
     alice.goto(f"{pages.url}/reservations/{bought[0].agreement_id}")
     alice.get_by_label("Command").fill("echo 'from the browser'")
-    alice.get_by_role("button", name="Launch").click()
+    alice.get_by_role("button", name="Run job").click()
     alice.get_by_role("cell", name="done", exact=True).wait_for()
     alice.get_by_role("cell", name="echo 'from the browser'", exact=True).click()
     alice.locator(".ramp-output", has_text="from the browser").wait_for()
@@ -72,11 +72,11 @@ def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):
         (unit,) = buyer.submit(LATER, rounds=1).units
     refund = ramp.credits_text(unit.cost)
     alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
-    alice.get_by_role("button", name="Give it back").click()
-    alice.get_by_text(f"Before the slot begins all of it comes back: {refund} credits.").wait_for()
-    alice.get_by_role("dialog").get_by_role("button", name="Give it back").click()
+    alice.get_by_role("button", name="Cancel reservation").click()
+    alice.get_by_text(f"Full refund before the start: {refund} credits.").wait_for()
+    alice.get_by_role("dialog").get_by_role("button", name="Cancel reservation").click()
     alice.get_by_text("cancelled", exact=True).wait_for()
-    left = alice.get_by_role("button", name="Give it back")  # the dialog's goes when it has closed
+    left = alice.get_by_role("button", name="Cancel reservation")  # the dialog's goes when it has closed
     expect(left).to_have_count(0, timeout=1000 * LIMIT_S)
     alice.goto(pages.url + "/account")
     alice.get_by_role("cell", name=f"+{refund}", exact=True).first.wait_for()
@@ -87,23 +87,23 @@ def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alic
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(ramp.request(cores=16, wall_time="2h", start="+6h", price=70), rounds=1).units
     alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
-    alice.get_by_text("It has the size that it was bought with.").wait_for()
+    alice.get_by_text("No changes of size.").wait_for()
     half = ramp.credits_text(unit.cost // 2)
-    alice.get_by_role("button", name="What would it bring or cost?").click()
-    alice.get_by_text("nothing would be different").wait_for()
+    alice.get_by_role("button", name="Preview the change").click()
+    alice.get_by_text("no change: enter another").wait_for()
     alice.get_by_label("Cores", exact=True).fill("8")
-    alice.get_by_role("button", name="What would it bring or cost?").click()
-    alice.get_by_text(re.compile(rf"8 cores until .* would bring {half} credits back")).wait_for()
-    alice.get_by_role("button", name="Leave it").click()
-    alice.get_by_role("button", name="Change it").wait_for(state="detached")
-    alice.get_by_role("button", name="What would it bring or cost?").click()
-    alice.get_by_role("button", name="Change it").click()
-    alice.get_by_text(re.compile("has agreed, it takes effect in [0-9]+ s")).wait_for()
-    alice.get_by_text(re.compile(f"Done: 8 cores until .* {half} credits came back")).wait_for()
-    alice.get_by_role("cell", name="as bought", exact=True).wait_for()
+    alice.get_by_role("button", name="Preview the change").click()
+    alice.get_by_text(re.compile(rf"8 cores until .* refund: {half} credits")).wait_for()
+    alice.get_by_role("button", name="Keep it").click()
+    alice.get_by_role("button", name="Apply the change").wait_for(state="detached")
+    alice.get_by_role("button", name="Preview the change").click()
+    alice.get_by_role("button", name="Apply the change").click()
+    alice.get_by_text(re.compile("agreed; takes effect in [0-9]+ s")).wait_for()
+    alice.get_by_text(re.compile(f"Done: 8 cores until .* refunded {half} credits")).wait_for()
+    alice.get_by_role("cell", name="original", exact=True).wait_for()
     alice.get_by_role("row", name=re.compile(rf"^1 8 \+{re.escape(half)} ")).wait_for()
-    alice.get_by_text(f"It and its amendment are one chain: {half} credits were given back of").wait_for()
-    alice.get_by_text(re.compile(r"It holds: [2-9][0-9] checks passed, offline")).wait_for()
+    alice.get_by_text(f"The agreement and its amendment form one chain: {half} of").wait_for()
+    alice.get_by_text(re.compile(r"Valid: [2-9][0-9] checks passed offline")).wait_for()
     alice.goto(pages.url + "/account")
     alice.get_by_role("cell", name=f"+{half}", exact=True).first.wait_for()
 
@@ -117,12 +117,12 @@ def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
         cost = ramp.credits_text(asked.charge)
         alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
         alice.get_by_label("Cores", exact=True).fill("24")
-        alice.get_by_role("button", name="What would it bring or cost?").click()
-        alice.get_by_text(re.compile(rf"24 cores until .* would cost {re.escape(cost)} credits")).wait_for()
-        alice.get_by_role("button", name="Change it").click()
-        alice.get_by_text(re.compile(rf"Done: 24 cores until .*; {re.escape(cost)} credits were paid")).wait_for()
+        alice.get_by_role("button", name="Preview the change").click()
+        alice.get_by_text(re.compile(rf"24 cores until .* cost: {re.escape(cost)} credits")).wait_for()
+        alice.get_by_role("button", name="Apply the change").click()
+        alice.get_by_text(re.compile(rf"Done: 24 cores until .*; paid {re.escape(cost)} credits")).wait_for()
         alice.get_by_role("row", name=re.compile(rf"^1 24 -{re.escape(cost)} ")).wait_for()
-        alice.get_by_text("It and its amendment are one chain").wait_for()
+        alice.get_by_text("The agreement and its amendment form one chain").wait_for()
         (grown,) = [each for each in buyer.reservations() if each.agreement_id == unit.agreement_id]
         assert (grown.cores, grown.cost) == (24, unit.cost + asked.charge)
         assert buyer.resize(unit.agreement_id, cores=8).done  # seen on the open page as well
@@ -136,13 +136,13 @@ def test_a_change_that_is_begun_elsewhere_is_seen_as_it_goes_on_and_one_that_is_
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(LATER, rounds=1).units
         alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
-        alice.get_by_text("It has the size that it was bought with.").wait_for()
+        alice.get_by_text("No changes of size.").wait_for()
         assert buyer.resize(unit.agreement_id, cores=4).done
-    alice.get_by_role("cell", name="as bought", exact=True).wait_for()
+    alice.get_by_role("cell", name="original", exact=True).wait_for()
     alice.get_by_role("definition").filter(has_text=re.compile("^4$")).wait_for()
-    alice.get_by_label("New end, if another").fill("when it is done")
-    alice.get_by_role("button", name="What would it bring or cost?").click()
+    alice.get_by_label("New end (optional)").fill("when it is done")
+    alice.get_by_role("button", name="Preview the change").click()
     alice.get_by_text("'when it is done' is no moment").wait_for()
-    alice.get_by_label("New end, if another").fill("+1min")
-    alice.get_by_role("button", name="What would it bring or cost?").click()
-    alice.get_by_text(re.compile("It cannot be: .*nothing of the slot would be left")).wait_for()
+    alice.get_by_label("New end (optional)").fill("+1min")
+    alice.get_by_role("button", name="Preview the change").click()
+    alice.get_by_text(re.compile("Not possible: .*nothing of the slot would be left")).wait_for()

@@ -55,22 +55,22 @@ def test_everybody_can_use_every_page(name, width, scheme, visitor, pages, bough
 def test_everybody_can_change_a_size(width, scheme, visitor, pages, smaller):
     page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(f"{pages.url}/reservations/{smaller.agreement_id}")
-    page.get_by_role("cell", name="as bought", exact=True).wait_for()
+    page.get_by_role("cell", name="original", exact=True).wait_for()
     page.get_by_label("Cores", exact=True).fill("8")
-    page.get_by_role("button", name="What would it bring or cost?").click()
-    page.get_by_role("button", name="Change it").wait_for()
+    page.get_by_role("button", name="Preview the change").click()
+    page.get_by_role("button", name="Apply the change").wait_for()
     assert look_at(page, "alice-reservation-size", width, scheme) == {}
 
 
 def test_the_keyboard_gets_everywhere(visitor, pages, bought):
     page = visitor("alice")
     page.goto(pages.url + "/ask")
-    page.get_by_role("heading", name="What is asked").wait_for()
+    page.get_by_role("heading", name="The request").wait_for()
     reached = set()
     for _ in range(40):
         page.keyboard.press("Tab")
         reached.add(
             page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.innerText")
         )
-    wanted = ("Market", "Requests", "Sign out", "Cores in all", "Complete by", "Add a unit", "Quote")
+    wanted = ("Market", "Requests", "Sign out", "Total cores", "Complete by", "Add a unit", "Quote")
     assert [name for name in wanted if not any(name in each for each in reached)] == []

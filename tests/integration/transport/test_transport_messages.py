@@ -220,5 +220,5 @@ async def test_never_through_spades_container(crowd):
     assert not two.container.has_agent(str(two.jid))
     await one.transmit(str(two.jid), "x", CFP, "")
     await one.next()
-    with pytest.raises(TransportError, match="was started before"):
+    with pytest.raises(TransportError, match="already started"):
         await one.start()

@@ -49,17 +49,17 @@ def test_most_it_costs():
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ({"price": "3.5"}, "Most to pay (credits/core-hour): '3.5' is no whole number from 1; right would be 70"),
-        ({"price": ""}, "nothing is said"),
+        ({"price": "3.5"}, "Maximum price (credits/core-hour): expected a whole number of at least 1, got 3.5"),
+        ({"price": ""}, "missing, for example 70"),
         ({"start": "soon"}, "'soon' is no moment; right would be"),
         ({"wall_time": "an hour"}, "'an hour' is no duration; right would be"),
         ({"cores": "", "nodes": "8"}, "how many cores?"),
         ({"end": "", "wall_time": ""}, "how long?"),
         ({"geometry": "8*8"}, "is no extents; right would be for example 8x8x16"),
         ({"end": "+5min"}, "does not lie after the start"),
-        ({"start_probability": "often"}, "'often' is no number; right would be 0.95"),
+        ({"start_probability": "often"}, "expected a number such as 0.95, got often"),
         ({"start_probability": "95"}, "95"),
-        ({"disk_gb": "1", "node_disk_gb": "1"}, "Disk space in all (GB)"),
+        ({"disk_gb": "1", "node_disk_gb": "1"}, "Total disk space (GB)"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_the_command_lines_words(texts, said):
@@ -71,16 +71,16 @@ def test_what_makes_no_sense_is_said_in_the_command_lines_words(texts, said):
 
 
 def test_a_limit_that_is_no_amount_is_named():
-    with pytest.raises(ConfigurationError, match="most to pay in all: "):
+    with pytest.raises(ConfigurationError, match="maximum total cost: "):
         Draft(max_cost="a lot").document(NOW)
 
 
 def test_a_document_of_many_units_is_left_to_the_command_line():
     one = Draft().text(NOW)
     unit = one[one.index("<Request>") : one.index("</Request>") + 10]
-    with pytest.raises(ConfigurationError, match="33 units, a form holds 32"):
+    with pytest.raises(ConfigurationError, match="limited to 32 units, got 33"):
         Draft.of(parse_request(one.replace(unit, unit * 33)))
 
 
 def test_keywords_are_labels():
-    assert labelled("geometry='x' is no extents") == "Extents on a torus: 'x' is no extents"
+    assert labelled("geometry='x' is no extents") == "Shape on a torus: 'x' is no extents"

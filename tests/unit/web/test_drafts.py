@@ -59,4 +59,4 @@ def test_a_file_that_cannot_be_written_is_told_once(tmp_path, caplog):
     for limit in ("1", "2"):
         drafts.of("alice").max_cost = limit
         drafts.keep()
-    assert caplog.text.count("is not kept") == 1
+    assert caplog.text.count("cannot store drafts") == 1

@@ -61,7 +61,7 @@ def test_a_file_that_fails_costs_the_picture_and_one_line(tmp_path, caplog):
 def test_a_line_for_each_resource():
     points = [PricePoint(NOW, "b", 90), *round_points("r", FIRST, NOW)]
     series = price_series(points)
-    assert list(series) == ["a", "b", "b (first price)"]
+    assert list(series) == ["a", "b", "b (starting price)"]
     drawn = price_chart(series, dark=True)["series"]
     assert [(each["type"], [value for _, value in each["data"]]) for each in drawn] == [
         ("scatter", [60]), ("scatter", [50]), ("line", [90]),

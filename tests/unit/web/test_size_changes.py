@@ -9,7 +9,7 @@ from ramp.model.agreement import Amendment
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
-from ramp.web.live.size_changes import SLOTS_MAX, SizeChanges
+from ramp.web.live.standings import SLOTS_MAX, SizeChanges
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 PROPOSED = Amendment(

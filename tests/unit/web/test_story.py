@@ -35,7 +35,7 @@ SECOND_ROUND = RoundRecord(2, ((1, 50),), (offer("a", 45),), (refusal("b", Refus
 
 def test_rounds_are_told_as_they_come():
     story = AuctionStory("r")
-    assert story.stage == "asking who sells"
+    assert story.stage == "looking for sellers"
     assert story.take(RoundOpened("r", 1, ((1, 70),), 5), NOW)
     assert story.stage == "round 1: waiting for offers"
     assert story.leader(1) is None
@@ -52,7 +52,7 @@ def test_rounds_are_told_as_they_come():
 def test_an_approval_is_asked_until_the_request_has_ended():
     story = AuctionStory("r")
     story.take(ApprovalAsked("r", (offer("a", 45),), (True,), (36000,)), NOW)
-    assert story.stage == "waits for your approval"
+    assert story.stage == "waiting for your approval"
     outcome = RequestOutcome("r", RequestStatus.REJECTED, "declined", (FIRST,), (), NOW, SECOND)
     story.take(RequestEnded(outcome, {}), NOW)
     assert (story.approval, story.stage) == (None, "rejected")
@@ -66,7 +66,7 @@ def test_what_was_not_seen_comes_from_the_record():
     assert [dict(each.best) for each in told.rounds.values()] == [dict(each.best) for each in seen.rounds.values()]
     assert auction_chart(told, 1, dark=False) == auction_chart(seen, 1, dark=False)
     steps = {each["name"]: each["data"] for each in auction_chart(seen, 1, dark=True)["series"]}
-    assert steps == {"asked": [70, 50], "best so far": [50, 45], "offers": (("1", 60), ("1", 50), ("2", 45))}
+    assert steps == {"asking price": [70, 50], "best offer": [50, 45], "offers": (("1", 60), ("1", 50), ("2", 45))}
 
 
 def test_a_story_is_bounded():

@@ -80,7 +80,7 @@ def test_extents_that_cannot_be_drawn_are_said(extents):
 
 def test_a_machine_without_a_map_and_one_with_something_else():
     assert torus_map(state()) is None
-    with pytest.raises(ValueError, match="no JSON object"):
+    with pytest.raises(ValueError, match="not a JSON object"):
         torus_map(state(map=[]))
 
 

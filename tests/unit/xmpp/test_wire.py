@@ -89,7 +89,7 @@ def test_what_servers_swallow_is_refused():
         encode("")
     with pytest.raises(TransportError, match="no metadata"):
         encode(metadata={})
-    with pytest.raises(TransportError, match="'reply-by' is empty"):
+    with pytest.raises(TransportError, match="reply-by is empty"):
         encode(metadata={"performative": "cfp", "reply-by": ""})
     with pytest.raises(MalformedXml, match="carriage return"):
         encode(metadata={"performative": "c\rfp"})

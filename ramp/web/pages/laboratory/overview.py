@@ -1,123 +1,175 @@
-"""The laboratory: what experiments have left behind, traces of simulations, and for the keeper a way to run more."""
+"""The laboratory: results of experiments, traces of simulations, and a form with which the keeper runs experiments."""
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
 
 from nicegui import ui
 
-from ramp.web.laboratory.folder import ResultsError
-from ramp.web.laboratory.laboratory import Laboratory
-from ramp.web.laboratory.results import SUMMARY_FILE, VERDICTS, ExperimentResult, read_result
+from ramp.errors import RampError
+from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_result
+from ramp.web.laboratory.runs import Run
+from ramp.web.laboratory.traces import TRACE_SUFFIX
 from ramp.web.pages import frame
-from ramp.web.pages.laboratory.running import RunCard
-from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role
 
-RESULTS = (
-    Column("name", "Experiment"),
+LOOK_S: Final = 0.5
+"""Pause between two looks at the run in progress, in seconds."""
+
+VERDICTS: Final = ("agrees", "DIFFERS", "no number")
+MODES: Final = {"": "default of the experiment", "simulated": "in virtual time", "xmpp": "over XMPP"}
+WORDS: Final = {"rule": "Auction rule", "pricing": "Pricing strategy", "swarm": "Market", "log": "Workload log"}
+"""Options whose values are names, with their labels in the form."""
+
+RESULTS: Final = (
+    Column("id", "Experiment"),
     *(Column(verdict, verdict, right=True) for verdict in VERDICTS),
     Column("version", "Version"),
-    Column("took", "Took (s)", right=True),
+    Column("took", "Duration (s)", right=True),
     Column("written", "Written"),
 )
-TRACES = (Column("name", "Trace"), Column("size", "Size (kB)", right=True), Column("written", "Written"))
+TRACES: Final = (Column("id", "Trace"), Column("size", "Size (kB)", right=True), Column("written", "Written"))
 
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
-    laboratory = visit.site.laboratory
     frame.heading("Laboratory")
     ui.label(
-        "Experiments repeat what papers have measured: each of their numbers stands beside ours and ends with agrees,"
-        " DIFFERS or no number. In brackets is what a verdict must be read with."
+        "Experiments repeat the measurements of papers. Each number of a paper is compared with ours: agrees, DIFFERS,"
+        " or no number. Remarks in brackets limit the verdict."
     ).classes("ramp-quiet")
-    if visit.session.role is Role.KEEPER:
-        await RunCard(visit, laboratory.runs).build()
+    card = frame.card()
     shelf = ui.element("div").classes("column full-width").style("gap: 1rem")
-    await _Shelf(visit, laboratory, shelf).begin()
+    with shelf:
+        _draw_shelf(visit)
+    card.set_visibility(visit.session.role is Role.KEEPER)
+    if visit.session.role is Role.KEEPER:
+        with card:
+            await _RunCard(visit, shelf).build()
 
 
-class _Shelf:
-    """What is in the folder of results; drawn anew when a run ends."""
+def _draw_shelf(visit: Visit) -> None:
+    folder = visit.site.results
 
-    def __init__(self, visit: Visit, laboratory: Laboratory, room: ui.element) -> None:
+    def written(path: Path) -> str:
+        return visit.moment(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+
+    results = [
+        {
+            "id": name,
+            **result.summary["verdicts"],
+            "version": result.version,
+            "took": result.summary["wall_s"],
+            "written": written(folder / name / SUMMARY_FILE),
+        }
+        for name in experiments_in(folder)
+        for result in [read_result(folder, name)]
+    ]
+    traces = [
+        {"id": path.name, "size": -(-path.stat().st_size // 1000), "written": written(path)}
+        for path in sorted(folder.glob(f"*{TRACE_SUFFIX}"))
+    ]
+    with frame.card():
+        frame.subheading("Results")
+        nothing = f"No results yet. `ramp experiment run NAME --out {folder}` writes them."
+        table(RESULTS, results, "id", empty=nothing).link("id", "/laboratory/")
+    with frame.card():
+        frame.subheading("Traces of simulations")
+        nothing = f"No traces yet. `ramp simulate ... --trace {folder}/NAME.jsonl` writes one."
+        table(TRACES, traces, "id", empty=nothing).link("id", "/laboratory/traces/")
+
+
+class _RunCard:
+    """The form that starts a run, and its progress."""
+
+    def __init__(self, visit: Visit, shelf: ui.element) -> None:
         self._visit = visit
-        self._laboratory = laboratory
-        self._room = room
-        self._over = self._runs_over()
+        self._shelf = shelf
+        self._runs = visit.site.runs
+        self._going = False
 
-    async def begin(self) -> None:
-        """Draw it, and again whenever a run has ended."""
-        await self._draw()
-        refresher = Refresher(self._look)
-        self._visit.until_gone(self._laboratory.runs.listen(refresher.changed))
+    async def build(self) -> None:
+        """Fill the card."""
+        frame.subheading("Run an experiment")
+        waiting = frame.waiting("Loading the list of experiments…")
+        try:
+            self._offered = await self._runs.offered()
+        finally:
+            waiting.delete()
+        self._build_form()
+        self._refusal = ui.label().props('role="alert"').classes("ramp-bad")
+        self._line = ui.label().props('role="status"').classes("ramp-number")
+        with ui.element("div").classes("full-width") as self._now:
+            self._bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of the run" rounded')
+            ui.button("Stop", on_click=self._runs.stop).props("outline no-caps")
+        self._said = ui.label().props('role="alert"').classes("ramp-bad").style("white-space: pre-wrap")
+        self._look()
+        ui.timer(LOOK_S, self._look)
 
-    def _runs_over(self) -> int:
-        return sum(run.number for run in self._laboratory.runs.past if run.is_over)
+    def _build_form(self) -> None:
+        names = list(self._offered)
+        with ui.element("div").classes("ramp-fields"):
+            self._choice = ui.select(names, value=names[0], label="Experiment", on_change=self._choose)
+            self._fields: dict[str, Any] = {
+                "seed": ui.number("Seed", value=1, min=0, precision=0),
+                "processes": ui.number("Processes", min=1, precision=0, placeholder="one per core"),
+                "repeat": ui.number("Repetitions", min=1, precision=0, placeholder="as in the paper"),
+                "mode": ui.select(MODES, value="", label="Markets run"),
+                **{name: ui.input(label) for name, label in WORDS.items()},
+            }
+            for name in ("processes", "repeat"):
+                self._fields[name].props("stack-label")  # a label on the line would hide the placeholder
+        self._about = ui.label().classes("ramp-quiet")
+        with ui.element("div").classes("row items-center").style("gap: .4rem 1.2rem"):
+            self._fields["quick"] = ui.checkbox("Quick version", value=True)
+            self._fields["whole_logs"] = ui.checkbox("Whole logs as well")
+            self._fields["replace"] = ui.checkbox("Replace earlier results")
+            self._start = ui.button("Run", on_click=self._started).props("no-caps")
+        self._choose()
+
+    def _choose(self) -> None:
+        """Show only the options of the chosen experiment."""
+        chosen = self._offered[self._choice.value]
+        self._about.set_text(chosen["about"])
+        for name in ("repeat", "mode", "whole_logs", *WORDS):
+            self._fields[name].set_visibility(name in chosen["options"])
+
+    def _started(self) -> None:
+        values = {name.replace("_", "-"): each.value for name, each in self._fields.items() if each.visible}
+        mode = values.pop("mode", "")
+        try:
+            self._runs.start(self._choice.value, {**values, mode: bool(mode)})
+        except RampError as error:
+            self._refusal.set_text(str(error))
+        else:
+            self._refusal.set_text("")
 
     def _look(self) -> None:
-        over = self._runs_over()
-        if over != self._over:
-            self._over = over
-            self._visit.soon(self._draw())
-
-    async def _draw(self) -> None:
-        try:
-            results, broken, traces = await asyncio.to_thread(self._read)
-        except ResultsError as error:
-            with self._room:
-                frame.problem(error)
+        """Show the state of the latest run."""
+        run = self._runs.latest
+        going = run is not None and not run.is_over
+        self._now.set_visibility(going)
+        self._start.set_enabled(not going)
+        if run is None:
             return
-        self._room.clear()
-        with self._room, frame.card():
-            frame.subheading("Results")
-            if broken:
-                ui.label("\n".join(broken)).classes("ramp-wait").style("white-space: pre-line")
-            nothing = "No experiment has been run yet; `ramp experiment run` writes results."
-            table(RESULTS, results, "id", empty=nothing).link("name", "/laboratory/")
-        with self._room, frame.card():
-            frame.subheading("Traces of simulations")
-            nothing = f"None; `ramp simulate ... --trace {self._laboratory.folder.path}/NAME.jsonl` writes one."
-            table(TRACES, traces, "id", empty=nothing).link("name", "/laboratory/traces/")
-
-    def _read(self) -> tuple[list[dict[str, object]], list[str], list[dict[str, object]]]:
-        """Rows of results, what is wrong with others, and rows of traces."""
-        folder = self._laboratory.folder
-        results, broken = [], []
-        for name in folder.experiments():
-            written, _ = folder.modified(SUMMARY_FILE, name)
-            if not written:
-                continue  # somebody else's folder
-            try:
-                results.append(self._row(read_result(folder, name), written))
-            except ResultsError as error:
-                broken.append(f"Left out: {error}.")
-        traces: list[dict[str, object]] = []
-        for name in folder.traces():
-            written, size = folder.modified(name)
-            traces.append({"id": name, "name": name, "size": -(-size // 1000), "written": self._when(written)})
-        return results, broken, traces
-
-    def _row(self, result: ExperimentResult, written: int) -> dict[str, object]:
-        return {
-            "id": result.name,
-            "name": result.name,
-            **result.verdicts(),
-            "version": version_text(result),
-            "took": None if result.took_s is None else round(result.took_s, 1),
-            "written": self._when(written),
-        }
-
-    def _when(self, written_ns: int) -> str:
-        return self._visit.moment(datetime.fromtimestamp(written_ns // 1_000_000_000, UTC))
+        if going:
+            self._bar.set_value(run.done / run.total if run.total else 0)
+        elif self._going:
+            self._shelf.clear()
+            with self._shelf:
+                _draw_shelf(self._visit)
+        self._going = going
+        self._line.set_text(progress_text(run))
+        self._said.set_text("\n".join(run.said) if run.state == "failed" else "")
 
 
-def version_text(result: ExperimentResult) -> str:
-    """Which version of a study it was, in words."""
-    seed = [] if result.seed is None else [f"seed {result.seed}"]
-    mode = [result.mode] if result.mode else []
-    return ", ".join([*(["small (quick)"] if result.quick else ["whole"]), *mode, *seed])
+def progress_text(run: Run) -> str:
+    """The state of a run in words."""
+    if run.state != "running" or not run.total:
+        return f"{run.experiment}: {run.state}"
+    left = f", about {run.left} left" if run.left else ""
+    return f"{run.experiment}: {run.done} of {run.total} simulations{left}"

@@ -2,259 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Final
 
 from nicegui import ui
 
-from ramp.errors import RampError
-from ramp.web.laboratory.laboratory import Laboratory, machine_names
-from ramp.web.laboratory.traces import (
-    EPOCH,
-    MachineShape,
-    Trace,
-    bars_between,
-    drawn_at,
-    elapsed_text,
-    likely_machine,
-    moment_of,
-)
-from ramp.web.machines.torus_map import Kind, TorusMap
+from ramp.shipped_files import shipped_directory
+from ramp.web.laboratory import traces
+from ramp.web.laboratory.runs import answer_of
+from ramp.web.laboratory.traces import Stay
+from ramp.web.machines.torus_map import Kind
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options
-from ramp.web.pages.laboratory.charts import trace_chart
-from ramp.web.pages.machines.charts import PALETTE, SOLD
-from ramp.web.pages.machines.scene import MachineScene
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.machines.charts import SOLD, core_chart
+from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.visit import Visit
 
 TICK_S: Final = 0.5
-"""Pause between two pictures while a trace is played, in seconds; a browser draws 1000 boxes in far less."""
+"""Pause between two pictures while a trace is played, in seconds."""
 
 SPEEDS: Final = {600: "10 min", 3600: "1 h", 6 * 3600: "6 h", 24 * 3600: "1 day"}
 """Seconds of the log from one picture to the next."""
 
-SPAN_S: Final = 24 * 3600.0
-"""How much of a flat machine is seen at once, in seconds of the log; the moment that is played is in the middle."""
+HALF_SPAN_S: Final = 12 * 3600.0
+"""Seconds of the log before and after the current one in the picture of a flat machine."""
 
 STEPS: Final = 400
-"""Positions of the slider: an arrow key moves it by one, so that a year is no journey."""
-
-NOBODY: Final = "nobody"
+"""Positions of the slider."""
 
 NARROW: Final = "width: 14rem; max-width: 100%"
-"""Style of a field that is no longer than what is chosen in it."""
 
-CORES_MAX: Final = 10_000_000
+STATES: Final = {
+    "ended": "#b4bec7",
+    "running": "#4e79a7",
+    "waiting": "#c98a2b",
+    "not submitted yet": "#8a97a3",
+    "reserved": SOLD,
+}
+"""Colours of bars."""
 
-HOLDERS: Final = (
-    Column("name", "Who"),
-    Column("units", "Units", right=True),
-    Column("connection", "Connection"),
-    Column("cables", "Cables", right=True),
-    Column("end", "Ends at"),
-)
+HOURS: Final = "value => { const hours = Math.round((value - NOW) / 3600000); return hours ? hours + ' h' : 'now' }"
+"""Hours from the current second: dates mean nothing in a log."""
+
+NOTE: Final = "Drag to turn, scroll to zoom, click a box to show its cables."
 
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
-    laboratory = visit.site.laboratory
     name = visit.request.path_params["trace"]
     frame.heading(f"Trace {name}")
-    trace = await laboratory.trace(name)
-    left_out = f"; {trace.left_out} lines make no sense and are left out" if trace.left_out else ""
-    ui.label(
-        f"{_jobs(trace.jobs)} from {elapsed_text(trace.begin_s)}, to {elapsed_text(trace.end_s)}{left_out}."
-    ).classes("ramp-quiet ramp-number")
+    stays = traces.read_trace(visit.site.results, name)
     with frame.card():
-        if trace.is_flat:
-            FlatTrace(visit, trace).build()
+        if stays[0].told["nodes"].isdecimal():
+            _FlatPlayer(visit, stays).build()
         else:
-            await TorusTrace(visit, laboratory, trace).build()
+            await _TorusPlayer(visit, stays).build()
 
 
-class Player:
-    """What moves a trace: a slider, a button that plays and pauses, and how fast it goes.
+class _Player(ABC):
+    """Moves through a trace with a slider and a button that plays and pauses."""
 
-    Args:
-        trace: what is played.
-        show: draws the machine at a second of the log, and returns it in words.
-    """
+    def __init__(self, visit: Visit, stays: Sequence[Stay]) -> None:
+        self.visit = visit
+        self.stays = stays
+        self.second = self._begin_s = min(each.submit_s for each in stays)
+        self._end_s = max(each.end_s for each in stays)
+        jobs = len({each.name for each in stays if each.kind is Kind.JOB})
+        span = f"from {traces.elapsed_text(self._begin_s)}, to {traces.elapsed_text(self._end_s)}"
+        ui.label(f"{_jobs(jobs)} {span}.").classes("ramp-quiet ramp-number")
 
-    def __init__(self, trace: Trace, show: Callable[[float], str]) -> None:
-        self._trace = trace
-        self._show = show
-        self._second = trace.begin_s
+    @abstractmethod
+    def show(self) -> str:
+        """Draw the machine at `second` and describe it in words."""
+
+    def build_controls(self) -> None:
+        """Draw the controls."""
         with ui.element("div").classes("row items-center full-width").style("gap: .4rem 1.4rem"):
-            self._button = ui.button("Play", on_click=self._toggled).props("no-caps")
-            self._speed = ui.select(SPEEDS, value=3600, label="A picture every").style("min-width: 8rem")
+            self._button = ui.button("Play", on_click=self._toggle).props("no-caps")
+            self._speed = ui.select(SPEEDS, value=3600, label="Time per picture").style("min-width: 8rem")
             with ui.element("div").style("flex: 1 1 14rem; padding: 0 .8rem"):
-                step = max(round((trace.end_s - trace.begin_s) / STEPS), 1)
-                self._slider = ui.slider(min=trace.begin_s, max=trace.end_s, step=step, value=trace.begin_s)
+                step = max(round((self._end_s - self._begin_s) / STEPS), 1)
+                self._slider = ui.slider(min=self._begin_s, max=self._end_s, step=step, value=self._begin_s)
                 self._slider.props('aria-label="Second of the log"').on_value_change(
-                    lambda told: self._moved(told.value)
+                    lambda told: self._move(told.value)
                 )
         self._line = ui.label().props('role="status"').classes("ramp-number")
-        self._timer = ui.timer(TICK_S, self._ticked, active=False)
+        self._timer = ui.timer(TICK_S, self._tick, active=False)
+        self._button.bind_text_from(self._timer, "active", lambda going: "Pause" if going else "Play")
 
     def draw(self) -> None:
-        """Show the machine as it is at the second that is played."""
-        self._line.set_text(f"{elapsed_text(self._second)}: {self._show(self._second)}")
+        """Draw everything at the current second."""
+        waiting = _jobs(traces.waiting_at(self.stays, self.second))
+        self._line.set_text(f"{traces.elapsed_text(self.second)}: {self.show()}, waiting: {waiting}")
 
-    def _toggled(self) -> None:
-        if not self._timer.active and self._second >= self._trace.end_s:
-            self._slider.set_value(self._trace.begin_s)  # from the beginning again
-        self._run(going=not self._timer.active)
+    def _toggle(self) -> None:
+        if not self._timer.active and self.second >= self._end_s:
+            self._slider.set_value(self._begin_s)
+        self._timer.active = not self._timer.active
 
-    def _run(self, *, going: bool) -> None:
-        self._timer.active = going
-        self._button.set_text("Pause" if going else "Play")
+    def _tick(self) -> None:
+        self._slider.set_value(min(self.second + self._speed.value, self._end_s))
+        if self.second >= self._end_s:
+            self._timer.active = False
 
-    def _ticked(self) -> None:
-        self._slider.set_value(min(self._second + int(self._speed.value or 3600), self._trace.end_s))
-        if self._second >= self._trace.end_s:
-            self._run(going=False)
-
-    def _moved(self, second: object) -> None:
-        if isinstance(second, int | float):
-            self._second = min(max(float(second), self._trace.begin_s), self._trace.end_s)
-            self.draw()
+    def _move(self, second: float) -> None:
+        self.second = second
+        self.draw()
 
 
-class FlatTrace:
-    """A flat machine: its processors as bars, around the second that is played."""
-
-    def __init__(self, visit: Visit, trace: Trace) -> None:
-        self._visit = visit
-        self._trace = trace
-        self._cores = max(trace.most_processors(), 1)
+class _FlatPlayer(_Player):
+    """A flat machine: its processors as bars around the current second."""
 
     def build(self) -> None:
-        """Draw the player and the bars."""
-        player = Player(self._trace, self._show)
-        ui.number("Processors of the machine", value=self._cores, min=1, max=CORES_MAX, precision=0).on_value_change(
-            lambda told: self._resized(told.value, player)
-        ).style(NARROW)
-        ui.label("A trace does not say how many there are; at first it is the most that were taken at once.").classes(
-            "ramp-quiet"
-        )
-        self._chart = ui.echart(self._options(self._trace.begin_s)).style("height: 22rem")
-        self._chart.props('role="img" aria-label="Who has the processors over a day; the line above tells how many"')
-        player.draw()
+        """Draw the player."""
+        self.build_controls()
+        most = traces.most_processors(self.stays)
+        self._cores = ui.number("Processors of the machine", value=most, min=1, precision=0, on_change=self.draw)
+        self._cores.style(NARROW).props(f'hint="Default: {most}, the maximum in use at once"')
+        self._chart = ui.echart({}).style("height: 22rem")
+        self._chart.props('role="img" aria-label="Processors by job over a day; the line above states the number"')
+        self.draw()
 
-    def _resized(self, cores: object, player: Player) -> None:
-        if isinstance(cores, int | float) and 1 <= cores <= CORES_MAX:
-            self._cores = int(cores)
-            player.draw()
-
-    def _options(self, second: float) -> Options:
-        begin, end = second - SPAN_S / 2, second + SPAN_S / 2
-        bars = bars_between(self._trace, self._cores, begin, end, second)
-        return trace_chart(bars, self._cores, begin, end, second, self._visit.dark)
-
-    def _show(self, second: float) -> str:
+    def show(self) -> str:
+        """Draw the bars."""
         self._chart.options.clear()
-        self._chart.options.update(self._options(second))
+        self._chart.options.update(self._options(int(self._cores.value or 1)))
         self._chart.update()
-        running = self._trace.at(second)
-        taken = sum(each.processors for each in running)
-        return f"{taken} processors taken by {_jobs(len(running))}, waiting: {_jobs(self._trace.waiting(second))}"
+        running = [each for each in self.stays if each.start_s <= self.second < each.end_s]
+        return f"{sum(each.processors for each in running)} processors in use by {_jobs(len(running))}"
+
+    def _options(self, cores: int) -> Options:
+        begin, end = traces.moment_of(self.second - HALF_SPAN_S), traces.moment_of(self.second + HALF_SPAN_S)
+        bars = traces.bars_around(self.stays, cores, self.second, HALF_SPAN_S)
+        options = core_chart(bars, cores, begin, end, self.visit.dark, STATES, "processors")
+        options["grid"]["top"] = 84  # the legend has two lines on a narrow screen
+        options["useUTC"] = True
+        now = round(1000 * self.second)
+        options["xAxis"]["axisLabel"] = {**options["xAxis"]["axisLabel"], ":formatter": HOURS.replace("NOW", str(now))}
+        line = {"type": "line", "data": ((now, 0), (now, cores)), "color": "#e0902a", "symbol": "none"}
+        options["series"].append(line)
+        return options
 
 
-class TorusTrace:
+class _TorusPlayer(_Player):
     """A machine whose units have places, in space."""
 
-    def __init__(self, visit: Visit, laboratory: Laboratory, trace: Trace) -> None:
-        self._visit = visit
-        self._laboratory = laboratory
-        self._trace = trace
-        self._chosen = ""
-        self._machine: MachineShape | None = None
-
     async def build(self) -> None:
-        """Ask which machine it is, and draw it."""
-        names = machine_names()
-        likely = likely_machine(self._trace, names)
-        choice = ui.select(
-            list(names), value=likely or None, label="Machine", on_change=lambda told: self._take(str(told.value))
-        )
-        choice.style(NARROW)
-        self._room = ui.element("div").classes("full-width")
+        """Draw the player for the machine that the trace is most likely of."""
+        names = sorted(path.stem for path in shipped_directory("agents_config/machines").glob("*.toml"))
+        likely = traces.likely_machine(self.stays, names)
+        choice = ui.select(names, value=likely or None, label="Machine").style(NARROW)
+        place = ui.element("div").classes("full-width")
+        choice.on_value_change(lambda told: self._take(told.value, place))
         if likely:
-            await self._take(likely)
+            await self._take(likely, place)
 
-    async def _take(self, name: str) -> None:
-        """Draw another machine."""
-        self._room.clear()
-        with self._room:
-            waiting = frame.waiting("Looking how the machine is built…")
-        try:
-            self._machine = await self._laboratory.shape(name)
-        except RampError as error:
-            self._room.clear()
-            with self._room:
-                frame.problem(error)
-            return
-        waiting.delete()
-        with self._room:
-            self._player = Player(self._trace, self._show)
-            self._who = ui.select(
-                [NOBODY], value=NOBODY, label="Cables of", on_change=lambda told: self._pick(told.value)
-            )
-            self._who.style(NARROW)
-            self._scene = MachineScene(
-                drawn_at(self._trace, self._machine, self._trace.begin_s),
-                self._visit,
-                self._clicked,
-                lasting_colours,
-            )
-            ui.label("Drag to turn, scroll to come nearer, click a box to keep its cables shown.").classes("ramp-quiet")
-            self._holders = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
-            self._player.draw()
+    async def _take(self, name: str, place: ui.element) -> None:
+        place.clear()
+        with place:
+            waiting = frame.waiting("Loading the machine…")
+            self._machine: dict[str, Any] = await answer_of("smap", name)
+            waiting.delete()
+            self.build_controls()
+            drawn = traces.drawn_at(self.stays, self._machine, self.second)
+            self._view = PlacesView(self.visit, drawn, lambda end: traces.elapsed_text(end.timestamp()), NOTE)
+        self.draw()
 
-    def _show(self, second: float) -> str:
-        assert self._machine is not None
-        drawn = drawn_at(self._trace, self._machine, second)
-        moment = moment_of(second)
-        names = [NOBODY, *(each.name for each in drawn.occupants)]
-        if self._who.options != names:
-            self._who.set_options(names, value=self._chosen if self._chosen in names else NOBODY)
-        self._scene.show(drawn, moment, self._chosen)
-        self._holders.show(
-            [
-                {
-                    "name": each.name,
-                    "units": len(each.places),
-                    "connection": ", ".join(each.connection) or "-",
-                    "cables": len(drawn.wires(each)),
-                    "end": "" if each.end is None else elapsed_text((each.end - EPOCH).total_seconds()),
-                }
-                for each in drawn.occupants
-            ]
-        )
-        taken = len(drawn.occupied(moment))
-        none = f"; {drawn.left_out} of them are none of this machine's" if drawn.left_out else ""
-        return (
-            f"{taken} of {drawn.units} units taken by {_jobs(len(drawn.occupants) + drawn.left_out)}{none}, "
-            f"waiting: {_jobs(self._trace.waiting(second))}"
-        )
-
-    def _pick(self, name: object) -> None:
-        chosen = "" if name in (None, NOBODY) else str(name)
-        if chosen != self._chosen:
-            self._chosen = chosen
-            self._player.draw()
-
-    def _clicked(self, name: str) -> None:
-        self._who.set_value(name or NOBODY)
+    def show(self) -> str:
+        """Draw the boxes and the table."""
+        drawn = traces.drawn_at(self.stays, self._machine, self.second)
+        moment = traces.moment_of(self.second)
+        self._view.show(drawn, moment)
+        taken, jobs = len(drawn.occupied(moment)), len(drawn.occupants) + drawn.left_out
+        other = f" ({drawn.left_out} not of this machine)" if drawn.left_out else ""
+        return f"{taken} of {drawn.units} units in use by {_jobs(jobs)}{other}"
 
 
 def _jobs(count: int) -> str:
     return f"{count} job" if count == 1 else f"{count} jobs"
-
-
-def lasting_colours(drawn: TorusMap) -> dict[str, str]:
-    """The colour of each occupant by name: a job keeps its own as others come and go."""
-    return {
-        each.name: PALETTE[int(each.name) % len(PALETTE)] if each.kind is Kind.JOB else SOLD for each in drawn.occupants
-    }

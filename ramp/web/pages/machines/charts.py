@@ -36,7 +36,6 @@ def _ms(moment: datetime) -> int:
 
 
 def _over_time(dark: bool, y_name: str) -> Options:
-    """A chart over time."""
     options = plain(dark, x_name="", y_name=y_name, x_type="time")
     options["grid"] |= {"top": 64, "bottom": 30}
     return options
@@ -127,7 +126,7 @@ def price_series(points: Sequence[PricePoint]) -> dict[str, list[PricePoint]]:
     """The lines of the picture of prices by name: what each resource offered, and what it begins with."""
     found: dict[str, list[PricePoint]] = {}
     for each in points:
-        name = each.resource if each.request_id else f"{each.resource} (first price)"
+        name = each.resource if each.request_id else f"{each.resource} (starting price)"
         found.setdefault(name, []).append(each)
     return dict(sorted(found.items()))
 

@@ -1,4 +1,4 @@
-"""A machine: its load now and to come, who has which places or cores when, its queue and what the market has on it."""
+"""A machine: its load, its layout or cores over time, its queue, and reservations of the market."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options
 from ramp.web.pages.machines.charts import core_chart, load_chart
-from ramp.web.pages.machines.scene import KINDS, MachineScene
-from ramp.web.pages.tables import Column, RowTable, table
+from ramp.web.pages.machines.places import PlacesView
+from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
@@ -28,8 +28,10 @@ LOOK_AGAIN_S: Final = 10.0
 STEP_H: Final = 0.5
 """Of the slider, in hours."""
 
-NOBODY: Final = "nobody"
-"""Of the choice of whose cables are shown."""
+NOTE: Final = (
+    "Drag to turn, scroll to zoom, click a box to show its cables. Framed boxes are sold (solid) or held (pale) by the"
+    " market, now or later. Waiting jobs get their places when they start."
+)
 
 JOBS: Final = (
     Column("name", "Job"),
@@ -45,14 +47,6 @@ SLOTS: Final = (
     Column("start", "Start"),
     Column("end", "End"),
 )
-HOLDERS: Final = (
-    Column("name", "Who"),
-    Column("kind", "What"),
-    Column("units", "Units", right=True),
-    Column("connection", "Connection"),
-    Column("cables", "Cables", right=True),
-    Column("end", "Expected end"),
-)
 
 
 async def build(visit: Visit) -> None:
@@ -61,7 +55,7 @@ async def build(visit: Visit) -> None:
     frame.heading(f"Machine {name}")
     market = visit.looking_market()
     if name not in {each.name for each in await market.resources()}:
-        ui.label(f"Nobody of the name {name} sells now.").props('role="alert"').classes("ramp-bad")
+        ui.label(f"No seller is called {name}.").props('role="alert"').classes("ramp-bad")
         return
     MachinePage(visit, name).build(await market.machine(name, HORIZON))
 
@@ -74,7 +68,7 @@ class MachinePage:
         self._name = name
 
     def build(self, state: MachineState) -> None:
-        """Draw it for the first time."""
+        """Draw all parts of the page once, and look at the machine again from time to time."""
         self._state = state
         with frame.card():
             self._problem = ui.label().props('role="status"').classes("ramp-wait")
@@ -91,10 +85,10 @@ class MachinePage:
             frame.subheading("Running jobs")
             self._running = table(JOBS, [], "name")
         with frame.card():
-            frame.subheading("Waiting jobs, as planned")
+            frame.subheading("Waiting jobs with planned times")
             self._waiting = table(JOBS, [], "name")
         with frame.card():
-            frame.subheading("What the market has sold or holds")
+            frame.subheading("Reservations of the market")
             self._slots = table(SLOTS, [], "name")
         self.show(state)
         ui.timer(LOOK_AGAIN_S, self._visit.one_at_a_time(self._look))
@@ -103,15 +97,15 @@ class MachinePage:
         try:
             drawn = torus_map(self._state)
         except ValueError as error:
-            frame.subheading("Places")
-            ui.label(f"The machine's places cannot be drawn: {error}.").classes("ramp-wait")
+            frame.subheading("Layout")
+            ui.label(f"Cannot draw the layout: {error}.").classes("ramp-wait")
             return
         if drawn is not None:
-            frame.subheading("Places, now and later")
+            frame.subheading("Layout")
             self._places = Places(self._visit, drawn, self._state.time)
             return
         frame.subheading("Cores over 24 hours")
-        self._cores = _chart(self._core_chart(), "Who has the cores when; the tables below have it in words")
+        self._cores = _chart(self._core_chart(), "Use of cores over time, as in the tables below")
 
     def _core_chart(self) -> Options:
         until = self._state.time + HORIZON
@@ -122,7 +116,7 @@ class MachinePage:
         try:
             self.show(await self._visit.looking_market().machine(self._name, HORIZON))
         except RampError as error:
-            self._problem.set_text(f"It does not answer at present: {error}")
+            self._problem.set_text(f"The machine does not answer: {error}")
             self._problem.set_visibility(True)
 
     def show(self, state: MachineState) -> None:
@@ -145,7 +139,7 @@ class MachinePage:
             try:
                 drawn = torus_map(state)
             except ValueError as error:
-                self._problem.set_text(f"The machine's places cannot be drawn: {error}.")
+                self._problem.set_text(f"Cannot draw the layout: {error}.")
                 self._problem.set_visibility(True)
             else:
                 if drawn is not None:
@@ -153,14 +147,14 @@ class MachinePage:
         self._show_tables(state)
 
     def _described(self, state: MachineState) -> list[tuple[str, str]]:
-        price = "not said" if state.start_price is None else f"{state.start_price} credits/core-hour"
+        price = "unknown" if state.start_price is None else f"{state.start_price} credits/core-hour"
         return [
             ("As of", self._visit.moment(state.time)),
             ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({state.cores_busy} of {state.cores} cores)"),
             ("Jobs", f"{state.running_total} running, {state.queued_total} waiting"),
-            ("First price", price),
-            ("System", f"{state.operating_system or 'not said'}, {state.architecture or 'not said'}"),
-            ("Its queue is", state.source),
+            ("Starting price", price),
+            ("System", f"{state.operating_system or 'unknown'}, {state.architecture or 'unknown'}"),
+            ("Queue data", state.source),
         ]
 
     def _show_tables(self, state: MachineState) -> None:
@@ -193,77 +187,35 @@ class MachinePage:
 
 
 class Places:
-    """The scene of a torus with what moves it: the hour, and whose cables are shown."""
+    """The scene of a torus with a slider for the time."""
 
     def __init__(self, visit: Visit, drawn: TorusMap, now: datetime) -> None:
         self._visit = visit
-        self._drawn = drawn
-        self._now = now
         self._hours = 0.0
-        self._chosen = ""
-        with ui.element("div").classes("row items-center full-width").style("gap: .4rem 1.4rem"):
-            self._choice = ui.select(
-                [NOBODY], label="Cables of", value=NOBODY, on_change=lambda told: self._pick(told.value)
-            )
-            self._choice.style("min-width: 12rem")
-            with ui.element("div").style("flex: 1 1 14rem; padding: 0 .8rem"):
-                slider = ui.slider(min=0, max=HORIZON / timedelta(hours=1), step=STEP_H, value=0)
-                slider.props('aria-label="Hours from now"').on_value_change(lambda told: self._move(told.value))
-                self._when = ui.label().props('role="status"').classes("ramp-number")
-        self._scene = MachineScene(drawn, visit, self._clicked)
-        self._note = ui.label().classes("ramp-quiet")
-        self._holders: RowTable = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
+        with ui.element("div").classes("full-width").style("padding: 0 .8rem"):
+            slider = ui.slider(min=0, max=HORIZON / timedelta(hours=1), step=STEP_H, value=0)
+            slider.props('aria-label="Hours from now"').on_value_change(lambda told: self._move(told.value))
+            self._when = ui.label().props('role="status"').classes("ramp-number")
+        self._view = PlacesView(visit, drawn, visit.moment, NOTE)
         self.show(drawn, now)
 
     def show(self, drawn: TorusMap, now: datetime) -> None:
         """Show other places, or another present."""
         self._drawn, self._now = drawn, now
-        names = [NOBODY, *(each.name for each in drawn.occupants)]
-        if self._choice.options != names:
-            self._choice.set_options(names, value=self._chosen if self._chosen in names else NOBODY)
         self._draw()
 
     def _draw(self) -> None:
         moment = self._now + timedelta(hours=self._hours)
-        self._scene.show(self._drawn, moment, self._chosen)
-        taken = self._drawn.occupied(moment)
-        per_cent = 100 * len(taken) // max(self._drawn.units, 1)
+        self._view.show(self._drawn, moment)
+        per_cent = 100 * len(self._drawn.occupied(moment)) // max(self._drawn.units, 1)
         ahead = "now" if not self._hours else f"in {self._hours:g} h"
-        self._when.set_text(f"{ahead}, {self._visit.moment(moment)}: {per_cent} % of the units have somebody")
-        note = (
-            "Drag to turn, scroll to come nearer, click a box to keep its cables shown. Boxes in a frame are"
-            " sold (full) or held (pale) by the market, now or later; waiting jobs get their places when they begin."
-        )
-        if self._drawn.left_out:
-            note += f" {self._drawn.left_out} entries of the machine's map make no sense and are left out."
-        self._note.set_text(note)
-        self._holders.show(
-            [
-                {
-                    "name": each.name,
-                    "kind": KINDS[each.kind],
-                    "units": len(each.places),
-                    "connection": ", ".join(each.connection) or "-",
-                    "cables": len(self._drawn.wires(each)),
-                    "end": "not said" if each.end is None else self._visit.moment(each.end),
-                }
-                for each in self._drawn.occupants
-                if each.has_at(moment)
-            ]
-        )
+        wrong = self._drawn.left_out
+        ignored = f"; {wrong} invalid entries of the machine's map ignored" if wrong else ""
+        self._when.set_text(f"{ahead}, {self._visit.moment(moment)}: {per_cent} % of the units in use{ignored}")
 
     def _move(self, hours: float | None) -> None:
         self._hours = min(max(float(hours or 0), 0.0), HORIZON / timedelta(hours=1))
         self._draw()
-
-    def _pick(self, name: str | None) -> None:
-        chosen = "" if name in (None, NOBODY) else str(name)
-        if chosen != self._chosen:
-            self._chosen = chosen
-            self._draw()
-
-    def _clicked(self, name: str) -> None:
-        self._choice.set_value(name or NOBODY)
 
 
 def _chart(options: Options, label: str) -> ui.echart:

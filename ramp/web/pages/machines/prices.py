@@ -1,4 +1,4 @@
-"""Prices over time: what resources begin with, what they have offered the user who looks, and the rounds behind it."""
+"""Prices over time: starting prices of resources, offers to the user, and their auction rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK_AGAIN_S: Final = 5.0
 """Pause between two looks at what is new, in seconds."""
 
 LATEST: Final = (
-    Column("at", "When"),
+    Column("at", "Time"),
     Column("resource", "Resource"),
     Column("price", "Credits/core-hour", right=True),
     Column("round", "Round", right=True),
@@ -62,19 +62,18 @@ class PricesPage:
         self._series: dict[str, list[PricePoint]] = {}
 
     def build(self) -> None:
-        """Draw it for the first time."""
+        """Draw the chart and the table, and look for new prices from time to time."""
         with frame.card():
             ui.label(
-                "Dots: what you were offered in your auctions. Dashed: what resources begin with."
-                " Click a dot for the rounds behind it."
+                "Dots: offers in your auctions. Dashed lines: starting prices. Click a dot for its auction rounds."
             ).classes("ramp-quiet")
             self._chart = ui.echart(price_chart({}, self._visit.dark), on_point_click=self._clicked)
-            self._chart.style("height: 24rem").props('role="img" aria-label="Prices over time; the table has them"')
+            self._chart.style("height: 24rem").props('role="img" aria-label="Prices over time, as in the table"')
         self._behind = frame.card()
         self._behind.set_visibility(False)
         with frame.card():
-            frame.subheading(f"The latest {LATEST_MAX} points")
-            self._latest = table(LATEST, [], "id", empty="No price has been seen yet.")
+            frame.subheading(f"The latest {LATEST_MAX} prices")
+            self._latest = table(LATEST, [], "id", empty="No prices yet.")
         self._look()
         ui.timer(LOOK_AGAIN_S, self._look)
 
@@ -96,7 +95,7 @@ class PricesPage:
             "at": self._visit.moment(to_datetime(point.at)),
             "resource": point.resource,
             "price": point.price,
-            "round": point.round_number or "first price",
+            "round": point.round_number or "starting price",
             "unit": point.unit or "",
             "request": self._visit.short_id(point.request_id) if point.request_id else "",
         }
@@ -112,10 +111,10 @@ class PricesPage:
         self._behind.clear()
         self._behind.set_visibility(True)
         with self._behind:
-            frame.subheading(f"Behind it: request {self._visit.short_id(point.request_id)}")
+            frame.subheading(f"Auction rounds of request {self._visit.short_id(point.request_id)}")
             ui.label(
                 f"{point.resource} offered {point.price} credits/core-hour in round {point.round_number}"
                 f" for unit {point.unit}, {self._visit.moment(to_datetime(point.at))}."
             )
             table(ROUNDS, [self._row(number, each) for number, each in enumerate(behind)], "id")
-            ui.link("The whole auction, round by round", f"/requests/{point.request_id}")
+            ui.link("Full auction", f"/requests/{point.request_id}")

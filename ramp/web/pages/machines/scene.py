@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+import numpy as np
 from nicegui import ui
 from nicegui.events import SceneClickEventArguments
 
-from ramp.web.machines.camera import VIEW_DEGREES, camera_for
 from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
 from ramp.web.pages.machines.charts import PALETTE, SOLD
 from ramp.web.pages.visit import Visit
+
+VIEW_DEGREES: Final = 40.0
+"""The camera's vertical field of view: boxes at the far end are not much smaller than those in front."""
+
+TOWARDS: Final[Point] = (-0.35, -0.75, 0.45)
+"""From the middle of the machine to the camera: in front, a little to the left, and above."""
+
+FILLED: Final = 0.9
+"""Share of the picture's width or height that the machine takes."""
 
 EDGE: Final = 0.62
 """Of a box, where neighbours are 1 apart: one sees between them."""
@@ -47,7 +57,7 @@ POINTED: Final = f"""(event) => {{
 }}"""
 """Tells once the pointer has not moved for 120 ms and no button is pressed: who turns the scene points at nothing."""
 
-NOTHING_POINTED: Final = "Point at a box: whose it is, and its cables."
+NOTHING_POINTED: Final = "Point at a box to see its job and cables."
 
 
 KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
@@ -75,10 +85,12 @@ def paint_of(occupant: Occupant, colour: str, chosen: str) -> Paint:
 
 
 def colours_of(drawn: TorusMap) -> dict[str, str]:
-    """The colour of each occupant by name."""
-    jobs = [each.name for each in drawn.occupants if each.kind is Kind.JOB]
-    found = {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(jobs)}
-    return found | {each.name: SOLD for each in drawn.occupants if each.kind is not Kind.JOB}
+    """The colour of each occupant by name, which a job keeps as others come and go."""
+    found = {}
+    for each in drawn.occupants:
+        number = int("".join(filter(str.isdecimal, each.name)) or 0)
+        found[each.name] = PALETTE[number % len(PALETTE)] if each.kind is Kind.JOB else SOLD
+    return found
 
 
 def bow_of(start: Point, end: Point) -> Point:
@@ -92,6 +104,37 @@ def bow_of(start: Point, end: Point) -> Point:
     return middle[0] + EDGE / 2 + away, middle[1], middle[2]
 
 
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """Where the camera is, and the point that it looks at."""
+
+    at: Point
+    looks_at: Point
+
+
+def camera_for(low: Point, high: Point, aspect: float) -> Camera:
+    """The nearest camera in the usual direction that has a whole box in its picture.
+
+    Args:
+        low: the box's corner with the least coordinates.
+        high: the corner opposite.
+        aspect: width of the picture by its height.
+    """
+    least, most = np.array(low), np.array(high)
+    middle = (least + most) / 2
+    back = np.array(TOWARDS) / np.linalg.norm(TOWARDS)
+    right = np.cross((0.0, 0.0, 1.0), back)
+    right /= np.linalg.norm(right)
+    up = np.cross(back, right)
+    signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    corners = signs * (most - least) / 2
+    half = math.tan(math.radians(VIEW_DEGREES) / 2) * FILLED
+    # a corner is seen where its offset is at most `half` (times the aspect, sideways) of its distance along the view
+    needed = corners @ back + np.maximum(np.abs(corners @ right) / aspect, np.abs(corners @ up)) / half
+    at = middle + back * needed.max()
+    return Camera((float(at[0]), float(at[1]), float(at[2])), (float(middle[0]), float(middle[1]), float(middle[2])))
+
+
 class MachineScene:
     """The scene of a machine.
 
@@ -99,7 +142,6 @@ class MachineScene:
         drawn: the machine.
         visit: who looks.
         choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
-        colours: the colour of each occupant by name.
     """
 
     def __init__(
@@ -107,9 +149,7 @@ class MachineScene:
         drawn: TorusMap,
         visit: Visit,
         choose: Callable[[str], None],
-        colours: Callable[[TorusMap], Mapping[str, str]] = colours_of,
     ) -> None:
-        self._colours = colours
         self._dark = dark = visit.dark
         self._aspect = max(visit.width_px - BESIDES_PX, HEIGHT_PX / 2) / HEIGHT_PX
         self._choose = choose
@@ -133,7 +173,7 @@ class MachineScene:
         )
         self._scene.on("mousemove", js_handler=POINTED)
         self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
-            'role="img" aria-label="The machine in space; the tables tell the same in words"'
+            'role="img" aria-label="The machine in 3D, as in the tables"'
         )
         self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
         self._place_all(drawn)
@@ -142,7 +182,7 @@ class MachineScene:
         """Show who has what at a moment, and the cables of whom is chosen."""
         if drawn.extents != self._extents:
             self._place_all(drawn)
-        colours = self._colours(drawn)
+        colours = colours_of(drawn)
         self._shown = drawn.occupied(moment)
         for place, box in self._boxes.items():
             occupant = self._shown.get(place)

@@ -1,0 +1,78 @@
+"""A torus with the cables of one job or reservation, and a table of everything on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from nicegui import ui
+
+from ramp.web.machines.torus_map import TorusMap
+from ramp.web.pages.machines.scene import KINDS, MachineScene
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+NOTHING: Final = "none"
+"""The choice of no cables."""
+
+OCCUPANTS: Final = (
+    Column("name", "Job or reservation"),
+    Column("kind", "Kind"),
+    Column("units", "Units", right=True),
+    Column("connection", "Connection"),
+    Column("cables", "Cables", right=True),
+    Column("end", "Expected end"),
+)
+
+
+class PlacesView:
+    """Draws places at a moment.
+
+    Args:
+        visit: of the page.
+        drawn: the machine.
+        end_text: writes the end of a job or reservation.
+        note: explains the picture.
+    """
+
+    def __init__(self, visit: Visit, drawn: TorusMap, end_text: Callable[[datetime], str], note: str) -> None:
+        self._drawn = drawn
+        self._moment: datetime | None = None
+        self._end_text = end_text
+        self._choice = ui.select([NOTHING], value=NOTHING, label="Cables of", on_change=self._draw)
+        self._choice.style("width: 14rem; max-width: 100%")
+        self._scene = MachineScene(drawn, visit, self._clicked)
+        ui.label(note).classes("ramp-quiet")
+        self._table = table(OCCUPANTS, [], "name", empty="All units are free.")
+
+    def show(self, drawn: TorusMap, moment: datetime) -> None:
+        """Show the machine at a moment."""
+        self._drawn, self._moment = drawn, moment
+        names = [NOTHING, *(each.name for each in drawn.occupants)]
+        if self._choice.options != names:
+            self._choice.set_options(names, value=self._choice.value if self._choice.value in names else NOTHING)
+        self._draw()
+
+    def _clicked(self, name: str) -> None:
+        self._choice.set_value(name or NOTHING)
+
+    def _draw(self) -> None:
+        moment = self._moment
+        if moment is None:
+            return
+        self._scene.show(self._drawn, moment, "" if self._choice.value == NOTHING else str(self._choice.value))
+        self._table.show(
+            [
+                {
+                    "name": each.name,
+                    "kind": KINDS[each.kind],
+                    "units": len(each.places),
+                    "connection": ", ".join(each.connection) or "-",
+                    "cables": len(self._drawn.wires(each)),
+                    "end": "unknown" if each.end is None else self._end_text(each.end),
+                }
+                for each in self._drawn.occupants
+                if each.has_at(moment)
+            ]
+        )
