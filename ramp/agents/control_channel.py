@@ -88,7 +88,7 @@ class ControlSocket(abc.ABC):
                 writer.close()
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Take the client's first line; whoever speaks another version is told so, and nothing else."""
+        """Check the version in the client's first line; refuse any other version."""
         line = await reader.readline()
         if not line:
             return False
@@ -167,7 +167,7 @@ class ControlChannel(ControlSocket):
 
 
 def other_version(theirs: str, ours: str) -> str:
-    """The sentence for a client and an agent of different versions."""
+    """Return the error for a client and an agent with different versions."""
     return (
         f"this program speaks {theirs} of the control channel, the agent {ours}; "
         "`ramp down` and `ramp up` start the market in the version that is installed"

@@ -301,7 +301,7 @@ def test_another_version_of_pyjabber_is_refused(tmp_path):
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert "needs pyjabber 0.4.4, installed is 0.4.5" in result.stderr
+    assert "wrong version of pyjabber: got 0.4.5, expected 0.4.4" in result.stderr
 
 
 def test_probe_tells_a_server_from_other_listeners():

@@ -179,7 +179,7 @@ async def test_a_lost_answer_costs_nothing(server, promised):
     await client.say(f"<iq type='set' id='r'><query xmlns='jabber:iq:register'>{fields}</query></iq>")
     await client.close()
     async with asyncio.timeout(LIMIT_S):
-        while not lines(server, "account kim is registered"):
+        while not lines(server, "registered the account kim"):
             await asyncio.sleep(0.05)
     servers = ((server.host, server.port),)
     for _ in range(2):

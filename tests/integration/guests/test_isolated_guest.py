@@ -165,7 +165,7 @@ QUOTES = {
     "stubborn": "no answer within 2 s",
     "exit": "its process ended with status 3",
     "die": "its process ended with status 7",
-    "scribble": "a message of 4294967295 bytes",
+    "scribble": "must have 1 to 1000000 bytes, got 4294967295",
     "none": "the answer is a NoneType",
     "text": "the answer is a str",
     "huge": "100000000 characters",
