@@ -99,22 +99,16 @@ def unpack(body: str, version: str) -> tuple[Part, ...]:
         raise DocumentError(f"a bundle must have 1 to {PARTS_MAX} messages, got {len(lines)}")
     parts = tuple(_part(line, bodies, slots) for line in lines)
     if (length := sum(len(part.body) for part in parts)) > UNPACKED_MAX:
-        raise DocumentError(
-            f"the documents of a bundle are too long: got {length} characters, expected at most {UNPACKED_MAX}"
-        )
+        raise DocumentError(f"the documents of a bundle are too long: got {length} characters, maximum {UNPACKED_MAX}")
     return parts
 
 
 def _part(line: Any, bodies: list[Any], slots: list[Any]) -> Part:
     if not isinstance(line, list) or [type(value) for value in line] != [str, str, int, int]:
-        raise DocumentError(
-            "invalid part of a bundle: expected a machine, a thread, and the numbers of its slots and its body"
-        )
+        raise DocumentError("invalid part of a bundle: expected a machine, a thread, and numbers of slots and body")
     machine, thread, slot_number, body_number = line
     if sender_of(machine) != machine:
-        raise DocumentError(
-            f"invalid address in a bundle: got {machine[:100]!a}, expected user@domain in its prepared form"
-        )
+        raise DocumentError(f"invalid address in a bundle: got {machine[:100]!a}, expected canonical user@domain")
     if not (0 <= slot_number < len(slots) and 0 <= body_number < len(bodies)):
         raise DocumentError(f"invalid part of a bundle: slots {slot_number} or body {body_number} do not exist")
     metadata, body = slots[slot_number], bodies[body_number]

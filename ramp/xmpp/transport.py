@@ -1,13 +1,8 @@
 """The SPADE agent below every party of the market: the XMPP side.
 
-It adds to SPADE 4.1.4:
-
-- reconnection after a server restart or a lost connection;
-- storage of messages that arrive before the agent is set up;
-- delivery through the server even within one process, so a message means the same everywhere;
-- refusal, before sending, of messages that servers would reject;
-- separate handling of bounced messages;
-- a report when a behaviour fails.
+Unlike an agent of SPADE 4.1.4, it reconnects after a server restart or a lost connection. It keeps messages that arrive
+before it is set up, and sends through the server even within one process. It refuses messages that servers would
+reject, handles bounces separately, and reports a behaviour that fails.
 
 Messages arrive at most once on a server without stream management and at least once with it. The protocol above
 retransmits and ignores duplicates.
@@ -60,9 +55,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     def __init__(self, jid: str, password: str, settings: TransportSettings) -> None:
         if sender_of(jid) != jid:
-            raise ConfigurationError(
-                f"invalid XMPP address: got {jid!a}, expected user@domain in its prepared form", key="jid"
-            )
+            raise ConfigurationError(f"invalid XMPP address: got {jid!a}, expected canonical user@domain", key="jid")
         policy = asyncio.get_event_loop_policy()
         super().__init__(jid, password, port=settings.servers[0][1], verify_security=True)
         # undo two effects of SPADE's container: uvloop's policy, and delivery inside the process
@@ -277,12 +270,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def _checked_address(self, to: str) -> str:
         bare = sender_of(to)
         if bare is None:
-            raise TransportError(f"invalid XMPP address: got {to!a}, expected user@domain in its prepared form")
+            raise TransportError(f"invalid XMPP address: got {to!a}, expected canonical user@domain")
         domain = bare.partition("@")[2]
         if domain != self.jid.domain and not self.settings.federation:
-            raise TransportError(
-                f"cannot send to {to}: its domain is not {self.jid.domain}, and federation is switched off"
-            )
+            raise TransportError(f"cannot send to {to}: its domain is not {self.jid.domain}, and federation is off")
         return to
 
     def _count_dropped(self, count: int) -> None:

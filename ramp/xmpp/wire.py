@@ -118,8 +118,7 @@ class PreparedMessage:
         size = len(head.encode("utf-8")) + self.content_bytes
         if size > stanza_max_bytes:
             raise DocumentTooLarge(
-                f"message too large: got {size} bytes of XML, expected at most {stanza_max_bytes}; "
-                "send a smaller document",
+                f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
                 source=f"message to {to}",
             )
         return head + self.content
