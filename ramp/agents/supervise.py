@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     except RampError as error:
         sys.stderr.write(f"ramp: {error}\n")
         return error.exit_code
-    _log.info("the market has stopped")
+    _log.info("the market is stopped")
     return exit_code
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from ramp.errors import TransportError
-from ramp.servers.process import probe
+from ramp.servers.process import probe_problem
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -246,7 +246,7 @@ def test_stop_kill_and_start_again(xmpp_server):
     for end in (xmpp_server.stop, xmpp_server.kill):
         end()
         assert xmpp_server.pid is None
-        assert not probe(xmpp_server.host, port, "localhost", limit_s=0.2)
+        assert probe_problem(xmpp_server.host, port, "localhost", limit_s=0.2)
         xmpp_server.start()
         assert xmpp_server.port == port
-        assert probe(xmpp_server.host, port, "localhost")
+        assert not probe_problem(xmpp_server.host, port, "localhost")
