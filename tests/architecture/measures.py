@@ -7,6 +7,7 @@ in a commit of its own, whose message names the user who needs it.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -35,6 +36,12 @@ STATEMENTS_MAX: Final = 250
 METHODS_MAX: Final = 15
 """Public methods of a class."""
 
+BANNED: Final = re.compile(
+    r"\b(right would be|would be right|will not do|(is|are|be|was|were) told|goes? on|comes to|so many|has it"
+    r"|(is|are) none|[Ss]omebody|[Ww]hoever|[Gg]ive a sign|as people do)\b"
+)
+"""Phrasings that puzzle readers; plain English has a better one for each."""
+
 Measures = dict[str, dict[str, int]]
 
 
@@ -53,6 +60,19 @@ def lines_of_packages() -> dict[str, int]:
 def lines_of_documents() -> dict[str, int]:
     """Return the lines of the documents at the top."""
     return {name: (ROOT / name).read_text("utf-8").count("\n") for name in DOCUMENTS}
+
+
+def banned_phrasings() -> dict[str, int]:
+    """Return how often each package of the product, and the documentation, uses a phrasing that puzzles readers."""
+    found = {
+        f"{name}/{package.name}": sum(len(BANNED.findall(path.read_text("utf-8"))) for path in package.rglob("*.py"))
+        for name, tree in PACKAGES.items()
+        if name != "tests"
+        for package in sorted(path for path in tree.iterdir() if (path / "__init__.py").exists())
+    }
+    documents = [ROOT / name for name in DOCUMENTS] + sorted((ROOT / "docs").rglob("*.md"))
+    found["documentation"] = sum(len(BANNED.findall(path.read_text("utf-8"))) for path in documents)
+    return {name: count for name, count in found.items() if count}
 
 
 def counts() -> dict[str, int]:
@@ -139,6 +159,7 @@ def measures() -> Measures:
     return {
         "lines": lines_of_packages(),
         "lines of documents": lines_of_documents(),
+        "banned phrasings": banned_phrasings(),
         "counts": counts(),
         f"statements of classes above {STATEMENTS_MAX}": statements,
         f"public methods of classes above {METHODS_MAX}": methods,
