@@ -160,7 +160,7 @@ def _cannot_launch(psij_python: str, account: str) -> str:
     if not psij_python:
         return "no --psij-python is given"
     if os.geteuid() != 0:
-        return "only root can have jobs run as another account here"
+        return "running jobs under another account needs root"
     try:
         asked = subprocess.run(
             [Path(psij_python).absolute(), "-I", "-c", "import psij"],
@@ -171,7 +171,7 @@ def _cannot_launch(psij_python: str, account: str) -> str:
         )
     except OSError as error:
         return f"{account} cannot run {psij_python}: {error.strerror}"
-    return f"{account} finds no PSI/J by {psij_python}" if asked.returncode else ""
+    return f"{account} cannot import PSI/J with {psij_python}" if asked.returncode else ""
 
 
 def _launched(market: Market, reservation: str) -> str:

@@ -44,12 +44,12 @@ def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFol
         )
         ctx.exit(1 if report.findings else 0)
     if not report.is_up:
-        say(f"ramp: no market is running; this is read from the state folder {state.path}")
+        say(f"ramp: no market is running; reading the state folder {state.path}")
     shown = report.remarks if show_all else report.findings
     rows = [(each.check, each.subject, each.says, each.do or "(well)") for each in shown]
     print_rows(("Looked at", "Of", "Found", "What to do"), rows, wrap=("Found", "What to do"))
     if not report.findings:
-        click.echo(f"Nothing is wrong: {count_text(len(report.remarks), 'thing')} looked at")
+        click.echo(f"No problems found: {count_text(len(report.remarks), 'check')} made")
     ctx.exit(1 if report.findings else 0)
 
 

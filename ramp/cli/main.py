@@ -115,11 +115,9 @@ class LazyGroup(click.Group):
         try:
             loaded = entry.load()
         except Exception as error:
-            raise ConfigurationError(
-                f"the verb {cmd_name!r} cannot be loaded from {entry.value}: {type(error).__name__}: {error}"
-            ) from error
+            raise ConfigurationError(f"cannot load the command {cmd_name!r} from {entry.value}: {error}") from error
         if not isinstance(loaded, click.Command):
-            raise ConfigurationError(f"the verb {cmd_name!r}: {entry.value} is no click command")
+            raise ConfigurationError(f"cannot use the command {cmd_name!r}: {entry.value} is not a click command")
         return loaded
 
     def resolve_command(
@@ -130,7 +128,7 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in VERBS and args[0] not in _foreign_verbs():
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"there is no verb {args[0]!r}{hint}", ctx)
+            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -201,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), error.exit_code, debug)
     except click.UsageError as error:
         where = "ramp" if error.ctx is None else error.ctx.command_path
-        return _failed(f"{_sentence(error)} (`{where} --help` shows what is possible)", error.exit_code, debug)
+        return _failed(f"{_sentence(error)} (see `{where} --help`)", error.exit_code, debug)
     except click.ClickException as error:
         return _failed(_sentence(error), error.exit_code, debug)
     except (click.Abort, KeyboardInterrupt):
@@ -212,8 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         silence_output()  # or the interpreter complains at its end
         return 1
     except Exception as error:
-        hint = "" if debug else f" ({DEBUG_OPTION} shows where)"
-        return _failed(f"a fault of the program: {type(error).__name__}: {error}{hint}", EXIT_FAULT, debug)
+        hint = "" if debug else f" (see the traceback with {DEBUG_OPTION})"
+        return _failed(f"internal error: {error}{hint}", EXIT_FAULT, debug)
     return result if isinstance(result, int) else 0
 
 

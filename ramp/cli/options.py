@@ -54,7 +54,7 @@ class CreditsType(click.ParamType[int]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if amount <= 0:
-            self.fail(f"{value!r} is not above 0; right would be for example 100 or 99.50", param, ctx)
+            self.fail(f"must be above 0: got {value!r}, expected an amount such as 100 or 99.50", param, ctx)
         return amount
 
 

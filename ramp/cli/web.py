@@ -143,7 +143,7 @@ def _open_browser(address: str) -> None:
     if sys.platform == "darwin" or any(os.environ.get(each) for each in SCREENS):
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     else:
-        say("There is no screen for a browser here; open one of the links where there is one")
+        say("No browser is available here; open one of the links on a computer that has one")
 
 
 @web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))
@@ -155,10 +155,10 @@ def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> N
     """Print a login link to the pages that `ramp web` serves; it is good once and for fifteen minutes."""
     check_installed()
     if user is not None and keeper:
-        raise click.UsageError("--user and --keeper are two links")
+        raise click.UsageError("--user and --keeper exclude each other")
     url = _served_at(state)
     if url is None:
-        raise NoMarket("no pages are served with this state folder; `ramp web` serves them")
+        raise NoMarket("no web server is running with this state folder; start one with `ramp web`")
     role = Role.KEEPER if keeper else Role.USER
     who = _named(running(state), user, role)
     sessions = Sessions(state.web_sessions)
@@ -185,7 +185,7 @@ def _named(found: SwarmStatus, user: str | None, role: Role) -> str:
     if user is None and names:
         return names[0]
     if user not in names:
-        raise ConfigurationError(f"no {role.value} is called {user!r}; there are {', '.join(names)}", key="--user")
+        raise ConfigurationError(f"unknown {role.value} {user!r}: expected one of {', '.join(names)}", key="--user")
     assert user is not None
     return user
 

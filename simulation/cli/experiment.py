@@ -121,7 +121,7 @@ def run_command(
         raise ConfigurationError("--simulated and --xmpp exclude each other; give one", key="xmpp")
     check_alone(executor, processes, "--processes")
     if xmpp and check_executor(executor):
-        raise ConfigurationError("markets over XMPP are of this computer; leave it out with --xmpp", key="--executor")
+        raise ConfigurationError("markets over XMPP run on this computer; leave it out with --xmpp", key="--executor")
     mode = "xmpp" if xmpp else "simulated" if simulated else None
     wanted: dict[str, Any] = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
     wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm, "log": log or None}
@@ -162,7 +162,7 @@ def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
     for key, value in further.items():
         if key not in chosen.further:
             option = f"--{value}" if key == "mode" else OPTION_OF[key]
-            raise ConfigurationError(f"the experiment {chosen.name} knows no such option", key=option)
+            raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=option)
 
 
 def _run(

@@ -30,7 +30,7 @@ class _NumbersType(click.ParamType[tuple[int, ...]]):
         """The numbers."""
         parts = str(value).split(",")
         if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-            self.fail(f"{value!r}; right would be numbers as 2 or 2,3", param, ctx)
+            self.fail(f"got {value!r}, expected numbers such as 2 or 2,3", param, ctx)
         return tuple(int(part) for part in parts)
 
 

@@ -87,7 +87,7 @@ class _Seconds(click.ParamType[float]):
         seconds = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(seconds) or seconds < self._least:
             least = "" if math.isinf(self._least) else f", at least {self._least:g}"
-            self.fail(f"{value!r}; a number of seconds is wanted{least}.", param, ctx)
+            self.fail(f"got {value!r}, expected a number of seconds{least}.", param, ctx)
         return float(seconds)
 
 
@@ -219,7 +219,7 @@ def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | Non
         except ValueError as error:
             raise DocumentError(f"not JSON: {error}", source=str(state_path)) from error
         if not isinstance(state, dict):
-            raise DocumentError("a machine state is a JSON object", source=str(state_path))
+            raise DocumentError("not a machine state: expected a JSON object", source=str(state_path))
         return view_of_state(machine, state, str(state_path))
     if trace_path is not None:
         return view_of_trace(machine, _trace_rows(trace_path), at_s, str(trace_path))
@@ -239,12 +239,12 @@ def _read(path: Path, kind: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        hint = "; `ramp simulate ... --trace FILE` writes one" if kind == "trace" else ""
-        raise DocumentError(f"there is no such {kind}{hint}", source=str(path)) from error
+        hint = "; write one with `ramp simulate ... --trace FILE`" if kind == "trace" else ""
+        raise DocumentError(f"file of the {kind} not found{hint}", source=str(path)) from error
     except OSError as error:
-        raise DocumentError(f"the {kind} cannot be read: {error.strerror}", source=str(path)) from error
+        raise DocumentError(f"cannot read the {kind}: {error.strerror}", source=str(path)) from error
     except UnicodeDecodeError as error:
-        raise DocumentError(f"no {kind}: it is no UTF-8 text", source=str(path)) from error
+        raise DocumentError(f"cannot read the {kind}: not UTF-8 text", source=str(path)) from error
 
 
 def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
@@ -253,7 +253,7 @@ def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial
     from simulation.machines.trial import try_job
 
     if not has_cables(machine):
-        raise MachineError(f"{machine.name}: --test-only wants a machine of cabled lines")
+        raise MachineError(f"{machine.name}: --test-only needs a machine with cabled lines")
     try:
         words = shlex.split(options_text)
     except ValueError as error:

@@ -196,7 +196,7 @@ def simulate(
             write(path)
     for text, granted in zip(reservations, run.result.reservations, strict=True):
         if granted is None:
-            click.echo(f"there is no room for the reservation {text} on {run.machine.name}", err=True)
+            click.echo(f"no free space for the reservation {text} on {run.machine.name}", err=True)
     _report(run, as_json)
 
 
@@ -210,7 +210,7 @@ def _options_of(words: Sequence[str], key: str) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise ConfigurationError(f"{word!r}; wanted is NAME=VALUE", key=key)
+            raise ConfigurationError(f"got {word!r}, expected NAME=VALUE", key=key)
         options[name.replace("-", "_")] = value_of_text(value)
     return options
 
@@ -228,7 +228,7 @@ def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
             raise ConfigurationError("is the log that is read", path=path, key=key)
         other = seen.setdefault(path.resolve(), key)
         if other != key:
-            raise ConfigurationError(f"--{other} and --{key} name the same file", path=path, key=key)
+            raise ConfigurationError(f"is also the file of --{other}; give another", path=path, key=key)
         writable = path if path.exists() else path.parent
         if not os.access(writable, os.W_OK):
             reason = "there is no such folder" if not writable.exists() else "it is not writable"
@@ -264,7 +264,7 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
         click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty (--size-divisor?)", err=True)
     malleable = run.malleable
     if malleable is not None and malleable.jobs and not malleable.changed_jobs:
-        click.echo(f"the scheduler {run.scheduler} has changed no job's size (--scheduler malleable does)", err=True)
+        click.echo(f"the scheduler {run.scheduler} does not resize jobs; use --scheduler malleable", err=True)
     if as_json:
         click.echo(json.dumps(summary if malleable is None else {**summary, "malleable": asdict(malleable)}))
         return

@@ -58,7 +58,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     `deposit_id`.
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
+        raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
     found = ask_keeper(state, dialogues.overview(since, until))
     if as_json:
         print_json(
@@ -93,7 +93,7 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
     except ValueError as error:
         raise click.UsageError(f"CREDITS {credits_!r}: {error}") from error
     if amount <= 0:
-        raise click.UsageError(f"CREDITS {credits_!r}: a deposit is above 0")
+        raise click.UsageError(f"CREDITS must be above 0, got {credits_}")
     made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
     if as_json:
         print_json(
@@ -121,7 +121,9 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
     anything is found.
     """
     if ledger is None and not state.ledger.exists():
-        reason = f"there is no {state.ledger}: give --state-dir, or --ledger if the configuration names a database"
+        reason = (
+            f"ledger not found: {state.ledger}; give --state-dir, or --ledger if the configuration names a database"
+        )
         raise click.UsageError(reason)
     from ramp.runtime.ledger.store import LedgerStore  # what it needs takes longer to load than the other verbs to run
 
@@ -141,7 +143,7 @@ def _walked(store: Ledger) -> list[str]:
     try:
         return store.audit()
     except (LookupError, ValueError, TypeError) as error:
-        return [f"a row cannot be read: {type(error).__name__} {error}"]
+        return [f"cannot read a row: {error}"]
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
@@ -200,7 +202,7 @@ def _print_accounts(accounts: Sequence[AccountLine], domain: str) -> None:
 
 def _print_trades(trades: Sequence[TradeLine], domain: str) -> None:
     if not trades:
-        click.echo("Nothing was posted in that time")
+        click.echo("No payments in this period")
         return
     short = shortened([trade.order_id for trade in trades])
     columns = ("Time", "Kind", "From", "To", "Amount (credits)", "Order", FOR)

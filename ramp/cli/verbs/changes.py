@@ -59,9 +59,9 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
         changed = operate(state.path).reload(dry_run=dry_run, force=force)
     show_changed(changed, as_json=as_json)
     if not changed.lines and not as_json:
-        click.echo("The market is what its file says")
+        click.echo("The market matches its configuration file")
     if dry_run:
-        say("nothing was changed; `ramp reload` does it")
+        say("nothing was changed; apply the changes with `ramp reload`")
 
 
 @click.command(epilog=example("ramp changes", "ramp changes --since yesterday --json"))
@@ -82,7 +82,7 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
     if standing:
         if as_json:
             print_json(list(over))
-        for each in [] if as_json else over or ["Nothing that the file does not say"]:
+        for each in [] if as_json else over or ["No differences from the configuration file"]:
             print_line(each)
         return
     found = list(lines_of(state, since or 0))
@@ -92,4 +92,4 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
         rows = [(moment_text(line.at), line.who, line.verb, line.what) for line in found]
         print_rows(("Time", "Who", "Verb", "What"), rows, wrap=("What",))
     else:
-        click.echo("Nothing was changed")
+        click.echo("No changes")

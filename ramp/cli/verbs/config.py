@@ -41,7 +41,7 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     for result in [] if as_json else results:
         if result.loaded is not None:
             click.echo(
-                f"{result.path}: right, {count_text(len(result.loaded.resources), 'resource')}, "
+                f"{result.path}: valid, {count_text(len(result.loaded.resources), 'resource')}, "
                 f"{count_text(len(result.loaded.users), 'user')}, {result.loaded.server.kind} server"
             )
             for machine in result.unused:

@@ -43,7 +43,7 @@ def events(name: str, follow: bool, since: Instant | None, last: int | None, sta
     for event in found:
         _print(event, as_json)
     if not found and not follow:
-        click.echo("Nothing has happened")
+        click.echo("No events")
     for new in follow_events(state.events, name) if follow else ():
         if new is not None:
             _print(new, as_json)

@@ -95,7 +95,7 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
         print_json([job_object(each) for each in found])
         return
     if not found:
-        click.echo(f"{market.user} has launched nothing (`ramp launch --help`)")
+        click.echo(f"{market.user} has no jobs; start one with `ramp launch`")
         return
     short = shortened([each.job_id for each in found])
     columns = ("Job", "State", "Resource", "Unit", "Due", "Started", "Cores", "Exit", "Delivery", "Command")
@@ -147,9 +147,9 @@ def job(
     """Show a job, its output, or a file of it; end it, or wait for it."""
     wanted = name or file_name
     if wanted is not None and as_json:
-        raise click.UsageError("output is printed as it is, so --output, --errors and --file do not go with --json")
+        raise click.UsageError("--json excludes --output, --errors and --file")
     if name is not None and file_name is not None:
-        raise click.UsageError("one of --output, --errors and --file at a time")
+        raise click.UsageError("--output, --errors and --file exclude each other; give one")
     market = open_market(state, user)
     asking = f"asking for {any_id}"
     if cancel:

@@ -59,7 +59,7 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    say("the authority is made" if not existed else "there is an authority already; it stays")
+    say("the authority is made" if not existed else "the authority already exists; nothing was changed")
     print_pairs([(name.replace("_", " ").capitalize(), value) for name, value in result.items() if name != "created"])
 
 
@@ -106,7 +106,7 @@ def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
             ],
         )
     else:
-        click.echo("No certificate was issued here")
+        click.echo("No certificates")
 
 
 @keys.command("show")
@@ -142,7 +142,7 @@ def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as
     _written(state, now, "keys renew", full_name, what)
     (say if as_json else click.echo)(what)
     _print_entries(store, now, (full_name,), as_json)
-    say("no such agent runs here at present")
+    say("no agent of this name is running")
 
 
 @keys.command("revoke")
@@ -188,7 +188,7 @@ def _store(state: StateFolder) -> tuple[KeyStore, int]:
 
 def _check_name(name: str) -> None:
     if "@" not in name:
-        raise ConfigurationError(f"{name!r} is no party's address; right would be for example {name}@localhost")
+        raise ConfigurationError(f"invalid address: got {name!r}, expected an address such as {name}@localhost")
 
 
 def _full_name(store: KeyStore, name: str, now: int) -> str:
@@ -200,8 +200,8 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ConfigurationError(f"{name!r} may mean {' or '.join(found)}")
-    raise ConfigurationError(f"no certificate was issued for {name!r}; `ramp keys list --all` shows all")
+        raise ConfigurationError(f"{name!r} is ambiguous: it matches {' or '.join(found)}")
+    raise ConfigurationError(f"no certificate was issued for {name!r}; list all with `ramp keys list --all`")
 
 
 def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:

@@ -95,7 +95,7 @@ def resources(
     there are several sites, the site of each is shown.
     """
     if brief and with_load:
-        raise click.UsageError("--brief asks no machine, so it does not go with --load")
+        raise click.UsageError("--brief and --load exclude each other")
     market = open_market(state, user)
     found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
     several = len({each.site for each in found}) > 1
@@ -162,7 +162,7 @@ def check_registered(market: Market, name: str) -> None:
         return
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"
-    raise ConfigurationError(f"no resource is registered as {name!r}; {hint}")
+    raise ConfigurationError(f"unknown resource {name!r}; {hint}")
 
 
 def machine_object(state: MachineState | None) -> dict[str, object]:

@@ -96,10 +96,10 @@ def add_resource(
     """Add a resource, on a machine that the configuration has, or as a piece of TOML says."""
     if file is not None:
         if name is not None or machine is not None:
-            raise click.UsageError("--from has the name and the machine already; leave NAME and --machine out")
+            raise click.UsageError("--from excludes NAME and --machine")
         definition = click.open_file(str(file)).read()
     elif name is None or machine is None or start_price is None or minimum_price is None:
-        raise click.UsageError("NAME, --machine, --start-price and --minimum-price are needed, or --from FILE")
+        raise click.UsageError("give NAME, --machine, --start-price and --minimum-price, or --from FILE")
     else:
         definition = resource_definition(
             name, machine, start_price=start_price, minimum_price=minimum_price, pricing=pricing, plugin=plugin
@@ -165,9 +165,9 @@ def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: 
     for each in values:
         key, separator, value = each.partition("=")
         if not separator or key not in SETTINGS:
-            raise click.UsageError(f"{each!r} is wrong; right would be KEY=VALUE with KEY of {', '.join(SETTINGS)}")
+            raise click.UsageError(f"got {each!r}, expected KEY=VALUE with KEY one of {', '.join(SETTINGS)}")
         if key in PRICES and not (value.isascii() and value.isdecimal() and int(value) > 0):
-            raise click.UsageError(f"{each!r} is wrong; right would be a whole number above 0")
+            raise click.UsageError(f"got {each!r}, expected a whole number above 0")
         given[key] = int(value) if key in PRICES else value
     with waiting(f"setting {name}"):
         changed = operate(state.path).set_resource(name, **given)  # type: ignore[arg-type]

@@ -95,10 +95,10 @@ def _subject(name: str, config: str | None, resource: str | None, cores: int | N
     try:
         subject.open_raw()
     except ConfigurationError as error:
-        hint = "; --config CONFIG gives the plug-in the options that it needs" if config is None else ""
-        raise ConfigurationError(f"{name} does not open: {error}{hint}") from error
+        hint = "; give its options with --config CONFIG" if config is None else ""
+        raise ConfigurationError(f"cannot open {name}: {error}{hint}") from error
     except Exception as error:  # whatever a guest raises: the rules tell it
-        say(f"{name} does not open: {type(error).__name__}: {error}")
+        say(f"cannot open {name}: {error}")
     return subject
 
 
@@ -109,10 +109,10 @@ def _settings(name: str, config: str | None, resource: str | None, cores: int | 
 
     if config is None:
         if resource is not None:
-            raise click.UsageError("--resource names one of a configuration, so it needs --config")
+            raise click.UsageError("--resource needs --config")
         return PluginSettings("checked", cores or CORES_DEFAULT, 1, now)
     if cores is not None:
-        raise click.UsageError("--config says how many cores there are, so it excludes --cores")
+        raise click.UsageError("--config and --cores exclude each other")
     loaded = load_config(find_config(config))
     having = [each for each in loaded.resources if each.plugin == name]
     if resource is not None:

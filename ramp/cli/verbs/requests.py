@@ -68,7 +68,7 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         print_json([_request_summary(entry) for entry in listed])
         return
     if not listed:
-        click.echo(f"{market.user} has asked for nothing {'lately' if older else 'yet'}{_in_archive(older)}")
+        click.echo(f"{market.user} has no requests {'lately' if older else 'yet'}{_in_archive(older)}")
         return
     short = shortened([entry.request_id for entry in listed])
     ruled = any(entry.rule != PAPER_RULE for entry in listed)
@@ -159,14 +159,12 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
     """
     market = open_market(state, user)
     if style is not None and as_json:
-        raise click.UsageError("--as prints a snippet, so it does not go with --json")
+        raise click.UsageError("--as and --json exclude each other")
     past = PastRequests(state, market.user)
     request, entries = _find(market, past, any_id)
     if style is not None:
         if not entries:
-            raise ConfigurationError(
-                f"{any_id}: nothing has been bought under this id, so there is nothing to launch on"
-            )
+            raise ConfigurationError(f"{any_id}: nothing was bought under this id, so there is nothing to launch on")
         click.echo("\n\n".join(snippet(style, entry.amended, market.short) for entry in entries))
     elif request is not None:
         _show_request(market, past, request, as_json)
@@ -243,7 +241,7 @@ def resize(
     Exit code 1 if it was not done, 2 for an id or size that cannot be.
     """
     if cores is None and until is None:
-        raise click.UsageError("neither --cores nor --until is given; right would be the size that it shall have")
+        raise click.UsageError("no new size: give --cores, --until, or both")
     market = open_market(state, user)
     wish = Resize("", cores, until, quote, price, max_cost)
     results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
@@ -315,7 +313,7 @@ def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tup
             entry.agreement.request_id,
             done=False,
             code=PAST,
-            detail=f"it is {entry.state}: only what has not begun can be given back",
+            detail=f"it is {entry.state}; only a reservation that has not begun can be cancelled",
         )
         for entry in entries
     )

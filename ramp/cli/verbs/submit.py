@@ -75,7 +75,7 @@ def auction_options(command: Any) -> Any:
         "ramp submit job.xml --site west.example",
         "ramp submit first.xml second.xml --approve ask",
         "ramp submit job.xml --json | jq .units",
-        exits="0 committed; 1 not bought, or no market; 2 bad input; 130 a second Ctrl-C: it still goes on",
+        exits="0 committed; 1 not bought, or no market; 2 bad input; 130 stopped waiting by a second Ctrl-C",
     )
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
@@ -109,7 +109,7 @@ def submit(
     reader of the output that goes away changes nothing: the request goes on, and the exit code tells how it ended.
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
-        raise click.UsageError("--approve ask needs a terminal to ask at; auto and best-offer do not", ctx)
+        raise click.UsageError("--approve ask needs a terminal; use auto or best-offer", ctx)
     options = AuctionOptions(
         rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost, rule=fixed_rule(rule)
     )
@@ -211,7 +211,7 @@ def follow(
     def show(event: Event) -> None:
         if isinstance(event, ClockCompared):
             view.pause()
-            say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is right again")
+            say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is correct again")
         else:
             view.show(event)
 
@@ -221,7 +221,7 @@ def follow(
 
     def lost() -> None:
         view.pause()
-        say("ramp: the User Agent ended in the middle of the request; waiting until it is back")
+        say("ramp: the User Agent ended during the request; waiting for its restart")
 
     try:
         with interrupted_by(signal.SIGTERM), view:  # sent by a batch system that ends who waits
@@ -242,13 +242,13 @@ def _pending(market: Market, request_id: str) -> str:
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(PENDING_LIMIT_S)
-    hint = f"`ramp status {request_id}` tells how it ends"
+    hint = f"see its result with `ramp status {request_id}`"
     standing = found[0] if found else None
     if standing is None:
-        return f"how {request_id} stands is not known, its User Agent does not say; {hint}"
+        return f"the state of {request_id} is unknown: its User Agent does not answer; {hint}"
     if standing.outcome is None:
         doubt = f": {standing.doubt}" if standing.doubt else ""
-        return f"{request_id} is still going on ({standing.stage}{doubt}) and may yet be bought; {hint}"
+        return f"{request_id} is still running ({standing.stage}{doubt}) and may still be bought; {hint}"
     status = standing.outcome.status
     if status is RequestStatus.COMMITTED:
         return f"{request_id} has been bought and paid; `ramp show {request_id}` shows it"
@@ -264,7 +264,7 @@ def load_requests(files: Sequence[Path]) -> RequestForQuotation:
     from ramp.rfql.request_for_quotation import load_request, parse_request
 
     if len({str(path) for path in files}) < len(files):
-        raise ConfigurationError("a file is given twice; copy it if its units are wanted twice")
+        raise ConfigurationError("a file is given twice; to buy its units twice, copy the file")
     parts = [
         parse_request(sys.stdin.buffer.read(), "standard input") if str(path) == "-" else load_request(path)
         for path in files
@@ -325,7 +325,7 @@ class PipedView:
             if not self._gone:
                 self._gone = True
                 with contextlib.suppress(OSError):
-                    say("ramp: nobody reads the output any more; the request goes on, the exit code tells how it ends")
+                    say("ramp: the output was closed; the request continues, and the exit code gives its result")
 
 
 def report(market: Market, ended: RequestEnded, as_json: bool) -> None:

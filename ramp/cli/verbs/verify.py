@@ -60,7 +60,8 @@ def verify(
     for file in files:
         if _is_request(file):
             raise DocumentError(
-                "is a request for quotation, which nobody signs; `ramp rfq validate` checks it", source=str(file)
+                "is a request for quotation, which has no signature; check it with `ramp rfq validate`",
+                source=str(file),
             )
     now = SystemClock().now()
     if ca_file is not None:
@@ -116,7 +117,7 @@ def _print_chain(chain: Chain) -> None:
     name = chain.agreement.agreement_id
     if chain.failure:
         print_line(f"FAILED: {chain.failure}")
-        say(f"ramp: {name}: its changes are no chain")
+        say(f"ramp: {name}: its amendments do not form a chain")
         return
     last, paid = chain.states[-1], amount_text(chain.agreement.cost + chain.charged)
     print_line(

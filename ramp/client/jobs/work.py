@@ -58,7 +58,7 @@ def work_of(
         files.append(staged)
         words = (f"./{staged.name}", *words)
     if not words:
-        raise ConfigurationError('there is nothing to run; right would be a command, such as "hostname", or a script')
+        raise ConfigurationError('nothing to run: give a command, such as "hostname", or a script')
     return Work(words, tuple(files), cores, together)
 
 
@@ -71,7 +71,7 @@ def _staged(path: Path, *, executable: bool) -> JobInput:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     if len(data) > INPUT_BYTES_MAX:
         raise ConfigurationError(
-            f"is larger than {INPUT_BYTES_MAX} bytes, which all staged files together may have", path=path
+            f"is too large: all staged files together may have at most {INPUT_BYTES_MAX} bytes", path=path
         )
     return JobInput(path.name, base64.b64encode(data).decode("ascii"), executable or bool(mode & 0o100))
 

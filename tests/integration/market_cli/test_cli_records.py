@@ -122,7 +122,7 @@ def test_ps_shows_every_agent(ramp, swarm):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("balance", "--user", "carol"), "no user is called 'carol'; there are alice, bob"),
+        (("balance", "--user", "carol"), "unknown user 'carol': expected one of alice, bob"),
         (("show", "nothing"), "there is no request, agreement or reservation 'nothing'"),
         (("cancel", "nothing"), "there is no request, agreement or reservation 'nothing'"),
         (("status", "nothing"), "there is no request 'nothing'"),

@@ -105,7 +105,7 @@ def make(
     if server is None:
         server = drafted.domain != config.domain and not _certified(register, drafted.domain, now)
     if server and drafted.domain == config.domain:
-        raise ConfigurationError(f"the server of {config.domain} is the market's own; leave --server out")
+        raise ConfigurationError(f"{config.domain} uses the market's own server; leave out --server")
     drafted = replace(drafted, certifies_server=server)
     made = Authority(KeyStore(state.keys), register).invite(
         drafted,
@@ -127,7 +127,7 @@ def _has_token(config: SwarmConfig, wanted: bool | None) -> bool:
     if wanted and external:
         right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
         raise ConfigurationError(
-            f"only the owner of an external server gives tokens for its accounts; right would be {right}",
+            f"only the owner of an external server can issue account tokens; ask for {right}",
             path=config.path,
         )
     return not external if wanted is None else wanted
@@ -152,7 +152,7 @@ def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
     else:
         print_pairs([*((key.replace("_", " ").capitalize(), value) for key, value in told.items()), ("File", path)])
     if path is not None:
-        say(f"{path} holds a secret: whoever reads it can join as {made.name}, until the first has")
+        say(f"{path} contains a secret: the first to use it joins as {made.name}")
 
 
 @invite.command("list")
@@ -181,7 +181,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
             ],
         )
     else:
-        click.echo("Nobody was invited")
+        click.echo("No invitations")
 
 
 @invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
@@ -244,19 +244,19 @@ def _draft(
     local, _, domain = name.rpartition("@")
     if config.joining.site is not None:
         market = config.joining.site.market
-        raise ConfigurationError(f"this site has joined {market}; whom to invite is for the keeper there to say")
+        raise ConfigurationError(f"this site has joined {market}; only that market's keeper can invite")
     problem = account_problem(local, domain) if local and domain else "it has no domain"
     if problem:
-        raise ConfigurationError(f"{name!r} can be no party: {problem}; right would be agent@site.example")
+        raise ConfigurationError(f"invalid address {name!r}: {problem}, expected agent@site.example")
     if domain != config.domain and config.joining.federation is None and not config.server.federation:
         raise ConfigurationError(
-            f"the market's server reaches no server of {domain}; right would be a table [federation] (or, for an "
-            "external server, federation = true)",
+            f"the market's server cannot reach a server of {domain}; add a table [federation] (for an external "
+            "server: federation = true)",
             path=config.path,
         )
     at_home = domain == config.domain
     if at_home and (local in config.roles() or local in config.server.accounts):
-        raise ConfigurationError(f"{local} is of the market already; right would be another name")
+        raise ConfigurationError(f"{local} already exists in this market; choose another name")
     return Invitation(
         invitation_id="",
         name=name,
