@@ -85,7 +85,7 @@ minimum_price = 20
     "--psij-python",
     metavar="PATH",
     default="",
-    help="An interpreter that has PSI/J (`make psij`), through which the agent launches the job; as root only.",
+    help="Python interpreter with PSI/J (`make psij`) to launch the job with; as root only.",
 )
 @json_option
 @click.pass_context

@@ -58,13 +58,15 @@ class WebGroup(click.Group):
     ),
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="What is bound; beyond loopback only with TLS.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; other than loopback only with TLS."
+)
 @click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
-@click.option("--name", help="What browsers call this computer, where that is not --host.")
-@click.option("--tls-certificate", type=click.Path(path_type=Path), help="PEM file: the certificate with its chain.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="PEM file: the certificate's private key.")
+@click.option("--name", help="Host name in links, if not --host.")
+@click.option("--tls-certificate", type=click.Path(path_type=Path), help="Certificate with its chain, PEM file.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM file.")
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Results of experiments and traces to show [default: results in the state folder].")  # fmt: skip
+              help="Folder of experiment results and traces [default: results in the state folder].")  # fmt: skip
 @state_option
 @click.pass_context
 def web(
@@ -148,7 +150,7 @@ def _open_browser(address: str) -> None:
 
 @web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))
 @user_option
-@click.option("--keeper", is_flag=True, help="For the market's keeper.")
+@click.option("--keeper", is_flag=True, help="Link for the market's keeper.")
 @state_option
 @json_option
 def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> None:

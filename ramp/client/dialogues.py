@@ -100,7 +100,7 @@ def statement(since: str | datetime | None, until: str | datetime | None, now: I
     """Balance, and what was posted between two moments (default: all).
 
     Raises:
-        ConfigurationError: if a moment is none, or the first lies after the last.
+        ConfigurationError: if a time is invalid, or the first is after the last.
     """
     try:
         first = 0 if since is None else moment_of(since, now)

@@ -108,7 +108,7 @@ class SocketLine:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; what was submitted goes on."""
+        """Close the connection; submitted requests continue."""
         self._file.close()
         self._socket.close()
 
@@ -171,7 +171,7 @@ class AsyncSocketLine:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; what was submitted goes on."""
+        """Close the connection; submitted requests continue."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()

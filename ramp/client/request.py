@@ -57,7 +57,7 @@ class RequestTemplate:
         """The request as it is when submitted at an instant.
 
         Raises:
-            ConfigurationError: if a time is none.
+            ConfigurationError: if a time is invalid.
         """
         try:
             start = None if self.start is None else whole_seconds_up(moment_of(self.start, now))
@@ -221,7 +221,7 @@ def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
 
     Raises:
         DocumentError: if a file is no valid request.
-        ConfigurationError: if nothing is given, or a time is none.
+        ConfigurationError: if nothing is given, or a time is invalid.
     """
     from ramp.rfql.request_for_quotation import load_request
 

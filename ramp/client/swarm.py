@@ -30,7 +30,7 @@ LOOK_PER_AGENT_S: Final = 0.001
 """So much longer for each agent, in seconds: to tell of a thousand takes the supervisor's time, in which they start."""
 
 WAITING_TOLD_S: Final = 10.0
-"""Pause between two words about a launch that gets on with nobody, in seconds."""
+"""Interval in seconds between progress lines of a launch without progress."""
 
 ENDING_LIMIT_S: Final = 3 * STOP_LIMIT_S + 30
 """How long a market may take to end, in seconds: its supervisor gives agents, those that hang, and the server

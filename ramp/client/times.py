@@ -36,7 +36,7 @@ def parse_duration(text: str) -> Duration:
         Microseconds.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text is not a time.
     """
     cleaned = text.strip().lower()
     if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", cleaned):
@@ -63,7 +63,7 @@ def parse_moment(text: str, now: Instant) -> Instant:
     `yesterday` is its beginning, `18:00` the next time that the clock shows it, `monday` the next Monday after today.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text is not a time.
     """
     cleaned = " ".join(text.lower().split())
     if cleaned == "now":

@@ -15,7 +15,7 @@ executor_option: Final[Decorator] = click.option(
     default=LOCAL,
     show_default=True,
     metavar="local|dask:ADDRESS",
-    help="Where simulations run: processes of this computer, or a dask cluster.",
+    help="Where to run simulations: processes of this computer or a dask cluster.",
 )
 
 

@@ -63,7 +63,7 @@ def expand_command(lists: tuple[str, ...], count: bool, as_json: bool) -> None:
     type=click.IntRange(min=1),
     default=DEFAULT_DIMENSIONS,
     show_default=True,
-    help="Digits of a name that are coordinates; 1 = names have none, only numbers.",
+    help="Number of coordinate digits in a name; 1: names have only numbers.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> None:
@@ -101,24 +101,24 @@ class _Seconds(click.ParamType[float]):
 @click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
 @click.option("--at", "at_s", type=_Seconds(), default=0.0, help="Second of the trace to show.")
 @click.option("--step", "step_s", type=_Seconds(), default=3600.0, show_default=True, help="With -i: seconds of the "
-              "trace from one picture to the next.")  # fmt: skip
+              "trace between two pictures.")  # fmt: skip
 @click.option("-c", "--commandline", is_flag=True, help="Print once (also the default without -i).")
-@click.option("-i", "--iterate", "iterate_s", type=_Seconds(0.1), help="Draw again every so many seconds.")
-@click.option("--count", type=click.IntRange(min=1), help="With -i: stop after so many pictures.")
+@click.option("-i", "--iterate", "iterate_s", type=_Seconds(0.1), help="Redraw interval in seconds.")
+@click.option("--count", type=click.IntRange(min=1), help="With -i: number of pictures.")
 @click.option("-D", "--display", type=click.Choice(sorted(_DISPLAYS)), default="j", show_default=True,
               help="Table: jobs, slurm partitions, blocks, reservations.")  # fmt: skip
-@click.option("-h", "--noheader", is_flag=True, help="Leave out the table's column names.")
+@click.option("-h", "--noheader", is_flag=True, help="Print the table without column names.")
 @click.option(
     "--lower", is_flag=True, help="Letters a-z first, as in Slurm's documentation; smap itself begins with A."
 )
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Colour the letters; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
-@click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show where a job of these Slurm "
-              "options would go: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
-@click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
-@click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
+@click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show the place of a job with these Slurm "
+              "options: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
+@click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
+@click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
 @click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
-              help="On a running market: how far ahead to show the projected load.")  # fmt: skip
+              help="Period of the projected load, on a running market.")  # fmt: skip
 @user_option
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")

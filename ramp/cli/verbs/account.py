@@ -53,8 +53,8 @@ def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp statement --since 2026-11-21 --until now"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="Last moment (default: now).")
+@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
 @market_options
 def statement(
     since: Instant | None, until: Instant | None, user: str | None, state: StateFolder, as_json: bool

@@ -46,8 +46,8 @@ def bank() -> None:
 
 
 @bank.command(epilog=example("ramp bank overview", "ramp bank overview --since 2026-11-21 --json"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="Last moment (default: now).")
+@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
 @state_option
 @json_option
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
@@ -82,8 +82,14 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
 @bank.command(epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'))
 @click.argument("account")
 @click.argument("credits_", metavar="CREDITS")
-@click.option("--memo", default="", metavar="TEXT", help="One line for the statement.")
-@click.option("--id", "deposit_id", default="", metavar="ID", help="Reference; the same one is credited only once.")
+@click.option("--memo", default="", metavar="TEXT", help="Note for the statement, one line.")
+@click.option(
+    "--id",
+    "deposit_id",
+    default="",
+    metavar="ID",
+    help="Reference; a deposit with the same reference is credited only once.",
+)
 @state_option
 @json_option
 def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
@@ -109,7 +115,7 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
-@click.option("--ledger", metavar="URL", help="The ledger's database, where the configuration names one.")
+@click.option("--ledger", metavar="URL", help="URL of the ledger's database, if the configuration names one.")
 @state_option
 @json_option
 @click.pass_context

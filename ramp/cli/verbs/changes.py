@@ -31,7 +31,7 @@ def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
 @state_option
 @json_option
 def restart(name: str, state: StateFolder, as_json: bool) -> None:
-    """Restart one agent, which goes on where its journal ends.
+    """Restart one agent; it continues from its journal.
 
     Where its process does not answer, that process is killed and started again with all agents in it. A user's auctions
     that go on are given up, as at every restart; what was decided is carried through.
@@ -42,12 +42,12 @@ def restart(name: str, state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp reload --dry-run", "ramp reload", exits=CHANGE_EXITS))
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--force", is_flag=True, help="Also remove who owes or holds something.")
+@click.option("--dry-run", is_flag=True, help="Only preview the changes.")
+@click.option("--force", is_flag=True, help="Also remove parties with debts or reservations.")
 @state_option
 @json_option
 def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> None:
-    """Make the market what its file says now: users, resources, machines.
+    """Apply changes of users, resources and machines from the configuration file.
 
     Users and resources that the file has or has not any more are added or removed; a resource takes up new prices, and
     is restarted where its machine, plug-in or price strategy is another one. What verbs have changed (`ramp resource
@@ -65,12 +65,12 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
 
 
 @click.command(epilog=example("ramp changes", "ramp changes --since yesterday --json"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--standing", is_flag=True, help="Only what counts in place of the configuration's file at present.")
+@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--standing", is_flag=True, help="Only current differences from the configuration file.")
 @state_option
 @json_option
 def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: bool) -> None:
-    """Show who has changed what of the market, and when; whether or not it runs.
+    """Show the log of changes to the market, running or not.
 
     The same lines are in `audit.log` of the state folder, as JSON.
     """

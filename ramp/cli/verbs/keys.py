@@ -25,7 +25,7 @@ _kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519
                             help="Kind of a new key; ed25519 for parties that sign no documents.")  # fmt: skip
 _roles = click.Choice([role.value for role in Role])
 _days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
-                            help="How long the certificate holds.")  # fmt: skip
+                            help="Validity of the certificate.")  # fmt: skip
 
 
 @click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys list"))
@@ -65,7 +65,7 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 
 @keys.command("issue")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--role", type=_roles, required=True, help="What the parties are.")
+@click.option("--role", type=_roles, required=True, help="Role of the parties.")
 @_kind_option
 @_days_option
 @state_option
@@ -80,7 +80,7 @@ def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateF
 
 
 @keys.command("list")
-@click.option("--all", "show_all", is_flag=True, help="Also certificates that parties do not sign with any more.")
+@click.option("--all", "show_all", is_flag=True, help="Also certificates that are no longer in use.")
 @state_option
 @json_option
 def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
@@ -121,7 +121,7 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 
 @keys.command("renew")
 @click.argument("name")
-@click.option("--new-key", is_flag=True, help="With a new key too; needed after a revocation.")
+@click.option("--new-key", is_flag=True, help="Also create a new key; needed after a revocation.")
 @_kind_option
 @_days_option
 @state_option
@@ -147,7 +147,7 @@ def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as
 
 @keys.command("revoke")
 @click.argument("name")
-@click.option("--reason", default="", metavar="TEXT", help="For the revocation list.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason in the revocation list.")
 @state_option
 @json_option
 def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:

@@ -39,7 +39,7 @@ WATCH_S: Final = 1.0
     )
 )
 @click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
-@click.option("--detach", is_flag=True, help="Return when all agents are ready; the market goes on in the background.")
+@click.option("--detach", is_flag=True, help="Return when all agents are ready; run the market in the background.")
 @state_option
 @json_option
 @click.pass_context
@@ -223,7 +223,7 @@ def down(state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp ps", "ramp ps --watch", "ramp ps --json"))
-@click.option("--watch", is_flag=True, help="Go on until Ctrl-C; in a pipe, a line whenever the headline changes.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; in a pipe, print a line when the headline changes.")
 @state_option
 @json_option
 @click.pass_context

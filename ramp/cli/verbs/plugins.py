@@ -31,12 +31,14 @@ CORES_DEFAULT: Final = 64
     epilog=example("ramp plugins check steady", "ramp plugins check fake_qstat --config table2 --resource curie3"),
 )
 @click.argument("name", metavar="NAME")
-@click.option("--config", metavar="CONFIG", help="Take cores and options from this market's resource that has NAME.")
-@click.option("--resource", metavar="RESOURCE", help="Which one, where several have it [default: the first].")
+@click.option(
+    "--config", metavar="CONFIG", help="Configuration of a market; take cores and options from its resource with NAME."
+)
+@click.option("--resource", metavar="RESOURCE", help="Resource to use if several have NAME [default: the first].")
 @click.option("--cores", type=click.IntRange(min=4), help=f"Without --config: the machine's cores "
               f"[default: {CORES_DEFAULT}].")  # fmt: skip
 @click.option("--limit", "limit_s", type=click.FloatRange(0.1, 3600), default=LIMIT_DEFAULT_S, show_default=True,
-              help="Seconds that one rule may take; then its call is taken to hang.")  # fmt: skip
+              help="Time limit of one rule in seconds.")  # fmt: skip
 @json_option
 @click.pass_context
 def check(

@@ -43,15 +43,16 @@ EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
 """Exit code by status; every other way to end is 1."""
 
 PENDING_LIMIT_S: Final = 3.0
-"""How long a User Agent may take to say what is pending once nobody waits any more, in seconds."""
+"""Time limit in seconds for the state of a request after a second Ctrl-C."""
 
 _auction_options = (
-    click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True, help="Rounds of bidding."),
+    click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True,
+                 help="Number of bidding rounds."),
     click.option("--round-time", type=DurationType(), default=f"{ROUND_TIME.total_seconds():g}s",
                  show_default=True, metavar="TIME",
-                 help="Limit of a round, in seconds or with a unit; it closes as soon as every answer is in."),
+                 help="Time limit of a round, in seconds or with a unit; it ends early after all answers."),
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
-                 show_default=True, help="How offers are ranked."),
+                 show_default=True, help="Ranking of offers."),
     click.option("--rule", default="", metavar="NAME",
                  help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
     click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
@@ -81,10 +82,10 @@ def auction_options(command: Any) -> Any:
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
 @auction_options
 @click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
-              help="Most to pay for all units together; what costs more is not bought.")  # fmt: skip
+              help="Maximum total cost of all units in credits.")  # fmt: skip
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
-              help="auto buys what meets the request; ask shows the offers first; best-offer also buys, unasked, the "
-                   "best offer where none meets it.")  # fmt: skip
+              help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "
+                   "the request, buy the best offer without asking.")  # fmt: skip
 @market_options
 @click.pass_context
 def submit(
@@ -102,11 +103,11 @@ def submit(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Auction a request for quotation, buy what wins by two-phase commit, and pay.
+    """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
     Several files make one request with all their units, in the order given: all are bought or none. `-` reads standard
-    input. Ctrl-C or SIGTERM withdraws and waits for the end; a second Ctrl-C says what is pending and stops waiting. A
-    reader of the output that goes away changes nothing: the request goes on, and the exit code tells how it ended.
+    input. Ctrl-C or SIGTERM withdraws the request and waits for its end. A second Ctrl-C prints its state and stops
+    waiting. If the output pipe closes, the request continues, and the exit code gives its result.
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
         raise click.UsageError("--approve ask needs a terminal; use auto or best-offer", ctx)
@@ -120,7 +121,7 @@ def submit(
     epilog=example(
         "ramp quote job.xml",
         "ramp quote job.xml --start-probability .95",
-        exits="0 every unit has an offer that meets the request; 1 some unit has none, or no market; 2 bad input",
+        exits="0 every unit has an offer that meets the request; 1 a unit has no such offer, or no market; 2 bad input",
     )
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
@@ -232,7 +233,7 @@ def follow(
 
 
 def _pending(market: Market, request_id: str) -> str:
-    """How a request stands that nobody waits for any more, and how to learn its end; an agent that hangs is left."""
+    """Describe the state of a request after a second Ctrl-C, and how to see its result."""
     found: list[RequestStanding] = []
 
     def ask() -> None:
@@ -285,7 +286,7 @@ def new_view(short: ShortName, as_json: bool) -> AuctionView:
 
 
 class PipedView:
-    """A view whose reader may go away: then the rest is not shown, and what goes on goes on.
+    """Wrap a view whose output may close: the rest is then not shown, and the request continues.
 
     Args:
         inner: shows what is shown.

@@ -136,7 +136,7 @@ class Screen:
             for (user, request_id), story in reversed(self._board.auctions.items())
             for row in _auction_rows(user, request_id, story)
         ]
-        return _filled(table, found, rows, "no auction since this began")
+        return _filled(table, found, rows, "no auction yet")
 
     def _agent_rows(self) -> list[Sequence[str | Text]]:
         agents = self._board.status.agents if self._board.status is not None else ()
@@ -171,7 +171,7 @@ class Screen:
             row.append("" if machine.start_price is None else str(machine.start_price))
             row += [bar_text([each.load for each in machine.projected_load][:12])] if bars else []
             found.append(row)
-        return _filled(table, found, rows, "none has answered yet")
+        return _filled(table, found, rows, "no answer yet")
 
     def _log(self, rows: int) -> RenderableType:
         table = _table("Log", ("When (UTC)", "Who", "Event", "What"), prose="What")

@@ -21,7 +21,7 @@ class Work:
     Attributes:
         arguments: the command and its arguments; `./NAME` for a staged file.
         inputs: staged files.
-        cores: so many of each slot's cores; None for all.
+        cores: number of cores on each slot; None for all.
         together: whether the units of a request begin together, when the last of their slots has begun.
     """
 
@@ -45,7 +45,7 @@ def work_of(
         command: words, or one text as a shell would split it; arguments of the script where there is one.
         script: a file that is staged and run.
         inputs: further files that are staged.
-        cores: so many of each slot's cores; None for all.
+        cores: number of cores on each slot; None for all.
         together: see `Work`.
 
     Raises:

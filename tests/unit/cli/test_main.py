@@ -108,7 +108,7 @@ def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
     assert main(["submit", "--help"]) == 0
     capsys.readouterr()
     assert main(["--help"]) == 0
-    assert "further verbs" not in capsys.readouterr().out
+    assert "other commands" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -62,21 +62,23 @@ def invite() -> None:
 @invite.command("make", epilog=example("ramp invite --role user ann@north.example --deposit 5000 -o ann.invitation"))
 @click.argument("name")
 @click.option(
-    "--role", type=click.Choice([role.value for role in INVITED_ROLES]), required=True, help="What it is to be."
+    "--role", type=click.Choice([role.value for role in INVITED_ROLES]), required=True, help="Role of the new party."
 )
 @click.option(
-    "--days", type=WholeNumber(1, 365), default=DAYS_DEFAULT, show_default=True, help="How long it may be used."
+    "--days", type=WholeNumber(1, 365), default=DAYS_DEFAULT, show_default=True, help="Validity of the invitation."
 )
-@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Credited when its bank account is opened.")
-@click.option("--overdraft", type=CreditsType(), metavar="CREDITS", help="How far below 0 that account may go.")
+@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Opening credit of its bank account.")
+@click.option(
+    "--overdraft", type=CreditsType(), metavar="CREDITS", help="Credit limit: how far below 0 its balance may go."
+)
 @click.option("--server/--no-server", "server", default=None,
-              help="Certifies the site's own XMPP server too (default: the first for a domain).")  # fmt: skip
+              help="Also certify the site's XMPP server (default: for the first party of a domain).")  # fmt: skip
 @click.option("--account-token/--no-account-token", "account_token", default=None,
               help="Let the invited register the account at the market's server with a password of their own (default "
                    "where the market starts its server); without, one is made for them now.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Where to write it (default: NAME.invitation).")  # fmt: skip
-@click.option("--token", is_flag=True, help="Print it as one line instead of writing a file.")
+              help="File of the invitation (default: NAME.invitation).")  # fmt: skip
+@click.option("--token", is_flag=True, help="Print the invitation as one line; write no file.")
 @state_option
 @json_option
 def make(
@@ -187,7 +189,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 @invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
 @click.argument("request", type=file_type)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
-              help="Where to write what is issued; it holds no secret.")  # fmt: skip
+              help="File of the certificate; it contains no secret.")  # fmt: skip
 @state_option
 @json_option
 def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
@@ -212,13 +214,13 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
 
 @invite.command("revoke")
 @click.argument("invited", metavar="NAME")
-@click.option("--reason", default="", metavar="TEXT", help="What those who ask are told.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason shown to the party.")
 @state_option
 @json_option
 def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
     """Revoke the invitation of NAME (or by its id), and the certificate that was issued on it.
 
-    From then on nobody in the market believes that party, at once here and at other sites as soon as they have the next
+    The market rejects that party at once here, and at other sites as soon as they have the next
     revocation list. Its bank account stays, with what is on it.
     """
     now = SystemClock().now()
@@ -293,7 +295,7 @@ def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
 
 
 def _certified(register: Register, domain: str, now: Instant) -> bool:
-    """Whether somebody of a domain has been invited who certifies its server."""
+    """Whether an invited party of a domain certifies its server."""
     return any(
         entry.invitation.domain == domain and entry.invitation.certifies_server
         for entry in register.entries().values()

@@ -1,4 +1,4 @@
-"""`ramp join`: a site joins somebody else's market, with an invitation of its keeper."""
+"""`ramp join`: join another market with an invitation of its keeper."""
 
 from __future__ import annotations
 
@@ -46,14 +46,16 @@ _out_type = click.Path(dir_okay=False, path_type=Path)
 )
 @click.argument("invitation")
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-@click.option("--request", type=_out_type, metavar="FILE", help="Only make the key and write the request to a file.")
-@click.option("--certificate", type=file_type, metavar="FILE", help="What the keeper's `ramp invite sign` has written.")
-@click.option("--fingerprint", metavar="SHA256", help="Refuse any other authority than the one with this fingerprint.")
+@click.option(
+    "--request", type=_out_type, metavar="FILE", help="Only create the key and write the request to this file."
+)
+@click.option("--certificate", type=file_type, metavar="FILE", help="File written by the keeper's `ramp invite sign`.")
+@click.option("--fingerprint", metavar="SHA256", help="Expected fingerprint of the authority; any other is refused.")
 @click.option("--account-invitation", metavar="URI|FILE",
               help="Make the XMPP account with the invitation of its server's owner: "
                    "xmpp:NAME@DOMAIN?register;preauth=TOKEN, or a file that holds it.")  # fmt: skip
 @click.option(
-    "--start/--no-start", default=True, show_default=True, help="Start the site's agents when all have joined."
+    "--start/--no-start", default=True, show_default=True, help="Start the site's agents after all have joined."
 )
 @state_option
 @json_option
