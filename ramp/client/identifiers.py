@@ -9,10 +9,10 @@ from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.errors import ConfigurationError
 
 SHORTEST: Final = 6
-"""So many characters of an identifier's random part are shown at least."""
+"""Minimum number of characters shown of an identifier's random part."""
 
 LISTED: Final = 5
-"""So many ids are listed at most where one that is cut short may mean several."""
+"""Maximum number of ids listed for an ambiguous short id."""
 
 T = TypeVar("T")
 

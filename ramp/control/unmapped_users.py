@@ -8,7 +8,7 @@ from ramp.control.market_changes import ChangeLine
 from ramp.runtime.config import SwarmConfig
 
 NAMED: Final = 3
-"""So many resources are named in a warning."""
+"""Maximum number of resources named in a warning."""
 
 
 def unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:

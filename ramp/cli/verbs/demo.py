@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 4
 PRICE: Final = 70
-"""Most to pay, credits per core-hour: what the dearer half of Table 2's machines starts at."""
+"""Price limit in credits per core-hour: the start price of the dearer half of Table 2's machines."""
 
 
 MACHINES_LIMIT_S: Final = 3.0

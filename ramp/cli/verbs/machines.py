@@ -37,7 +37,7 @@ MACHINE_FIELDS: Final = (
 )
 
 JOBS_SHOWN: Final = 10
-"""So many running and queued jobs are shown unless --all is given."""
+"""Number of running and queued jobs shown without --all."""
 
 
 @click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))

@@ -22,7 +22,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.live.story import AuctionStory
 
 WIDE: Final = 110
-"""From so many columns on agents and machines stand beside each other."""
+"""Minimum columns of a terminal for agents and machines side by side."""
 
 LEAST_ROWS: Final = 2
 """Rows that each part has at least, however low the terminal is."""
