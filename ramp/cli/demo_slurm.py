@@ -85,7 +85,7 @@ minimum_price = 20
     "--psij-python",
     metavar="PATH",
     default="",
-    help="An interpreter that has PSI/J (`make psij`), through which the agent launches the job; as root only.",
+    help="Python interpreter with PSI/J (`make psij`) to launch the job with; as root only.",
 )
 @json_option
 @click.pass_context
@@ -160,7 +160,7 @@ def _cannot_launch(psij_python: str, account: str) -> str:
     if not psij_python:
         return "no --psij-python is given"
     if os.geteuid() != 0:
-        return "only root can have jobs run as another account here"
+        return "running jobs under another account needs root"
     try:
         asked = subprocess.run(
             [Path(psij_python).absolute(), "-I", "-c", "import psij"],
@@ -171,7 +171,7 @@ def _cannot_launch(psij_python: str, account: str) -> str:
         )
     except OSError as error:
         return f"{account} cannot run {psij_python}: {error.strerror}"
-    return f"{account} finds no PSI/J by {psij_python}" if asked.returncode else ""
+    return f"{account} cannot import PSI/J with {psij_python}" if asked.returncode else ""
 
 
 def _launched(market: Market, reservation: str) -> str:

@@ -10,12 +10,12 @@ from ramp.cli.views.output import count_text, print_json, print_rows, say, waiti
 from ramp.runtime.shipped_swarms import find_config
 from ramp.runtime.state_folder import StateFolder
 
-EXITS = "0 nothing is wrong; 1 something is; 2 bad input; 130 interrupted"
+EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 
 
 @click.command(epilog=example("ramp doctor", "ramp doctor market.toml --all", "ramp doctor --json", exits=EXITS))
 @click.argument("name", required=False, metavar="[CONFIG]")
-@click.option("--all", "show_all", is_flag=True, help="Also show what is well.")
+@click.option("--all", "show_all", is_flag=True, help="Also show passed checks.")
 @state_option
 @json_option
 @click.pass_context
@@ -44,12 +44,12 @@ def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFol
         )
         ctx.exit(1 if report.findings else 0)
     if not report.is_up:
-        say(f"ramp: no market is running; this is read from the state folder {state.path}")
+        say(f"ramp: no market is running; reading the state folder {state.path}")
     shown = report.remarks if show_all else report.findings
     rows = [(each.check, each.subject, each.says, each.do or "(well)") for each in shown]
-    print_rows(("Looked at", "Of", "Found", "What to do"), rows, wrap=("Found", "What to do"))
+    print_rows(("Looked at", "Of", "Found", "Suggested fix"), rows, wrap=("Found", "Suggested fix"))
     if not report.findings:
-        click.echo(f"Nothing is wrong: {count_text(len(report.remarks), 'thing')} looked at")
+        click.echo(f"No problems found: {count_text(len(report.remarks), 'check')} made")
     ctx.exit(1 if report.findings else 0)
 
 

@@ -47,42 +47,40 @@ _MARKET, _FILES = "The market", "Documents, keys, configuration"
 
 VERBS: Final[dict[str, Verb]] = {
     "demo": Verb(_TRY, "ramp.cli.verbs.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
-    "web": Verb(_TRY, "ramp.cli.web:web", "Serve the market's pages: ask, watch, buy, look, in a browser."),
-    "demo-slurm": Verb(_TRY, "ramp.cli.demo_slurm:demo_slurm", "Sell half of a real Slurm of emulated nodes."),
-    "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Launch a market and stay (or --detach)."),
+    "web": Verb(_TRY, "ramp.cli.web:web", "Serve the market's web pages."),
+    "demo-slurm": Verb(_TRY, "ramp.cli.demo_slurm:demo_slurm", "Sell half of an emulated Slurm cluster."),
+    "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Start a market in the foreground (--detach: background)."),
     "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),
     "user": Verb(_MARKET, "ramp.cli.verbs.parties:user", "Add or remove a user while the market runs."),
-    "resource": Verb(_MARKET, "ramp.cli.verbs.parties:resource", "Add, drain, price or remove a resource meanwhile."),
+    "resource": Verb(_MARKET, "ramp.cli.verbs.parties:resource", "Add, drain, price or remove a resource at run time."),
     "invite": Verb(_MARKET, "ramp.cli.verbs.joining.invite:invite", "Invite a user or resource of another site."),
     "join": Verb(_MARKET, "ramp.cli.verbs.joining.join:join", "Join another market with an invitation."),
     "deposit": Verb(_MARKET, "ramp.cli.verbs.bank:deposit", "Credit an account (as `ramp bank deposit`)."),
     "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
-    "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Make the market what its file says now."),
+    "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Apply changes from the configuration file."),
     "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts, changes; --follow."),
-    "watch": Verb(
-        _MARKET, "ramp.cli.watching.verb:watch", "Watch auctions, machines, agents and events as they go on."
-    ),
-    "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show who has changed what, and when."),
+    "watch": Verb(_MARKET, "ramp.cli.watching.verb:watch", "Watch auctions, machines, agents and events live."),
+    "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show the log of changes to the market."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
-    "doctor": Verb(_MARKET, "ramp.cli.doctor:doctor", "Say what is wrong, and what to do; orphans on batch systems."),
-    "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show which resources sell now."),
+    "doctor": Verb(_MARKET, "ramp.cli.doctor:doctor", "Diagnose problems and suggest fixes."),
+    "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show the resources that sell now."),
     "qstat": Verb(_MARKET, "ramp.cli.verbs.machines:qstat", "Show a machine's queue, reservations and projected load."),
-    "submit": Verb(_BUY, "ramp.cli.verbs.submit:submit", "Auction a request, buy what wins, pay for it."),
-    "quote": Verb(_BUY, "ramp.cli.verbs.submit:quote", "Auction a request without buying; holds nothing."),
+    "submit": Verb(_BUY, "ramp.cli.verbs.submit:submit", "Auction a request, buy the best offers and pay."),
+    "quote": Verb(_BUY, "ramp.cli.verbs.submit:quote", "Auction a request without buying."),
     "status": Verb(_BUY, "ramp.cli.verbs.requests:status", "Show requests and how they ended."),
-    "reservations": Verb(_BUY, "ramp.cli.verbs.requests:reservations", "Show what has been bought."),
-    "show": Verb(_BUY, "ramp.cli.verbs.requests:show", "Show a request, agreement, reservation; how to launch on it."),
-    "resize": Verb(_BUY, "ramp.cli.verbs.requests:resize", "Make a bought slot smaller or larger while it stands."),
-    "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Give reservations back for a refund; withdraw a request."),
-    "launch": Verb(_BUY, "ramp.cli.verbs.jobs:launch", "Run a command or a script on what has been bought."),
-    "jobs": Verb(_BUY, "ramp.cli.verbs.jobs:jobs", "Show the jobs that were launched."),
-    "job": Verb(_BUY, "ramp.cli.verbs.jobs:job", "Show a job, its output or a file of it; end it."),
+    "reservations": Verb(_BUY, "ramp.cli.verbs.requests:reservations", "Show reservations."),
+    "show": Verb(_BUY, "ramp.cli.verbs.requests:show", "Show a request, agreement or reservation in full."),
+    "resize": Verb(_BUY, "ramp.cli.verbs.requests:resize", "Change the size or end of a reservation."),
+    "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Cancel reservations for a refund; withdraw a request."),
+    "launch": Verb(_BUY, "ramp.cli.verbs.jobs:launch", "Run a command or a script on a reservation."),
+    "jobs": Verb(_BUY, "ramp.cli.verbs.jobs:jobs", "Show launched jobs."),
+    "job": Verb(_BUY, "ramp.cli.verbs.jobs:job", "Show a job, its output or a file; cancel it."),
     "balance": Verb(_ACCOUNT, "ramp.cli.verbs.account:balance", "Show the balance (a signed query to the bank)."),
     "statement": Verb(_ACCOUNT, "ramp.cli.verbs.account:statement", "Show all payments with a running balance."),
-    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and accounts (the keeper); audit the ledger."),
+    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "Show all trades and accounts (keeper); audit the ledger."),
     "rfq": Verb(_FILES, "ramp.cli.verbs.rfq:rfq", "Write and check requests for quotation (RFQL)."),
     "verify": Verb(_FILES, "ramp.cli.verbs.verify:verify", "Check an agreement's signatures and contents offline."),
-    "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Make, show, renew and revoke keys and certificates."),
+    "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Create, show, renew and revoke keys and certificates."),
     "config": Verb(_FILES, "ramp.cli.verbs.config:config", "Check and show a market's configuration."),
     "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
 }
@@ -115,11 +113,9 @@ class LazyGroup(click.Group):
         try:
             loaded = entry.load()
         except Exception as error:
-            raise ConfigurationError(
-                f"the verb {cmd_name!r} cannot be loaded from {entry.value}: {type(error).__name__}: {error}"
-            ) from error
+            raise ConfigurationError(f"cannot load the command {cmd_name!r} from {entry.value}: {error}") from error
         if not isinstance(loaded, click.Command):
-            raise ConfigurationError(f"the verb {cmd_name!r}: {entry.value} is no click command")
+            raise ConfigurationError(f"cannot use the command {cmd_name!r}: {entry.value} is not a click command")
         return loaded
 
     def resolve_command(
@@ -130,7 +126,7 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in VERBS and args[0] not in _foreign_verbs():
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"there is no verb {args[0]!r}{hint}", ctx)
+            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -141,7 +137,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl(rows, col_max=16)
         foreign = sorted(_foreign_verbs())
         if foreign:
-            with formatter.section("Simulation and further verbs (`ramp VERB --help`)"):
+            with formatter.section("Simulation and other commands (`ramp COMMAND --help`)"):
                 formatter.write_text(", ".join(foreign))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -161,16 +157,16 @@ def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
 
 _TOUR: Final = """\b
 Five minutes:
-  ramp demo                                    everything at once, nothing kept running
+  ramp demo                                    the whole market once, then stop
   ramp up --detach                             a market of 24 machines
   ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml
   ramp submit job.xml                          auction, two-phase commit, payment
-  ramp reservations                            what you have now
+  ramp reservations                            your reservations
   ramp down
 
 \b
 Exit codes: 0 done (submit: bought and paid); 1 refused, failed, not bought, or no market is
-running; 2 bad input; 70 a fault of the program; 130 interrupted. VERB --help has each verb's.
+running; 2 bad input; 70 internal error; 130 interrupted. COMMAND --help lists those of each command.
 """
 
 
@@ -201,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), error.exit_code, debug)
     except click.UsageError as error:
         where = "ramp" if error.ctx is None else error.ctx.command_path
-        return _failed(f"{_sentence(error)} (`{where} --help` shows what is possible)", error.exit_code, debug)
+        return _failed(f"{_sentence(error)} (see `{where} --help`)", error.exit_code, debug)
     except click.ClickException as error:
         return _failed(_sentence(error), error.exit_code, debug)
     except (click.Abort, KeyboardInterrupt):
@@ -212,8 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         silence_output()  # or the interpreter complains at its end
         return 1
     except Exception as error:
-        hint = "" if debug else f" ({DEBUG_OPTION} shows where)"
-        return _failed(f"a fault of the program: {type(error).__name__}: {error}{hint}", EXIT_FAULT, debug)
+        hint = "" if debug else f" (see the traceback with {DEBUG_OPTION})"
+        return _failed(f"internal error: {error}{hint}", EXIT_FAULT, debug)
     return result if isinstance(result, int) else 0
 
 

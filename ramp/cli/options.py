@@ -23,13 +23,16 @@ state_option: Final[Decorator] = click.option(
     "state",
     type=click.Path(file_okay=False, path_type=Path),
     callback=_state_folder,
-    help=f"Where the market keeps its state (default: ${STATE_VARIABLE}, or ~/.local/state/ramp).",
+    help=f"Folder of the market's state (default: ${STATE_VARIABLE}, or ~/.local/state/ramp).",
 )
 json_option: Final[Decorator] = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: times ISO 8601 UTC, amounts in credits, durations in seconds."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON: times in ISO 8601 UTC, amounts in credits, durations in seconds.",
 )
 user_option: Final[Decorator] = click.option(
-    "--user", metavar="NAME", help="As which user (default: the first of the running market)."
+    "--user", metavar="NAME", help="User to act as (default: the first of the running market)."
 )
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
@@ -54,7 +57,7 @@ class CreditsType(click.ParamType[int]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if amount <= 0:
-            self.fail(f"{value!r} is not above 0; right would be for example 100 or 99.50", param, ctx)
+            self.fail(f"must be above 0: got {value!r}, expected an amount such as 100 or 99.50", param, ctx)
         return amount
 
 
@@ -67,7 +70,7 @@ PROBABILITY_HELP: Final = (
 )
 """What `--start-probability` means, wherever it is an option."""
 
-SITE_HELP: Final = "Only resources of this site, the domain of their names; may be given several times (default: any)."
+SITE_HELP: Final = "Only resources of this site, the domain of their names; repeatable (default: any)."
 """What `--site` means in a request, wherever it is an option."""
 
 EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"

@@ -32,9 +32,7 @@ def take_template(ctx: click.Context, _: click.Parameter, given: str | None) -> 
     shipped = shipped_templates()
     path = Path(given) if Path(given).is_file() else shipped.get(given)
     if path is None:
-        raise ConfigurationError(
-            f"no such file, and no template of that name comes with RAMP; there are {', '.join(shipped)}", path=given
-        )
+        raise ConfigurationError(f"not found: expected a file or a template of RAMP: {', '.join(shipped)}", path=given)
     try:
         terms = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -54,11 +52,11 @@ def _checked(command: click.Command, terms: dict[str, Any], path: Path) -> dict[
     for key, value in terms.items():
         parameter = names.get(key)
         if parameter is None or parameter.name is None:
-            raise ConfigurationError(f"no such option{nearest_name(key, list(names))}", path=path, key=key)
+            raise ConfigurationError(f"unknown option{nearest_name(key, list(names))}", path=path, key=key)
         is_flag = isinstance(parameter, click.Option) and parameter.is_flag
         if isinstance(value, bool) is not is_flag or not isinstance(value, str | int):
             right = "true or false" if is_flag else "a text or a whole number"
-            raise ConfigurationError(f"{value!r} will not do; right would be {right}", path=path, key=key)
+            raise ConfigurationError(f"got {value!r}, expected {right}", path=path, key=key)
         text = value if is_flag else str(value)
         found[parameter.name] = str(value).split() if getattr(parameter, "multiple", False) else text
     return found

@@ -31,7 +31,7 @@ class DurationType(click.ParamType[Duration]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if duration == 0 and not self._zero:
-            self.fail(f"{value!r} is no time at all; right would be {DURATION_HELP}", param, ctx)
+            self.fail(f"must be above 0: got {value!r}, expected a length {DURATION_HELP}", param, ctx)
         return duration
 
 

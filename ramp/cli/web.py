@@ -58,13 +58,15 @@ class WebGroup(click.Group):
     ),
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="What is bound; beyond loopback only with TLS.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; other than loopback only with TLS."
+)
 @click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
-@click.option("--name", help="What browsers call this computer, where that is not --host.")
-@click.option("--tls-certificate", type=click.Path(path_type=Path), help="PEM file: the certificate with its chain.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="PEM file: the certificate's private key.")
+@click.option("--name", help="Host name in links, if not --host.")
+@click.option("--tls-certificate", type=click.Path(path_type=Path), help="Certificate with its chain, PEM file.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM file.")
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Results of experiments and traces to show [default: results in the state folder].")  # fmt: skip
+              help="Folder of experiment results and traces [default: results in the state folder].")  # fmt: skip
 @state_option
 @click.pass_context
 def web(
@@ -143,22 +145,22 @@ def _open_browser(address: str) -> None:
     if sys.platform == "darwin" or any(os.environ.get(each) for each in SCREENS):
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     else:
-        say("There is no screen for a browser here; open one of the links where there is one")
+        say("No browser is available here; open one of the links on a computer that has one")
 
 
 @web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))
 @user_option
-@click.option("--keeper", is_flag=True, help="For the market's keeper.")
+@click.option("--keeper", is_flag=True, help="Link for the market's keeper.")
 @state_option
 @json_option
 def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> None:
     """Print a login link to the pages that `ramp web` serves; it is good once and for fifteen minutes."""
     check_installed()
     if user is not None and keeper:
-        raise click.UsageError("--user and --keeper are two links")
+        raise click.UsageError("--user and --keeper exclude each other")
     url = _served_at(state)
     if url is None:
-        raise NoMarket("no pages are served with this state folder; `ramp web` serves them")
+        raise NoMarket("no web server is running with this state folder; start one with `ramp web`")
     role = Role.KEEPER if keeper else Role.USER
     who = _named(running(state), user, role)
     sessions = Sessions(state.web_sessions)
@@ -185,7 +187,7 @@ def _named(found: SwarmStatus, user: str | None, role: Role) -> str:
     if user is None and names:
         return names[0]
     if user not in names:
-        raise ConfigurationError(f"no {role.value} is called {user!r}; there are {', '.join(names)}", key="--user")
+        raise ConfigurationError(f"unknown {role.value} {user!r}: expected one of {', '.join(names)}", key="--user")
     assert user is not None
     return user
 

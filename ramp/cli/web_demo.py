@@ -50,7 +50,7 @@ CANCEL_SHARE: Final = 0.3
 @click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
 @click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="Of what the stream of requests draws.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random requests.")
 def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     """Launch a market of machines and live tori, let requests come, and serve its pages until Ctrl-C.
 

@@ -145,7 +145,9 @@ class RunningMarket:
     def _check_going_on(self, late: bool) -> None:
         """To be called while an error of connecting is handled: raises it, or a better one, if waiting is no use."""
         if status(self.state) is None:
-            raise NoMarket("the market has ended; `ramp up` takes its open business up again") from None
+            raise NoMarket(
+                "the market has stopped; `ramp up` starts it again and continues its open requests"
+            ) from None
         if late:
             raise  # noqa: PLE0704 - what the caller is handling
 
@@ -166,7 +168,7 @@ def find_market(state: StateFolder, user: str | None) -> RunningMarket:
     domain = market_domain(state, found)
     name = users[0] if user is None and users else (user or "").removesuffix(f"@{domain}")
     if name not in users:
-        raise ConfigurationError(f"no user is called {user!r}; there are {', '.join(users)}")
+        raise ConfigurationError(f"unknown user {user!r}: expected one of {', '.join(users)}")
     return RunningMarket(state, name, domain, users)
 
 
@@ -178,7 +180,7 @@ def running(state: StateFolder) -> SwarmStatus:
     """
     found = status(state)
     if found is None:
-        raise NoMarket(f"no market is running with the state folder {state.path}; `ramp up` launches one")
+        raise NoMarket(f"no market is running with the state folder {state.path}; start one with `ramp up`")
     return found
 
 

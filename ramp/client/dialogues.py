@@ -87,7 +87,7 @@ def _expected(event: Event, kind: type[E]) -> E:
     if isinstance(event, Refused):
         raise refused(event)
     if not isinstance(event, kind):
-        raise ControlLineError(f"the agent answered with {type(event).__name__} where {kind.__name__} belongs")
+        raise ControlLineError(f"unexpected answer of the agent: got {type(event).__name__}, expected {kind.__name__}")
     return event
 
 
@@ -100,7 +100,7 @@ def statement(since: str | datetime | None, until: str | datetime | None, now: I
     """Balance, and what was posted between two moments (default: all).
 
     Raises:
-        ConfigurationError: if a moment is none, or the first lies after the last.
+        ConfigurationError: if a time is invalid, or the first is after the last.
     """
     try:
         first = 0 if since is None else moment_of(since, now)
@@ -108,7 +108,7 @@ def statement(since: str | datetime | None, until: str | datetime | None, now: I
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     if last is not None and first > last:
-        raise ConfigurationError(f"since={since!r} lies after until={until!r}")
+        raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
     return (yield from account(first, last))
 
 
@@ -189,7 +189,7 @@ def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     bought = yield from agreements()
     _, entries = belonging(any_id, asked, bought)
     if not entries:
-        raise ConfigurationError(f"{any_id}: this request has ended without buying anything")
+        raise ConfigurationError(f"{any_id}: the request ended without a purchase, so there is nothing to cancel")
     if len(entries) > 1:
         entries = tuple(entry for entry in entries if entry.state in OPEN_STATES) or entries
     return (yield from _cancel_all(entries, reason))
@@ -240,10 +240,9 @@ def _latest_end(wish: Resize) -> Callable[[Instant], Instant]:
     from ramp.rfql.xml.markup import INSTANT_END
 
     if wish.cores is not None and not 1 <= wish.cores <= NUMBER_MAX:
-        raise ConfigurationError(f"{wish.cores} cores are none that a slot has; right would be 1 to {NUMBER_MAX}")
+        raise ConfigurationError(f"cores must be 1 to {NUMBER_MAX}, got {wish.cores}")
     if wish.until is not None and not 0 <= wish.until < INSTANT_END:
-        right_is = f"right would be before {iso(INSTANT_END)}"
-        raise ConfigurationError(f"{iso(wish.until)} is no end that a document may name; {right_is}")
+        raise ConfigurationError(f"the end must be before {iso(INSTANT_END)}, got {iso(wish.until)}")
     return lambda start: start + WALL_TIME_MAX_S * SECOND
 
 
@@ -258,7 +257,7 @@ def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resi
         ConfigurationError: as `resize`.
     """
     if wish.cores is None and wish.until is None:
-        raise ConfigurationError(f"{any_ids[0]}: neither cores nor an end is given; right would be what it shall have")
+        raise ConfigurationError(f"{any_ids[0]}: no new size: give a number of cores, an end, or both")
     latest = _latest_end(wish)
     asked = yield from requests()
     bought = yield from agreements()
@@ -268,11 +267,11 @@ def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resi
         if len(entries) > 1:
             entries = tuple(entry for entry in entries if entry.state in OPEN_STATES)
         if len(entries) != 1:
-            found = f"{len(entries)} slots" if entries else "nothing that is bought"
-            raise ConfigurationError(f"{any_id}: this means {found}; right would be one reservation")
+            found = f"{len(entries)} reservations" if entries else "no reservation that is active"
+            raise ConfigurationError(f"{any_id}: the id means {found}, expected exactly one")
         if wish.until is not None and wish.until > latest(entries[0].agreement.offer.start):
-            right_is = f"right would be {iso(latest(entries[0].agreement.offer.start))} at the latest"
-            raise ConfigurationError(f"{any_id}: no run lasts until {iso(wish.until)}; {right_is}")
+            limit = iso(latest(entries[0].agreement.offer.start))
+            raise ConfigurationError(f"{any_id}: the end must be {limit} at the latest, got {iso(wish.until)}")
         meant.append(entries[0].agreement.agreement_id)
     first, *others = dict.fromkeys(meant)
     ended = yield replace(wish, agreement_id=first, together=tuple(others))
@@ -335,7 +334,7 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
         if each.state == "active" or (each.state == "settling" and each.agreement.offer.in_queue)
     ]
     if not active:
-        raise ConfigurationError(f"{any_id}: nothing that is bought and not given back, so nothing to launch on")
+        raise ConfigurationError(f"{any_id}: no active reservation to launch on")
     orders = orders_of(active, work, new_id)
     for number, order in enumerate(orders):
         answer = yield Launch(order)

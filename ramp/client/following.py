@@ -19,7 +19,7 @@ Approver = Callable[[ApprovalAsked], bool]
 """Asks the owner about offers: which they are, whether each meets the request, and what would be paid for it."""
 
 OnEvent = Callable[[Event], None]
-"""Told everything that goes on."""
+"""Called with each event."""
 
 
 def nobody_approves(_: ApprovalAsked) -> bool:

@@ -9,10 +9,10 @@ from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.errors import ConfigurationError
 
 SHORTEST: Final = 6
-"""So many characters of an identifier's random part are shown at least."""
+"""Minimum number of characters shown of an identifier's random part."""
 
 LISTED: Final = 5
-"""So many ids are listed at most where one that is cut short may mean several."""
+"""Maximum number of ids listed for an ambiguous short id."""
 
 T = TypeVar("T")
 
@@ -83,10 +83,10 @@ def not_one(what: str, ids: Sequence[str]) -> ConfigurationError:
         ids: those that it may mean.
     """
     if not ids:
-        return ConfigurationError(f"there is no {what}; `ramp status --all` and `ramp reservations --all` list all")
+        return ConfigurationError(f"unknown {what}; list all with `ramp status --all` and `ramp reservations --all`")
     more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
     listed = ", ".join(sorted(ids)[:LISTED])
-    return ConfigurationError(f"{what} is the beginning of {len(ids)} ids, {listed}{more}; give more of it")
+    return ConfigurationError(f"{what} is ambiguous: it matches {len(ids)} ids, {listed}{more}; give more characters")
 
 
 def _meant(standing: AgreementStanding, any_id: str) -> str:

@@ -68,13 +68,14 @@ def launch(
     if transport is None or transport in SERVERS:
         if transport not in (None, loaded.server.kind):
             raise ConfigurationError(
-                f"the configuration's server is {loaded.server.kind!r}, not {transport!r}; say so there",
+                f"the transport {transport!r} differs from the configuration's server {loaded.server.kind!r}; "
+                "change [server] kind in the configuration",
                 path=loaded.path,
                 key="server.kind",
             )
         return _launch_processes(loaded, state_dir, user)
     if state_dir is not None:
-        raise ConfigurationError(f"a market on the transport {transport!r} keeps no state; leave state_dir out")
+        raise ConfigurationError(f"the transport {transport!r} keeps no state; leave out state_dir")
     return Market(_transport(transport)(loaded, user, seed))
 
 
@@ -82,7 +83,7 @@ def _transport(name: str) -> OpenTransport:
     entries = {entry.name: entry for entry in entry_points(TRANSPORT_GROUP)}
     if name not in entries:
         raise ConfigurationError(
-            f"there is no transport {name!r}{nearest_name(name, [*SERVERS, *sorted(entries)])}", key="transport"
+            f"unknown transport {name!r}{nearest_name(name, [*SERVERS, *sorted(entries)])}", key="transport"
         )
     opened: OpenTransport = entries[name].load()
     return opened

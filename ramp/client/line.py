@@ -108,7 +108,7 @@ class SocketLine:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; what was submitted goes on."""
+        """Close the connection; submitted requests continue."""
         self._file.close()
         self._socket.close()
 
@@ -171,7 +171,7 @@ class AsyncSocketLine:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; what was submitted goes on."""
+        """Close the connection; submitted requests continue."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
@@ -235,8 +235,8 @@ def _other_version(got: object) -> MarketRefused:
 
 
 def _nobody(path: Path, error: OSError) -> NoMarket:
-    return NoMarket(f"no market is running there ({path}: {error.strerror}); `ramp up` launches one")
+    return NoMarket(f"no market is running at {path} ({error.strerror}); start one with `ramp up`")
 
 
 def _ended() -> TransportError:
-    return TransportError("the User Agent ended in the middle of the request; `ramp status` tells what became of it")
+    return TransportError("the User Agent ended during the request; see the result with `ramp status`")

@@ -111,8 +111,8 @@ def parse_snapshot(text: str, resource: str) -> MachineState:
         else:
             return _converter().structure({**plain, "snapshot": plain}, MachineState)
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
-        problem = f"what it says is no snapshot ({findings_of(error)})"
-    raise MarketRefused(MarketRefusalCode.MACHINE_FAILED, f"the machine of {resource} cannot be asked: {problem}")
+        problem = f"its answer is not a valid machine state ({findings_of(error)})"
+    raise MarketRefused(MarketRefusalCode.MACHINE_FAILED, f"the machine of {resource} did not answer: {problem}")
 
 
 @cache
@@ -129,5 +129,5 @@ def _converter() -> cattrs.Converter:
 def _moment(text: str) -> datetime:
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
-        raise ValueError(f"{text} has no offset from UTC, as 2026-11-21T08:00:00Z has")
+        raise ValueError(f"{text} has no offset from UTC, expected a time such as 2026-11-21T08:00:00Z")
     return found

@@ -80,7 +80,7 @@ class Market(MarketUser[Access]):
         self.close()
 
     def close(self) -> None:
-        """End one's own market (`ramp.launch`); leave one that was running (`ramp.connect`) as it is."""
+        """Stop a market of `ramp.launch`; disconnect from a market of `ramp.connect`."""
         self._close()
 
     # -- buying --------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Market(MarketUser[Access]):
         rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
-        """Auction requests as one, buy what wins by two-phase commit, pay, and return how it ended.
+        """Auction requests as one, buy the best offers by two-phase commit, pay, and return the result.
 
         All units are bought or none. A User Agent that is restarted meanwhile is waited for. Ctrl-C withdraws the
         request, waits for its end, and is raised unless everything was bought before.
@@ -108,9 +108,9 @@ class Market(MarketUser[Access]):
             prefer: how offers are ranked.
             approve: `"auto"`, `"best-offer"`, or a function that says whether to buy, given a `ramp.ApprovalAsked`
                 with the offers, whether each meets the request, and what would be paid for it.
-            max_cost: most to pay for everything together, in credits.
+            max_cost: maximum total cost in credits.
             rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
-            on_event: told everything that goes on: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
+            on_event: called with each event: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
 
         Raises:
             RampError: see the class.
@@ -156,12 +156,12 @@ class Market(MarketUser[Access]):
         on_interrupt: Callable[[], None] = lambda: None,
         on_lost: Callable[[], None] = lambda: None,
     ) -> RequestEnded:
-        """Submit a request and follow it to its end; what `submit` and the command line are made of.
+        """Submit a request and follow it to its end, with callbacks.
 
         Args:
             following: the request.
             approve: asked about offers.
-            on_event: told everything that goes on.
+            on_event: called with each event.
             on_interrupt: told of the first Ctrl-C, before the request is withdrawn.
             on_lost: told that the User Agent has ended in the middle, before it is waited for.
 
@@ -199,7 +199,7 @@ class Market(MarketUser[Access]):
             line = self.access.reopen()
 
     def watch(self, request_id: str = "") -> Iterator[Event]:
-        """What goes on: of one request until it ends, or of all of this user's, without end.
+        """Iterate over events: of one request until it ends, or of all requests of this user, without end.
 
         Yields:
             `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`, and
@@ -218,11 +218,11 @@ class Market(MarketUser[Access]):
     # -- what one has --------------------------------------------------------------------------------------------
 
     def reservations(self, *, everything: bool = False) -> tuple[Reservation, ...]:
-        """What was bought, by start; with `everything` also what was cancelled or is void."""
+        """Return reservations by start; with `everything` also cancelled and void ones."""
         return self.ask(dialogues.reservations(self.access.domain, everything=everything))
 
     def requests(self) -> tuple[RequestStanding, ...]:
-        """Every request with how it stands or ended, in the order of submission."""
+        """Return all requests with their state, in the order of submission."""
         return self.ask(dialogues.requests())
 
     def cancel(self, any_id: str, reason: str = "") -> tuple[Cancelled, ...]:
@@ -246,15 +246,15 @@ class Market(MarketUser[Access]):
     ) -> Resized:
         """Make a bought slot smaller or larger; returns when the bank has posted it, or it has come to nothing.
 
-        What is added costs what its seller asks, which is told with `quote_only`.
+        The seller sets the price of an addition; see it first with `quote_only`.
 
         Args:
             any_id: of a reservation or agreement; it may be cut short as long as it is unique.
             cores: that it shall have; as many as it has by default.
             until: its end; the one that it has by default.
             quote_only: only tell what it would give back or cost.
-            price: most that is paid for what is added, credits per core hour; by default what was asked for the slot.
-            max_cost: most that is paid for it in all, hundredths of a credit; by default whatever that price comes to.
+            price: maximum price of the addition in credits per core hour; by default the limit of the request.
+            max_cost: maximum total cost of the addition in hundredths of a credit; by default only `price` limits it.
 
         Raises:
             ConfigurationError: if the id means nothing or several slots, or `until` is no moment.
@@ -281,7 +281,7 @@ class Market(MarketUser[Access]):
             until: the end of each; the one that it has by default.
             quote_only: only tell what it would cost.
             price: see `resize`.
-            max_cost: most that is paid for all of it, hundredths of a credit.
+            max_cost: maximum total cost in hundredths of a credit.
         """
         end = None if until is None else dialogues.moment_given(until, self.access.now())
         wish = Resize("", cores, end, quote_only, price, max_cost)
@@ -295,7 +295,7 @@ class Market(MarketUser[Access]):
         """The same with every payment, refund and deposit between two moments (default: all).
 
         Raises:
-            ConfigurationError: if a moment is none, or the first lies after the last.
+            ConfigurationError: if a time is invalid, or the first is after the last.
         """
         return self.ask(dialogues.statement(since, until, self.access.now()))
 
@@ -311,7 +311,7 @@ class Market(MarketUser[Access]):
         cores: int | None = None,
         together: bool = True,
     ) -> tuple[Job, ...]:
-        """Run a command, or a script, on what was bought: one job on each slot that an id means.
+        """Run a command or a script on reservations: one job on each slot of an id.
 
         The units of a request begin together where their slots overlap, and are told of each other by RAMP_UNIT,
         RAMP_UNITS and RAMP_PEERS. The resource runs a job once, as the local account that its site maps the user to.
@@ -321,7 +321,7 @@ class Market(MarketUser[Access]):
             command: words, or one text as a shell would split it; arguments of the script where there is one.
             script: a file that is staged and run.
             inputs: further files that are staged into the job's folder.
-            cores: so many of each slot's cores; by default all.
+            cores: number of cores on each slot; by default all.
             together: whether units begin together.
 
         Raises:
@@ -333,7 +333,7 @@ class Market(MarketUser[Access]):
         return tuple(job_of(each, self.access.domain) for each in found)
 
     def jobs(self) -> tuple[Job, ...]:
-        """Every job, in the order of launching, as its resource says it stands."""
+        """Return all jobs with their state, in the order of launching."""
         return tuple(job_of(each, self.access.domain) for each in self.ask(dialogues.jobs()))
 
     def job(self, any_id: str) -> Job:

@@ -57,7 +57,7 @@ class RequestTemplate:
         """The request as it is when submitted at an instant.
 
         Raises:
-            ConfigurationError: if a time is none.
+            ConfigurationError: if a time is invalid.
         """
         try:
             start = None if self.start is None else whole_seconds_up(moment_of(self.start, now))
@@ -141,7 +141,7 @@ def request(
     """
     length, room = _length(wall_time, "wall_time"), _length(slack, "slack")
     if end is None and length is None:
-        raise ConfigurationError("how long? give wall_time=, or end=, or both")
+        raise ConfigurationError("no length of the run: give wall_time=, or end=, or both")
     least, most = _core_range(cores)
     unit = RequestUnit(
         number=1,
@@ -189,7 +189,7 @@ def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
     named = tuple(dict.fromkeys(each.lower() for each in (sites.split() if isinstance(sites, str) else sites or ())))
     for site in named:
         if not _SITE.fullmatch(site):
-            raise ConfigurationError(f"sites={site!r} is no domain; right would be for example west.example")
+            raise ConfigurationError(f"sites={site!r} is not a domain, expected for example west.example")
     return named or None
 
 
@@ -204,7 +204,7 @@ def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
     given = [limit for limit in limits if limit is not None]
     if 0 < len(given) < len(limits):
         raise ConfigurationError(
-            "some of the requests say what they may cost and some do not; right would be MaxCost in each or in none"
+            "only some of the requests have a MaxCost: give it in all of them or leave it out of all"
         )
     together = RequestForQuotation(
         tuple(replace(unit, number=number) for number, unit in enumerate(units, 1)),
@@ -221,12 +221,12 @@ def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
 
     Raises:
         DocumentError: if a file is no valid request.
-        ConfigurationError: if nothing is given, or a time is none.
+        ConfigurationError: if nothing is given, or a time is invalid.
     """
     from ramp.rfql.request_for_quotation import load_request
 
     if not parts:
-        raise ConfigurationError("nothing to submit; right would be at least one request")
+        raise ConfigurationError("nothing to submit: give at least one request")
     found = []
     for part in parts:
         match part:
@@ -246,10 +246,10 @@ def _core_range(cores: int | str | tuple[int, int] | None) -> tuple[int | None, 
     text = cores if isinstance(cores, str) else "..".join(map(str, cores))
     found = _RANGE.fullmatch(text)
     if found is None:
-        raise ConfigurationError(f"cores={text!r} is no number of cores and no range; right would be 64 or 64..512")
+        raise ConfigurationError(f"cannot read cores={text!r}: expected a number or a range, such as 64 or 64..512")
     least, most = int(found[1]), None if found[2] is None else int(found[2])
     if most is not None and most < least:
-        raise ConfigurationError(f"cores={text!r} ends before it begins; right would be {most}..{least}")
+        raise ConfigurationError(f"invalid range cores={text!r}: it ends before it begins, expected {most}..{least}")
     return least, most
 
 
@@ -259,10 +259,10 @@ def _moldable(
     if least is None or most is None:
         for name, given in (("reference_cores", reference_cores), ("speed_up", speed_up)):
             if given is not None:
-                raise ConfigurationError(f"{name}= means nothing without a range such as cores='64..512'")
+                raise ConfigurationError(f"{name}= needs a range of cores, such as cores='64..512'")
         return None
     if speed_up is None:
-        raise ConfigurationError(f"how long with other cores? give speed_up= as well: {LAWS}")
+        raise ConfigurationError(f"a range of cores needs speed_up=: {LAWS}")
     return MoldableTerms(least, most, speed_up)
 
 
@@ -271,12 +271,12 @@ def _cores(cores: int | None, nodes: int | None, node_cores: int | None) -> Tota
         return TotalCores(cores)
     if cores is None and nodes is not None and node_cores is not None:
         return Nodes(nodes, node_cores)
-    raise ConfigurationError("how many cores? give either cores=, or both nodes= and node_cores=")
+    raise ConfigurationError("invalid number of cores: give either cores=, or both nodes= and node_cores=")
 
 
 def _disk(total: int | None, on_node: int | None) -> TotalDiskSpace | NodeDiskSpace | None:
     if total is not None and on_node is not None:
-        raise ConfigurationError("give either disk_gb= or node_disk_gb=")
+        raise ConfigurationError("disk space is given twice: give either disk_gb= or node_disk_gb=")
     if total is not None:
         return TotalDiskSpace(total)
     return None if on_node is None else NodeDiskSpace(on_node)
@@ -287,13 +287,13 @@ def _torus(
 ) -> TorusTerms | None:
     if geometry is None:
         if not rotate:
-            raise ConfigurationError("rotate=False means nothing without geometry=")
+            raise ConfigurationError("rotate=False needs geometry=")
         if connection is None and node_use is None:
             return None
         extents: tuple[int, ...] = ()
     else:
         text = geometry if isinstance(geometry, str) else "x".join(str(extent) for extent in geometry)
         if not _GEOMETRY.fullmatch(text):
-            raise ConfigurationError(f"geometry={text!r} is no extents; right would be for example 8x8x16")
+            raise ConfigurationError(f"cannot read geometry={text!r}: expected extents such as 8x8x16")
         extents = tuple(int(extent) for extent in text.split("x"))
     return TorusTerms(extents, rotate, connection or "any", node_use or "")

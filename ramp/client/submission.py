@@ -28,7 +28,7 @@ Prefer = Literal["cheapest", "soonest"]
 
 ROUNDS: Final = AuctionOptions().rounds
 ROUND_TIME: Final = timedelta(microseconds=AuctionOptions().round_time)
-"""What holds where nobody says anything else."""
+"""Default options of a submission."""
 
 A = TypeVar("A", bound=SeenMarket)
 

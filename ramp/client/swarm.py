@@ -30,7 +30,7 @@ LOOK_PER_AGENT_S: Final = 0.001
 """So much longer for each agent, in seconds: to tell of a thousand takes the supervisor's time, in which they start."""
 
 WAITING_TOLD_S: Final = 10.0
-"""Pause between two words about a launch that gets on with nobody, in seconds."""
+"""Interval in seconds between progress lines of a launch without progress."""
 
 ENDING_LIMIT_S: Final = 3 * STOP_LIMIT_S + 30
 """How long a market may take to end, in seconds: its supervisor gives agents, those that hang, and the server
@@ -81,7 +81,7 @@ def start_detached(
     with log_path.open("rb") as log:
         log.seek(begin)
         said = log.read().decode(errors="replace").strip()
-    raise TransportError(f"the market did not come up: {said or 'no answer in time'}")
+    raise TransportError(f"the market did not start: {said or 'no answer in time'}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -123,7 +123,7 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
 
 def _waited_for(found: SwarmStatus | None, state: StateFolder, waited_s: float) -> str:
     """What a launch waits for, and has waited for so long, in a sentence."""
-    begin, logs = f"{waited_s:.0f} s: waiting for", f"what they say is in {state.logs}"
+    begin, logs = f"{waited_s:.0f} s: waiting for", f"their logs are in {state.logs}"
     if found is None:
         return f"{begin} the supervisor; {logs}"
     starting = [agent.name for agent in found.agents if not agent.is_up]
@@ -142,7 +142,9 @@ def check_none_is_up(state: StateFolder) -> None:
         ConfigurationError: if one is up.
     """
     if status(state) is not None:
-        raise ConfigurationError("a market is already up with this state folder; `ramp down` stops it", path=state.path)
+        raise ConfigurationError(
+            "a market is already running with this state folder; stop it with `ramp down`", path=state.path
+        )
 
 
 def stop(state: StateFolder) -> bool:
@@ -161,7 +163,7 @@ def stop(state: StateFolder) -> bool:
         if status(state) is None and not _is_alive(pid):
             return True
         time.sleep(0.05)
-    raise TransportError(f"the market (process {pid}) does not end")
+    raise TransportError(f"the market (process {pid}) does not stop")
 
 
 def status(state: StateFolder) -> SwarmStatus | None:
@@ -183,7 +185,7 @@ def status(state: StateFolder) -> SwarmStatus | None:
         return None
     if not _is_alive(found.pid):
         return None
-    return replace(found, note=f"the supervisor does not answer; this is what it wrote at {found.as_of}")
+    return replace(found, note=f"the supervisor does not answer; showing its status of {found.as_of}")
 
 
 def _told(state: StateFolder) -> SwarmStatus | None:

@@ -36,7 +36,7 @@ def parse_duration(text: str) -> Duration:
         Microseconds.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text is not a time.
     """
     cleaned = text.strip().lower()
     if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", cleaned):
@@ -49,11 +49,11 @@ def parse_duration(text: str) -> Duration:
     while position < len(cleaned):
         part = _PART.match(cleaned, position)
         if part is None or part[2] not in _UNITS:
-            raise ValueError(f"{text!r} is no duration; right would be {DURATION_HELP}")
+            raise ValueError(f"invalid duration: got {text!r}, expected a length {DURATION_HELP}")
         total += round(float(part[1]) * _UNITS[part[2]])
         position = part.end()
     if position == 0:
-        raise ValueError(f"an empty text is no duration; right would be {DURATION_HELP}")
+        raise ValueError(f"invalid duration: got an empty text, expected a length {DURATION_HELP}")
     return total
 
 
@@ -63,7 +63,7 @@ def parse_moment(text: str, now: Instant) -> Instant:
     `yesterday` is its beginning, `18:00` the next time that the clock shows it, `monday` the next Monday after today.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text is not a time.
     """
     cleaned = " ".join(text.lower().split())
     if cleaned == "now":
@@ -75,7 +75,7 @@ def parse_moment(text: str, now: Instant) -> Instant:
         named = _named_moment(cleaned, now)
         return from_iso(text.strip()) if named is None else named
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{text!r} is no moment; right would be {MOMENT_HELP}") from error
+        raise ValueError(f"invalid time: got {text!r}, expected a time {MOMENT_HELP}") from error
 
 
 def _named_moment(text: str, now: Instant) -> Instant | None:
@@ -121,7 +121,7 @@ def duration_of(value: str | timedelta, name: str) -> Duration:
     """
     length = value // timedelta(microseconds=1) if isinstance(value, timedelta) else parse_duration(value)
     if length < 0:
-        raise ValueError(f"{name}={value!r} lies in the past; right would be {DURATION_HELP}")
+        raise ValueError(f"{name} must not be negative: got {value}, expected a length {DURATION_HELP}")
     return length
 
 

@@ -77,13 +77,13 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     """
     options = request.options
     if not 1 <= options.rounds <= ROUNDS_MAX:
-        raise ConfigurationError(f"{options.rounds} rounds; right would be 1 to {ROUNDS_MAX}")
+        raise ConfigurationError(f"rounds must be 1 to {ROUNDS_MAX}, got {options.rounds}")
     if options.round_time < ROUND_TIME_LEAST:
         raise ConfigurationError(
-            f"a round of {options.round_time / SECOND:g} s; right would be at least {ROUND_TIME_LEAST / SECOND:g} s"
+            f"round_time must be at least {ROUND_TIME_LEAST / SECOND:g} s, got {options.round_time / SECOND:g} s"
         )
     if options.max_cost is not None and options.max_cost <= 0:
-        raise ConfigurationError(f"a greatest cost of {options.max_cost}; right would be minor units above 0")
+        raise ConfigurationError(f"max_cost must be above 0 hundredths of a credit, got {options.max_cost}")
     if options.rule:
         RULES.find(options.rule)
     asked = parse_request(request.document)
@@ -144,12 +144,12 @@ def answer(answered: pr.QueryAnswered) -> Event:
     """What a question was answered with, or why it was not."""
     found = answered.answer
     if found is None:
-        return Refused(MarketRefusalCode.NO_ANSWER, "no answer came; is the agent up? `ramp ps` tells")
+        return Refused(MarketRefusalCode.NO_ANSWER, "no answer; check with `ramp ps` that the agent is up")
     if isinstance(found, AccountQueryRefused | KeeperRefused):
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
-    assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "no owner asks for these here"
+    assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
     return found
 
 
@@ -200,7 +200,7 @@ def changes_ended(request: Resize, ended: Mapping[str, AmendmentOutcome]) -> pr.
 
 def unknown(request_id: str) -> Refused:
     """There is no such request."""
-    return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"there is no request {request_id}")
+    return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {request_id}")
 
 
 def told(progress: pr.Progress, file_of: FileOf) -> Event | None:

@@ -87,7 +87,7 @@ def findings_of(error: Exception) -> str:
 def _exactly(kind: type, accepted: tuple[type, ...]) -> Callable[[Any, Any], Any]:
     def structure(value: Any, target: Any) -> Any:
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"{value!r:.80} where a value of type {kind.__name__} belongs")
+            raise ValueError(f"got {value!r:.80}, expected a value of type {kind.__name__}")
         return target(value)
 
     return structure
@@ -106,11 +106,11 @@ def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]]) -> Messag
     try:
         plain = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ControlLineError("a line that is no JSON object") from error
+        raise ControlLineError("the line is not a JSON object") from error
     name = plain.pop(tag, None) if isinstance(plain, dict) else None
     kind = table.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ControlLineError(f"the {tag} {name!r:.80} is not known; there are {', '.join(table)}")
+        raise ControlLineError(f"unknown {tag} {name!r:.80}: expected one of {', '.join(table)}")
     try:
         return _converter().structure(plain, kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:

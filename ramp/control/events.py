@@ -271,7 +271,7 @@ Progress = (
     | ClockCompared
     | AmendmentAdvanced
 )
-"""What is told while a request goes on."""
+"""Events of a running request."""
 
 Last = (
     Welcome

@@ -55,7 +55,7 @@ class Watch:
 
 
 EVERYTHING: Final = Watch()
-"""Everything that goes on with this user's requests: none of its events ends the answer but a refusal."""
+"""Events of all requests of this user; only a refusal ends the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,8 @@ def parse_status(text: str | bytes) -> SwarmStatus:
         return _converter().structure(plain, SwarmStatus)
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
         raise ControlLineError(
-            f"the supervisor tells its status in another version than this program's ({findings_of(error)}); "
-            "end it with the version that has started it"
+            f"the supervisor runs another version of RAMP ({findings_of(error)}); "
+            "stop it with the version that started it"
         ) from error
 
 

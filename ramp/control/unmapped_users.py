@@ -8,7 +8,7 @@ from ramp.control.market_changes import ChangeLine
 from ramp.runtime.config import SwarmConfig
 
 NAMED: Final = 3
-"""So many resources are named in a warning."""
+"""Maximum number of resources named in a warning."""
 
 
 def unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
@@ -18,5 +18,5 @@ def unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
         return []
     more = f" and {len(refusing) - NAMED} more" if len(refusing) > NAMED else ""
     what = f"warning: {', '.join(refusing[:NAMED])}{more} will refuse {name} (no_account)"
-    text = f"{what}: [accounts] gives {name} no local account; what is written there is taken up at the next `ramp up`"
+    text = f"{what}: [accounts] has no local account for {name}; add one and run `ramp up` again"
     return [ChangeLine("warning", name, text)]

@@ -15,7 +15,7 @@ executor_option: Final[Decorator] = click.option(
     default=LOCAL,
     show_default=True,
     metavar="local|dask:ADDRESS",
-    help="Where simulations run: processes of this computer, or a dask cluster.",
+    help="Where to run simulations: processes of this computer or a dask cluster.",
 )
 
 
@@ -31,4 +31,4 @@ def check_alone(executor: str, processes: int | None, option: str) -> None:
         ConfigurationError: both are given, or the executor is none.
     """
     if check_executor(executor) and processes is not None:
-        raise ConfigurationError(f"counts processes of this computer; leave it out with {executor}", key=option)
+        raise ConfigurationError(f"applies to processes of this computer; leave it out with {executor}", key=option)

@@ -65,31 +65,36 @@ def list_command(as_json: bool) -> None:
     ),
 )
 @click.argument("name", required=False)
-@click.option("--all", "everything", is_flag=True, help="All experiments, and one page about them.")
+@click.option("--all", "everything", is_flag=True, help="Run all experiments and write one report.")
 @click.option(
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for results; each experiment gets a folder of its name in it.",
+    help="Directory for results, with a folder for each experiment.",
 )
 @click.option(REPLACE_OPTION, is_flag=True, help="Replace earlier results of the same experiment in DIR.")
-@click.option("--quick", is_flag=True, help="A small version of the study, in under a minute.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if anything DIFFERS from a paper.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
-@click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
+@click.option("--quick", is_flag=True, help="Run a small version, in under a minute.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a result DIFFERS from a paper.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--processes", type=click.IntRange(min=1), help="Number of processes [default: one per core].")
 @executor_option
-@click.option("--simulated", is_flag=True, help="Markets in virtual time [default].")
-@click.option("--xmpp", is_flag=True, help="Markets over XMPP, agents in their own processes.")
-@click.option("--repeat", type=click.IntRange(min=1), help="Repetitions [default: the paper's].")
+@click.option("--simulated", is_flag=True, help="Run markets in virtual time [default].")
+@click.option("--xmpp", is_flag=True, help="Run markets over XMPP, with agents in their own processes.")
+@click.option("--repeat", type=click.IntRange(min=1), help="Number of repetitions [default: the paper's].")
 @click.option("--rule", metavar="NAME", help="rounds: auction rule of all requests.")
 @click.option("--pricing", metavar="NAME", help="rounds: price strategy of all sellers.")
-@click.option("--requests", metavar="FILE", help="rounds: RFQL file, each of its units a request of its own.")
-@click.option("--swarm", metavar="FILE", help="rounds: swarm whose resources sell, a file or a shipped one's name.")
-@click.option("--log", multiple=True, metavar="LOG[:N]", help="queue-bound: this log, of a machine of N processors.")
-@click.option("--whole-logs", is_flag=True, help="bluegene: also over the whole logs; --all does so by itself.")
+@click.option("--requests", metavar="FILE", help="rounds: RFQL file; each unit becomes a request.")
+@click.option("--swarm", metavar="FILE", help="rounds: swarm of the sellers, a file or the name of a shipped one.")
+@click.option(
+    "--log",
+    multiple=True,
+    metavar="LOG[:N]",
+    help="queue-bound: log of a machine with N processors.",
+)
+@click.option("--whole-logs", is_flag=True, help="bluegene: also the whole logs; implied by --all.")
 @click.option("--progress-every", "progress_s", type=click.FloatRange(min=0.1), default=PROGRESS_LINE_S,
-              show_default=True, metavar="SECONDS", help="Between two lines of progress, off a terminal.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; of --all, by experiment.")
+              show_default=True, metavar="SECONDS", help="Interval of progress lines without a terminal.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; with --all, by experiment.")
 @click.pass_context
 def run_command(
     context: click.Context,
@@ -121,7 +126,7 @@ def run_command(
         raise ConfigurationError("--simulated and --xmpp exclude each other; give one", key="xmpp")
     check_alone(executor, processes, "--processes")
     if xmpp and check_executor(executor):
-        raise ConfigurationError("markets over XMPP are of this computer; leave it out with --xmpp", key="--executor")
+        raise ConfigurationError("markets over XMPP run on this computer; leave it out with --xmpp", key="--executor")
     mode = "xmpp" if xmpp else "simulated" if simulated else None
     wanted: dict[str, Any] = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
     wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm, "log": log or None}
@@ -162,7 +167,7 @@ def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
     for key, value in further.items():
         if key not in chosen.further:
             option = f"--{value}" if key == "mode" else OPTION_OF[key]
-            raise ConfigurationError(f"the experiment {chosen.name} knows no such option", key=option)
+            raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=option)
 
 
 def _run(

@@ -30,19 +30,17 @@ class _NumbersType(click.ParamType[tuple[int, ...]]):
         """The numbers."""
         parts = str(value).split(",")
         if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-            self.fail(f"{value!r}; right would be numbers as 2 or 2,3", param, ctx)
+            self.fail(f"got {value!r}, expected numbers such as 2 or 2,3", param, ctx)
         return tuple(int(part) for part in parts)
 
 
 @click.command("fake-qstat", epilog=example("ramp fake-qstat curie3", "ramp fake-qstat curie3 -f -r -xml -u '*'",
                                             exits=_EXITS))  # fmt: skip
 @click.argument("machine")
-@click.option("-f", "full", is_flag=True, help="Also the queue instance: slots used, reserved and in all.")
-@click.option(
-    "-r", "requests", is_flag=True, help="Also what jobs asked for: slots, and h_rt, the limit of their time."
-)
+@click.option("-f", "full", is_flag=True, help="Also show the queue instance: slots used, reserved and total.")
+@click.option("-r", "requests", is_flag=True, help="Also show what jobs requested: slots and the time limit h_rt.")
 @_xml_option
-@click.option("-u", "owner", default="*", metavar="USER", help="Jobs of this user; '*' for all, which is the default.")
+@click.option("-u", "owner", default="*", metavar="USER", help="User whose jobs to show; '*' for all (the default).")
 @user_option
 @state_option
 def fake_qstat(
@@ -69,8 +67,8 @@ def fake_qstat(
                                              exits=_EXITS))  # fmt: skip
 @click.argument("machine")
 @_xml_option
-@click.option("-u", "owner", default="*", metavar="USER", help="Reservations of this user; '*' for all.")
-@click.option("-ar", "numbers", type=_NumbersType(), help="Reservations in full, by their numbers: 2 or 2,3.")
+@click.option("-u", "owner", default="*", metavar="USER", help="User whose reservations to show; '*' for all.")
+@click.option("-ar", "numbers", type=_NumbersType(), help="Numbers of reservations to show in full: 2 or 2,3.")
 @user_option
 @state_option
 def fake_qrstat(

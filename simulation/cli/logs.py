@@ -63,7 +63,7 @@ def _row(name: str) -> dict[str, Any]:
 
 @logs.command("fetch")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--from", "source", metavar="URL", help="Folder (or file) to download from, in place of the archive.")
+@click.option("--from", "source", metavar="URL", help="Folder (or file) to download from, instead of the archive.")
 def fetch_command(names: tuple[str, ...], source: str | None) -> None:
     """Download logs from the Parallel Workloads Archive into the cache, and verify them.
 

@@ -63,7 +63,7 @@ def expand_command(lists: tuple[str, ...], count: bool, as_json: bool) -> None:
     type=click.IntRange(min=1),
     default=DEFAULT_DIMENSIONS,
     show_default=True,
-    help="Digits of a name that are coordinates; 1 = names have none, only numbers.",
+    help="Number of coordinate digits in a name; 1: names have only numbers.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> None:
@@ -87,7 +87,7 @@ class _Seconds(click.ParamType[float]):
         seconds = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(seconds) or seconds < self._least:
             least = "" if math.isinf(self._least) else f", at least {self._least:g}"
-            self.fail(f"{value!r}; a number of seconds is wanted{least}.", param, ctx)
+            self.fail(f"got {value!r}, expected a number of seconds{least}.", param, ctx)
         return float(seconds)
 
 
@@ -101,24 +101,24 @@ class _Seconds(click.ParamType[float]):
 @click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
 @click.option("--at", "at_s", type=_Seconds(), default=0.0, help="Second of the trace to show.")
 @click.option("--step", "step_s", type=_Seconds(), default=3600.0, show_default=True, help="With -i: seconds of the "
-              "trace from one picture to the next.")  # fmt: skip
+              "trace between two pictures.")  # fmt: skip
 @click.option("-c", "--commandline", is_flag=True, help="Print once (also the default without -i).")
-@click.option("-i", "--iterate", "iterate_s", type=_Seconds(0.1), help="Draw again every so many seconds.")
-@click.option("--count", type=click.IntRange(min=1), help="With -i: stop after so many pictures.")
+@click.option("-i", "--iterate", "iterate_s", type=_Seconds(0.1), help="Redraw interval in seconds.")
+@click.option("--count", type=click.IntRange(min=1), help="With -i: number of pictures.")
 @click.option("-D", "--display", type=click.Choice(sorted(_DISPLAYS)), default="j", show_default=True,
               help="Table: jobs, slurm partitions, blocks, reservations.")  # fmt: skip
-@click.option("-h", "--noheader", is_flag=True, help="Leave out the table's column names.")
+@click.option("-h", "--noheader", is_flag=True, help="Print the table without column names.")
 @click.option(
     "--lower", is_flag=True, help="Letters a-z first, as in Slurm's documentation; smap itself begins with A."
 )
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Colour the letters; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
-@click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show where a job of these Slurm "
-              "options would go: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
-@click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
-@click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
+@click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show the place of a job with these Slurm "
+              "options: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
+@click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
+@click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
 @click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
-              help="On a running market: how far ahead to show the projected load.")  # fmt: skip
+              help="Period of the projected load, on a running market.")  # fmt: skip
 @user_option
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
@@ -219,7 +219,7 @@ def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | Non
         except ValueError as error:
             raise DocumentError(f"not JSON: {error}", source=str(state_path)) from error
         if not isinstance(state, dict):
-            raise DocumentError("a machine state is a JSON object", source=str(state_path))
+            raise DocumentError("not a machine state: expected a JSON object", source=str(state_path))
         return view_of_state(machine, state, str(state_path))
     if trace_path is not None:
         return view_of_trace(machine, _trace_rows(trace_path), at_s, str(trace_path))
@@ -239,12 +239,12 @@ def _read(path: Path, kind: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        hint = "; `ramp simulate ... --trace FILE` writes one" if kind == "trace" else ""
-        raise DocumentError(f"there is no such {kind}{hint}", source=str(path)) from error
+        hint = "; write one with `ramp simulate ... --trace FILE`" if kind == "trace" else ""
+        raise DocumentError(f"file of the {kind} not found{hint}", source=str(path)) from error
     except OSError as error:
-        raise DocumentError(f"the {kind} cannot be read: {error.strerror}", source=str(path)) from error
+        raise DocumentError(f"cannot read the {kind}: {error.strerror}", source=str(path)) from error
     except UnicodeDecodeError as error:
-        raise DocumentError(f"no {kind}: it is no UTF-8 text", source=str(path)) from error
+        raise DocumentError(f"cannot read the {kind}: not UTF-8 text", source=str(path)) from error
 
 
 def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
@@ -253,7 +253,7 @@ def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial
     from simulation.machines.trial import try_job
 
     if not has_cables(machine):
-        raise MachineError(f"{machine.name}: --test-only wants a machine of cabled lines")
+        raise MachineError(f"{machine.name}: --test-only needs a machine with cabled lines")
     try:
         words = shlex.split(options_text)
     except ValueError as error:

@@ -96,7 +96,7 @@ def _of_group(sort: str, group: str) -> Callable[[], Iterator[Plugin]]:
             try:
                 loaded = entry.load()
             except Exception as error:
-                why = f"cannot be loaded: {type(error).__name__}: {error}"
+                why = f"cannot be loaded: {error}"
                 yield Plugin(sort, entry.name, entry.value, error=why)
                 continue
             words = first_paragraph(_told(loaded, group))
@@ -150,7 +150,7 @@ def list_installed(sorts: tuple[str, ...], as_json: bool) -> None:
     """
     for sort in sorts:
         if sort not in SORTS:
-            raise ConfigurationError(f"there is no sort {sort!r}{nearest_name(sort, list(SORTS))}", key="plugins")
+            raise ConfigurationError(f"unknown sort {sort!r}{nearest_name(sort, list(SORTS))}", key="plugins")
     found = [plugin for sort in sorts or SORTS for plugin in SORTS[sort]()]
     if as_json:
         print_json([asdict(plugin) for plugin in found])

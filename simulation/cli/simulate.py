@@ -46,45 +46,52 @@ _PROBABILITY = click.FloatRange(0, 1)
     "--scheduler",
     required=True,
     metavar="NAME|MODULE:NAME|FILE.py:NAME",
-    help="Who may start when: " + ", ".join(SCHEDULERS.names()) + ", or one of your own.",
+    help="Scheduler: " + ", ".join(SCHEDULERS.names()) + ", or one of your own.",
 )
 @click.option(
-    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the scheduler (`ramp plugins list`)."
+    "-o",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option of the scheduler (see `ramp plugins list`).",
 )
 @click.option(
     "--allocator",
     metavar="NAME|MODULE:NAME|FILE.py:NAME",
-    help="Where jobs are placed; overrules the machine's file.",
+    help="Allocator of the jobs; overrides the machine's file.",
 )
-@click.option("--allocator-option", "allocator_options", multiple=True, metavar="NAME=VALUE", help="Of the allocator.")
+@click.option(
+    "--allocator-option", "allocator_options", multiple=True, metavar="NAME=VALUE", help="Option of the allocator."
+)
 @click.option("--shape", type=click.Choice(["slim", "fat"]), help="Shapes of the jobs [default: slim; any on Angara].")
-@click.option("--fat-probability", type=_PROBABILITY, help="Share of fat jobs, in place of --shape.")
+@click.option("--fat-probability", type=_PROBABILITY, help="Share of fat jobs, instead of --shape.")
 @click.option("--torus-probability", type=_PROBABILITY, help="Share of jobs that are tori [default: 0].")
-@click.option("--load", type=float, help="Offered load, reached by scaling the arrivals [default: the log's].")
-@click.option("--max-jobs", type=click.IntRange(min=1), help="Take only the first N jobs.")
-@click.option("--size-divisor", type=click.IntRange(min=1), default=1, help="Processors of the log in one unit.")
-@click.option("--window", type=int, metavar="N", help="The same as -o window=N.")
-@click.option("--window-counts", metavar="WORD", help="The same as -o window_counts=WORD.")
+@click.option("--load", type=float, help="Offered load; arrivals are scaled to reach it [default: the log's].")
+@click.option("--max-jobs", type=click.IntRange(min=1), help="Number of jobs to use, the first of the log.")
+@click.option("--size-divisor", type=click.IntRange(min=1), default=1, help="Processors of the log per unit.")
+@click.option("--window", type=int, metavar="N", help="Same as -o window=N.")
+@click.option("--window-counts", metavar="WORD", help="Same as -o window_counts=WORD.")
 @click.option(
     "--overrun",
     type=click.Choice([str(overrun) for overrun in Overrun]),
     default=str(Overrun.CUT),
     show_default=True,
-    help="End a job that outruns its requested time, or keep it running.",
+    help="What happens to a job that exceeds its requested time: end it or keep it running.",
 )
 @click.option(
     "--event-order",
     type=click.Choice([str(order) for order in EventOrder]),
     default=str(EventOrder.BATCH),
     show_default=True,
-    help="Of one instant: all ends, all submissions, one decision; or as the simulator pyss does (easy on flat:N).",
+    help="Order of simultaneous events: ends, submissions, then one decision; or that of pyss (easy on flat:N).",
 )
 @click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=RESERVATION_FORM)
 @click.option(
     "--malleable-share",
     type=_PROBABILITY,
     metavar="SHARE",
-    help="Share of jobs that may change their size while they run [default: none]; with --scheduler malleable.",
+    help="Share of malleable jobs [default: 0]; with --scheduler malleable.",
 )
 @click.option(
     "--resize-cost",
@@ -93,23 +100,25 @@ _PROBABILITY = click.FloatRange(0, 1)
     default=0,
     show_default=True,
     metavar="SECONDS",
-    help="For which a malleable job stands still at every change of its size.",
+    help="Pause of a malleable job at each change of size, in seconds.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of drawn shapes, connections and speed-ups.")
-@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job, and "
-              "one a reservation.")  # fmt: skip
-@click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="Write the schedule as a workload log.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Seed of random shapes, connections and speed-ups."
+)
+@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="File with one JSON line for each "
+              "job and reservation.")  # fmt: skip
+@click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="File of the schedule as a workload log.")
 @click.option(
     "--gantt",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PNG",
-    help="Draw which units each job held when.",
+    help="Picture of the units of each job over time.",
 )
 @click.option(
     "--timeline",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PNG",
-    help="Draw utilisation and queue over time.",
+    help="Picture of utilisation and queue over time.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def simulate(
@@ -196,7 +205,7 @@ def simulate(
             write(path)
     for text, granted in zip(reservations, run.result.reservations, strict=True):
         if granted is None:
-            click.echo(f"there is no room for the reservation {text} on {run.machine.name}", err=True)
+            click.echo(f"no free space for the reservation {text} on {run.machine.name}", err=True)
     _report(run, as_json)
 
 
@@ -210,7 +219,7 @@ def _options_of(words: Sequence[str], key: str) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise ConfigurationError(f"{word!r}; wanted is NAME=VALUE", key=key)
+            raise ConfigurationError(f"got {word!r}, expected NAME=VALUE", key=key)
         options[name.replace("-", "_")] = value_of_text(value)
     return options
 
@@ -228,7 +237,7 @@ def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
             raise ConfigurationError("is the log that is read", path=path, key=key)
         other = seen.setdefault(path.resolve(), key)
         if other != key:
-            raise ConfigurationError(f"--{other} and --{key} name the same file", path=path, key=key)
+            raise ConfigurationError(f"is also the file of --{other}; give another", path=path, key=key)
         writable = path if path.exists() else path.parent
         if not os.access(writable, os.W_OK):
             reason = "there is no such folder" if not writable.exists() else "it is not writable"
@@ -264,7 +273,7 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
         click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty (--size-divisor?)", err=True)
     malleable = run.malleable
     if malleable is not None and malleable.jobs and not malleable.changed_jobs:
-        click.echo(f"the scheduler {run.scheduler} has changed no job's size (--scheduler malleable does)", err=True)
+        click.echo(f"the scheduler {run.scheduler} does not resize jobs; use --scheduler malleable", err=True)
     if as_json:
         click.echo(json.dumps(summary if malleable is None else {**summary, "malleable": asdict(malleable)}))
         return

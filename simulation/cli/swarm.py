@@ -32,7 +32,7 @@ SHOWN_MAX = 10
 @click.option("--first", default=0, show_default=True, type=click.IntRange(min=0), metavar="SEED", help="First seed.")
 @click.option("--workers", "--jobs", type=click.IntRange(min=1), help="Number of processes; default: one per core.")
 @executor_option
-@click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Print what happened in one seed's market.")
+@click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Seed of one market whose events to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def swarm(
     seeds: int,

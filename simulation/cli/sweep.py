@@ -41,9 +41,9 @@ WIDTH_MAX: Final = 10_000
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for results; what is there of the same sweep is not run again.",
+    help="Directory for results; points already there are not run again.",
 )
-@click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
+@click.option("--processes", type=click.IntRange(min=1), help="Number of processes [default: one per core].")
 @executor_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as a JSON list.")
 @click.pass_context

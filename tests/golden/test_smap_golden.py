@@ -327,7 +327,7 @@ def test_a_flat_machine_is_a_row_of_processors(tmp_path):
     ("text", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "is a JSON object"),
+        ("[]", "expected a JSON object"),
         ('{"jobs": [{"nodes": "bgl000"}]}', r"jobs\[0\]: field 'job_number' is missing"),
         ('{"jobs": [{"job_number": 1, "nodes": "bgl900"}]}', r"jobs\[0\]: no unit at \[9, 0, 0\]"),
         ('{"jobs": [{"job_number": 1, "nodes": "bgl0"}]}', r"jobs\[0\]: host list: bgl0 is not 'bgl' and 3 digits"),
@@ -381,9 +381,9 @@ def test_hostlist_commands():
 def test_what_is_no_trace_is_told_without_the_systems_words(tmp_path):
     from ramp.errors import DocumentError
 
-    with pytest.raises(DocumentError, match=r"nothing\.jsonl: there is no such trace; .*--trace FILE"):
+    with pytest.raises(DocumentError, match=r"nothing\.jsonl: file of the trace not found; .*--trace FILE"):
         CliRunner().invoke(smap, ["--trace", str(tmp_path / "nothing.jsonl")], catch_exceptions=False)
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DocumentError, match="no UTF-8 text"):
+    with pytest.raises(DocumentError, match="not UTF-8 text"):
         CliRunner().invoke(smap, ["--trace", str(binary)], catch_exceptions=False)

@@ -53,8 +53,8 @@ def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp statement --since 2026-11-21 --until now"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="Last moment (default: now).")
+@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
 @market_options
 def statement(
     since: Instant | None, until: Instant | None, user: str | None, state: StateFolder, as_json: bool
@@ -67,7 +67,7 @@ def statement(
     `pending`; it is told of slots on which a job was launched (`ramp jobs` has more of it).
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
+        raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
     market = open_market(state, user)
     account = ask(market, dialogues.account(since or 0, until), "asking the bank")
     jobs = [job_of(each, market.access.domain) for each in ask(market, dialogues.jobs(), "asking the resources")]
@@ -96,7 +96,7 @@ def statement(
         right=columns[3:5],
     )
     if not lines:
-        click.echo("Nothing was posted in that time")
+        click.echo("No payments in this period")
     print_line(
         f"Balance of {account.name}: {amount_text(account.balance)} at {moment_text(account.statement.bank_time)}"
     )

@@ -46,8 +46,8 @@ def bank() -> None:
 
 
 @bank.command(epilog=example("ramp bank overview", "ramp bank overview --since 2026-11-21 --json"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="Last moment (default: now).")
+@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
 @state_option
 @json_option
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
@@ -58,7 +58,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     `deposit_id`.
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
+        raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
     found = ask_keeper(state, dialogues.overview(since, until))
     if as_json:
         print_json(
@@ -82,8 +82,14 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
 @bank.command(epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'))
 @click.argument("account")
 @click.argument("credits_", metavar="CREDITS")
-@click.option("--memo", default="", metavar="TEXT", help="One line for the statement.")
-@click.option("--id", "deposit_id", default="", metavar="ID", help="Reference; the same one is credited only once.")
+@click.option("--memo", default="", metavar="TEXT", help="Note for the statement, one line.")
+@click.option(
+    "--id",
+    "deposit_id",
+    default="",
+    metavar="ID",
+    help="Reference; a deposit with the same reference is credited only once.",
+)
 @state_option
 @json_option
 def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
@@ -93,7 +99,7 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
     except ValueError as error:
         raise click.UsageError(f"CREDITS {credits_!r}: {error}") from error
     if amount <= 0:
-        raise click.UsageError(f"CREDITS {credits_!r}: a deposit is above 0")
+        raise click.UsageError(f"CREDITS must be above 0, got {credits_}")
     made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
     if as_json:
         print_json(
@@ -109,7 +115,7 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
-@click.option("--ledger", metavar="URL", help="The ledger's database, where the configuration names one.")
+@click.option("--ledger", metavar="URL", help="URL of the ledger's database, if the configuration names one.")
 @state_option
 @json_option
 @click.pass_context
@@ -121,7 +127,9 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
     anything is found.
     """
     if ledger is None and not state.ledger.exists():
-        reason = f"there is no {state.ledger}: give --state-dir, or --ledger if the configuration names a database"
+        reason = (
+            f"ledger not found: {state.ledger}; give --state-dir, or --ledger if the configuration names a database"
+        )
         raise click.UsageError(reason)
     from ramp.runtime.ledger.store import LedgerStore  # what it needs takes longer to load than the other verbs to run
 
@@ -141,7 +149,7 @@ def _walked(store: Ledger) -> list[str]:
     try:
         return store.audit()
     except (LookupError, ValueError, TypeError) as error:
-        return [f"a row cannot be read: {type(error).__name__} {error}"]
+        return [f"cannot read a row: {error}"]
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
@@ -200,7 +208,7 @@ def _print_accounts(accounts: Sequence[AccountLine], domain: str) -> None:
 
 def _print_trades(trades: Sequence[TradeLine], domain: str) -> None:
     if not trades:
-        click.echo("Nothing was posted in that time")
+        click.echo("No payments in this period")
         return
     short = shortened([trade.order_id for trade in trades])
     columns = ("Time", "Kind", "From", "To", "Amount (credits)", "Order", FOR)

@@ -31,7 +31,7 @@ def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
 @state_option
 @json_option
 def restart(name: str, state: StateFolder, as_json: bool) -> None:
-    """Restart one agent, which goes on where its journal ends.
+    """Restart one agent; it continues from its journal.
 
     Where its process does not answer, that process is killed and started again with all agents in it. A user's auctions
     that go on are given up, as at every restart; what was decided is carried through.
@@ -42,12 +42,12 @@ def restart(name: str, state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp reload --dry-run", "ramp reload", exits=CHANGE_EXITS))
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--force", is_flag=True, help="Also remove who owes or holds something.")
+@click.option("--dry-run", is_flag=True, help="Only preview the changes.")
+@click.option("--force", is_flag=True, help="Also remove parties with debts or reservations.")
 @state_option
 @json_option
 def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> None:
-    """Make the market what its file says now: users, resources, machines.
+    """Apply changes of users, resources and machines from the configuration file.
 
     Users and resources that the file has or has not any more are added or removed; a resource takes up new prices, and
     is restarted where its machine, plug-in or price strategy is another one. What verbs have changed (`ramp resource
@@ -59,18 +59,18 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
         changed = operate(state.path).reload(dry_run=dry_run, force=force)
     show_changed(changed, as_json=as_json)
     if not changed.lines and not as_json:
-        click.echo("The market is what its file says")
+        click.echo("The market matches its configuration file")
     if dry_run:
-        say("nothing was changed; `ramp reload` does it")
+        say("nothing was changed; apply the changes with `ramp reload`")
 
 
 @click.command(epilog=example("ramp changes", "ramp changes --since yesterday --json"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--standing", is_flag=True, help="Only what counts in place of the configuration's file at present.")
+@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--standing", is_flag=True, help="Only current differences from the configuration file.")
 @state_option
 @json_option
 def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: bool) -> None:
-    """Show who has changed what of the market, and when; whether or not it runs.
+    """Show the log of changes to the market, running or not.
 
     The same lines are in `audit.log` of the state folder, as JSON.
     """
@@ -82,7 +82,7 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
     if standing:
         if as_json:
             print_json(list(over))
-        for each in [] if as_json else over or ["Nothing that the file does not say"]:
+        for each in [] if as_json else over or ["No differences from the configuration file"]:
             print_line(each)
         return
     found = list(lines_of(state, since or 0))
@@ -92,4 +92,4 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
         rows = [(moment_text(line.at), line.who, line.verb, line.what) for line in found]
         print_rows(("Time", "Who", "Verb", "What"), rows, wrap=("What",))
     else:
-        click.echo("Nothing was changed")
+        click.echo("No changes")

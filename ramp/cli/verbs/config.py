@@ -34,14 +34,14 @@ def config() -> None:
 @json_option
 @click.pass_context
 def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
-    """Check configurations; all findings are told at once. Exit code 0: all right; 2: some are not."""
+    """Check configurations and print all findings. Exit code 0: all valid; 2: at least one invalid."""
     results = [_checked(name) for name in names]
     if as_json:
         print_json([result.as_json() for result in results])
     for result in [] if as_json else results:
         if result.loaded is not None:
             click.echo(
-                f"{result.path}: right, {count_text(len(result.loaded.resources), 'resource')}, "
+                f"{result.path}: valid, {count_text(len(result.loaded.resources), 'resource')}, "
                 f"{count_text(len(result.loaded.users), 'user')}, {result.loaded.server.kind} server"
             )
             for machine in result.unused:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 4
 PRICE: Final = 70
-"""Most to pay, credits per core-hour: what the dearer half of Table 2's machines starts at."""
+"""Price limit in credits per core-hour: the start price of the dearer half of Table 2's machines."""
 
 
 MACHINES_LIMIT_S: Final = 3.0
@@ -120,7 +120,7 @@ class _Shown:
 @click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
 @click.option("--state-dir", "path", type=click.Path(file_okay=False, path_type=Path),
-              help="Keep the state there (default: a temporary folder, of which the agreements stay).")  # fmt: skip
+              help="Folder of the state (default: a temporary folder; only the agreements are kept).")  # fmt: skip
 @json_option
 @click.pass_context
 def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> None:

@@ -21,13 +21,15 @@ SHOWN: int = 50
 
 @click.command(epilog=example("ramp events", "ramp events curie1 --follow", "ramp events --since -1h --json"))
 @click.argument("name", default="", required=False)
-@click.option("--follow", "-f", is_flag=True, help="Go on with new ones as they come, until Ctrl-C.")
-@click.option("--since", type=MomentType(), metavar="TIME", help=f"First moment (default: the last {SHOWN} events).")
-@click.option("--last", type=WholeNumber(min=0), metavar="N", help="Only the last N.")
+@click.option("--follow", "-f", is_flag=True, help="Also print new events until Ctrl-C.")
+@click.option(
+    "--since", type=MomentType(), metavar="TIME", help=f"Start of the period (default: the last {SHOWN} events)."
+)
+@click.option("--last", type=WholeNumber(min=0), metavar="N", help="Number of events to show, the latest.")
 @state_option
 @json_option
 def events(name: str, follow: bool, since: Instant | None, last: int | None, state: StateFolder, as_json: bool) -> None:
-    """Show sales, refusals by reason, ended requests, deposits, changes, and what becomes of agents: one line each.
+    """Show sales, refusals, ended requests, deposits, changes and agent restarts, one line each.
 
     NAME is an agent's local name; `server` and `supervisor` have events too. A resource's refusals of one buyer for one
     reason are told at most once a minute, with how many there were. The lines come from `logs/events` of the state
@@ -43,7 +45,7 @@ def events(name: str, follow: bool, since: Instant | None, last: int | None, sta
     for event in found:
         _print(event, as_json)
     if not found and not follow:
-        click.echo("Nothing has happened")
+        click.echo("No events")
     for new in follow_events(state.events, name) if follow else ():
         if new is not None:
             _print(new, as_json)

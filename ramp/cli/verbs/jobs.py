@@ -27,7 +27,7 @@ LOOK_AGAIN_S: Final = 1.0
 """Pause between two looks at a job that is waited for, in seconds."""
 
 TOLD_EVERY_S: Final = 10.0
-"""While it is waited for, how it stands is told so often, in seconds."""
+"""Interval in seconds between state lines while waiting for a job."""
 
 WAITED: Final = (
     "0 done; 1 refused, failed, or no market is running; with --wait also if the job did not end well; 2 bad input"
@@ -43,10 +43,14 @@ WAITED: Final = (
 )
 @click.argument("any_id", metavar="ID")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--script", type=file_type, metavar="FILE", help="Stage this file and run it; COMMAND are its arguments.")
-@click.option("--input", "inputs", type=file_type, multiple=True, metavar="FILE", help="Stage this file too (repeat).")
-@click.option("--cores", type=WholeNumber(min=1), metavar="N", help="So many of each slot's cores (default: all).")
-@click.option("--apart", is_flag=True, help="Each unit begins with its own slot, and is not told of the others.")
+@click.option(
+    "--script", type=file_type, metavar="FILE", help="Script to stage and run; COMMAND becomes its arguments."
+)
+@click.option(
+    "--input", "inputs", type=file_type, multiple=True, metavar="FILE", help="Input file to stage; repeatable."
+)
+@click.option("--cores", type=WholeNumber(min=1), metavar="N", help="Number of cores on each slot (default: all).")
+@click.option("--apart", is_flag=True, help="Start each unit with its own slot, independent of the others.")
 @market_options
 def launch(
     any_id: str,
@@ -59,10 +63,10 @@ def launch(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Run a command, or a script, on what has been bought: a job on each slot that ID means.
+    """Run a command or a script on reservations: one job on each slot of ID.
 
     ID is a reservation, an agreement, or a request: then one job runs on each unit's slot, all begin together where
-    the slots overlap, and each is told of the others by RAMP_UNIT, RAMP_UNITS and RAMP_PEERS
+    the slots overlap, and each sees the others in RAMP_UNIT, RAMP_UNITS and RAMP_PEERS
     (UNIT=RESOURCE/RESERVATION, separated by spaces).
 
     The site runs it in a folder of its own, as the local account that it maps the buyer to, in a clean environment, and
@@ -84,7 +88,7 @@ def launch(
 @click.command(epilog=example("ramp jobs", "ramp jobs --json"))
 @market_options
 def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show every job, as its resource says it stands, and how its slot was delivered.
+    """Show all jobs with their state and the delivery of their slots.
 
     Delivery: `on_time` where the job started within the site's grace after it was due, with the cores that were sold;
     `late`; `undelivered`: the resource gives the money back by its own signed word; `pending` before that is known.
@@ -95,7 +99,7 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
         print_json([job_object(each) for each in found])
         return
     if not found:
-        click.echo(f"{market.user} has launched nothing (`ramp launch --help`)")
+        click.echo(f"{market.user} has no jobs; start one with `ramp launch`")
         return
     short = shortened([each.job_id for each in found])
     columns = ("Job", "State", "Resource", "Unit", "Due", "Started", "Cores", "Exit", "Delivery", "Command")
@@ -126,11 +130,11 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
     )
 )  # fmt: skip
 @click.argument("any_id", metavar="ID")
-@click.option("--output", "name", flag_value=STDOUT, help="Print what it has printed so far.")
-@click.option("--errors", "name", flag_value="stderr", help="Print what it has printed on standard error.")
-@click.option("--file", "file_name", metavar="NAME", help="Print a file that it has left in its folder.")
-@click.option("--cancel", is_flag=True, help="End it; its slot stays bought.")
-@click.option("--wait", is_flag=True, help="Wait until it has ended.")
+@click.option("--output", "name", flag_value=STDOUT, help="Print its standard output so far.")
+@click.option("--errors", "name", flag_value="stderr", help="Print its standard error so far.")
+@click.option("--file", "file_name", metavar="NAME", help="Print this file of its folder.")
+@click.option("--cancel", is_flag=True, help="Cancel the job; its slot stays bought.")
+@click.option("--wait", is_flag=True, help="Wait until the job ends.")
 @market_options
 @click.pass_context
 def job(
@@ -147,9 +151,9 @@ def job(
     """Show a job, its output, or a file of it; end it, or wait for it."""
     wanted = name or file_name
     if wanted is not None and as_json:
-        raise click.UsageError("output is printed as it is, so --output, --errors and --file do not go with --json")
+        raise click.UsageError("--json excludes --output, --errors and --file")
     if name is not None and file_name is not None:
-        raise click.UsageError("one of --output, --errors and --file at a time")
+        raise click.UsageError("--output, --errors and --file exclude each other; give one")
     market = open_market(state, user)
     asking = f"asking for {any_id}"
     if cancel:

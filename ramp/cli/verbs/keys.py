@@ -25,7 +25,7 @@ _kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519
                             help="Kind of a new key; ed25519 for parties that sign no documents.")  # fmt: skip
 _roles = click.Choice([role.value for role in Role])
 _days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
-                            help="How long the certificate holds.")  # fmt: skip
+                            help="Validity of the certificate.")  # fmt: skip
 
 
 @click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys list"))
@@ -59,13 +59,13 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    say("the authority is made" if not existed else "there is an authority already; it stays")
+    say("the authority is made" if not existed else "the authority already exists; nothing was changed")
     print_pairs([(name.replace("_", " ").capitalize(), value) for name, value in result.items() if name != "created"])
 
 
 @keys.command("issue")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--role", type=_roles, required=True, help="What the parties are.")
+@click.option("--role", type=_roles, required=True, help="Role of the parties.")
 @_kind_option
 @_days_option
 @state_option
@@ -80,7 +80,7 @@ def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateF
 
 
 @keys.command("list")
-@click.option("--all", "show_all", is_flag=True, help="Also certificates that parties do not sign with any more.")
+@click.option("--all", "show_all", is_flag=True, help="Also certificates that are no longer in use.")
 @state_option
 @json_option
 def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
@@ -106,7 +106,7 @@ def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
             ],
         )
     else:
-        click.echo("No certificate was issued here")
+        click.echo("No certificates")
 
 
 @keys.command("show")
@@ -121,7 +121,7 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 
 @keys.command("renew")
 @click.argument("name")
-@click.option("--new-key", is_flag=True, help="With a new key too; needed after a revocation.")
+@click.option("--new-key", is_flag=True, help="Also create a new key; needed after a revocation.")
 @_kind_option
 @_days_option
 @state_option
@@ -142,12 +142,12 @@ def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as
     _written(state, now, "keys renew", full_name, what)
     (say if as_json else click.echo)(what)
     _print_entries(store, now, (full_name,), as_json)
-    say("no such agent runs here at present")
+    say("no agent of this name is running")
 
 
 @keys.command("revoke")
 @click.argument("name")
-@click.option("--reason", default="", metavar="TEXT", help="For the revocation list.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason in the revocation list.")
 @state_option
 @json_option
 def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
@@ -188,7 +188,7 @@ def _store(state: StateFolder) -> tuple[KeyStore, int]:
 
 def _check_name(name: str) -> None:
     if "@" not in name:
-        raise ConfigurationError(f"{name!r} is no party's address; right would be for example {name}@localhost")
+        raise ConfigurationError(f"invalid address: got {name!r}, expected an address such as {name}@localhost")
 
 
 def _full_name(store: KeyStore, name: str, now: int) -> str:
@@ -200,8 +200,8 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ConfigurationError(f"{name!r} may mean {' or '.join(found)}")
-    raise ConfigurationError(f"no certificate was issued for {name!r}; `ramp keys list --all` shows all")
+        raise ConfigurationError(f"{name!r} is ambiguous: it matches {' or '.join(found)}")
+    raise ConfigurationError(f"no certificate was issued for {name!r}; list all with `ramp keys list --all`")
 
 
 def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:

@@ -39,7 +39,7 @@ WATCH_S: Final = 1.0
     )
 )
 @click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
-@click.option("--detach", is_flag=True, help="Return when all agents are ready; the market goes on in the background.")
+@click.option("--detach", is_flag=True, help="Return when all agents are ready; run the market in the background.")
 @state_option
 @json_option
 @click.pass_context
@@ -69,7 +69,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
         warn_of_ill(found)
         return
     if as_json:
-        raise click.UsageError("--json prints what is up once it is up, so it needs --detach")
+        raise click.UsageError("--json needs --detach")
     ctx.exit(_stay(config, state))
 
 
@@ -94,7 +94,7 @@ def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int
         tell_missing(missing)
     except KeyboardInterrupt:
         if not was_up:
-            with waiting("stopping what was begun"):
+            with waiting("stopping the agents already started"):
                 stop(state)
         raise
     return running(state)
@@ -107,7 +107,7 @@ def _tell_unreachable(config: SwarmConfig) -> None:
     problems = [probe_problem(host, port, config.domain) for host, port in config.server.addresses]
     if problems and all(problems):
         where = ", ".join(f"{host}:{port}" for host, port in config.server.addresses)
-        say(f"ramp: warning: no server: {where} {problems[0]}; it is waited for")
+        say(f"ramp: warning: no server: {where} {problems[0]}; waiting for it")
 
 
 def tell_missing(missing: Sequence[str]) -> None:
@@ -205,7 +205,7 @@ def warn_of_ill(found: SwarmStatus) -> None:
     """Say which agents of a market that is up are not."""
     for agent in found.agents:
         if agent.state in ILL:
-            what = "is up, but" if agent.is_up else "is not up, the rest is;"
+            what = "is up but" if agent.is_up else "is not up:"
             say(f"ramp: warning: {agent.name} ({agent.role}) {what} {state_text(agent)}")
 
 
@@ -223,7 +223,7 @@ def down(state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp ps", "ramp ps --watch", "ramp ps --json"))
-@click.option("--watch", is_flag=True, help="Go on until Ctrl-C; in a pipe, a line whenever the headline changes.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; in a pipe, print a line when the headline changes.")
 @state_option
 @json_option
 @click.pass_context
@@ -252,7 +252,7 @@ def ps(ctx: click.Context, watch: bool, state: StateFolder, as_json: bool) -> No
 
 
 def _none_text(state: StateFolder) -> str:
-    return f"ramp: no market is running with the state folder {state.path}; `ramp up` launches one"
+    return f"ramp: no market is running with the state folder {state.path}; start one with `ramp up`"
 
 
 def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, object]:

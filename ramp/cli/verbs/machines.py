@@ -37,18 +37,18 @@ MACHINE_FIELDS: Final = (
 )
 
 JOBS_SHOWN: Final = 10
-"""So many running and queued jobs are shown unless --all is given."""
+"""Number of running and queued jobs shown without --all."""
 
 
 @click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
 @click.argument("machine")
 @click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
-              help=f"How far ahead to show the projected load, {DURATION_HELP}.")  # fmt: skip
+              help=f"Period of the projected load, {DURATION_HELP}.")  # fmt: skip
 @click.option(
     "--all",
     "show_all",
     is_flag=True,
-    help=f"Show all jobs that fit a message, not only the first {JOBS_SHOWN} of each table.",
+    help=f"Show all jobs of the answer, not only the first {JOBS_SHOWN} of each table.",
 )
 @market_options
 def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
@@ -80,22 +80,20 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
         "ramp resources --json | jq '.[].start_price'",
     )
 )
-@click.option("--brief", is_flag=True, help="Only names: ask the directory, and no machine.")
-@click.option(
-    "--site", "sites", multiple=True, metavar="NAME", help="Only those of this site; may be given several times."
-)
-@click.option("--load", "with_load", is_flag=True, help="Also show how many jobs run and wait.")
+@click.option("--brief", is_flag=True, help="Only names, from the directory; do not ask the machines.")
+@click.option("--site", "sites", multiple=True, metavar="NAME", help="Only resources of this site; repeatable.")
+@click.option("--load", "with_load", is_flag=True, help="Also show the numbers of running and queued jobs.")
 @market_options
 def resources(
     brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show who sells now: cores, architecture, cores free at present, and the price that is asked first.
+    """Show the resources that sell now: cores, architecture, free cores and first price.
 
     These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`. Where
     there are several sites, the site of each is shown.
     """
     if brief and with_load:
-        raise click.UsageError("--brief asks no machine, so it does not go with --load")
+        raise click.UsageError("--brief and --load exclude each other")
     market = open_market(state, user)
     found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
     several = len({each.site for each in found}) > 1
@@ -162,7 +160,7 @@ def check_registered(market: Market, name: str) -> None:
         return
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"
-    raise ConfigurationError(f"no resource is registered as {name!r}; {hint}")
+    raise ConfigurationError(f"unknown resource {name!r}; {hint}")
 
 
 def machine_object(state: MachineState | None) -> dict[str, object]:

@@ -25,8 +25,10 @@ def user() -> None:
 
 @user.command("add", epilog=example("ramp user add carol --deposit 5000", exits=CHANGE_EXITS))
 @click.argument("name")
-@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Credited when the account is opened.")
-@click.option("--overdraft", type=CreditsType(), metavar="CREDITS", help="How far below 0 the account may go.")
+@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Opening credit of the account.")
+@click.option(
+    "--overdraft", type=CreditsType(), metavar="CREDITS", help="Credit limit: how far below 0 the balance may go."
+)
 @state_option
 @json_option
 def add_user(name: str, deposit: int | None, overdraft: int | None, state: StateFolder, as_json: bool) -> None:
@@ -43,14 +45,14 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
 
 @user.command("remove", epilog=example("ramp user remove carol", exits=CHANGE_EXITS))
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Also while a request goes on, or slots bought are not over.")
+@click.option("--force", is_flag=True, help="Remove even with open requests or reservations.")
 @state_option
 @json_option
 def remove_user(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a user: its agent ends and its certificates are revoked; journal and bank account stay.
 
-    Refused, with what is open, while a request goes on, a slot bought is not over, money is set aside, or it owes the
-    bank. By force nobody can give those slots back or prove that they are paid in its name any more.
+    Refused, with a list, while a request is open, a reservation is not over, money is set aside, or it owes the
+    bank. With --force, those reservations can no longer be cancelled or proved as paid.
     """
     with waiting(f"removing {name}"):
         changed = operate(state.path).remove_user(name, force=force)
@@ -73,13 +75,13 @@ def resource() -> None:
     ),
 )
 @click.argument("name", required=False)
-@click.option("--machine", metavar="NAME", help="A machine of the market's configuration.")
-@click.option("--start-price", type=WholeNumber(min=1), metavar="N", help="First price, credits/core-hour.")
-@click.option("--minimum-price", type=WholeNumber(min=1), metavar="N", help="Least price, credits/core-hour.")
+@click.option("--machine", metavar="NAME", help="Machine of the market's configuration.")
+@click.option("--start-price", type=WholeNumber(min=1), metavar="N", help="Start price in credits/core-hour.")
+@click.option("--minimum-price", type=WholeNumber(min=1), metavar="N", help="Minimum price in credits/core-hour.")
 @click.option("--pricing", metavar="NAME", help="Price strategy (default: ramp).")
 @click.option("--plugin", metavar="NAME", help="Plug-in (default: the machine's).")
 @click.option("--from", "file", type=file_type, metavar="FILE",
-              help="A file with one [[resources]], and [machines.NAME] where it brings its own.")  # fmt: skip
+              help="File with one [[resources]], and [machines.NAME] for a new machine.")  # fmt: skip
 @state_option
 @json_option
 def add_resource(
@@ -96,10 +98,10 @@ def add_resource(
     """Add a resource, on a machine that the configuration has, or as a piece of TOML says."""
     if file is not None:
         if name is not None or machine is not None:
-            raise click.UsageError("--from has the name and the machine already; leave NAME and --machine out")
+            raise click.UsageError("--from excludes NAME and --machine")
         definition = click.open_file(str(file)).read()
     elif name is None or machine is None or start_price is None or minimum_price is None:
-        raise click.UsageError("NAME, --machine, --start-price and --minimum-price are needed, or --from FILE")
+        raise click.UsageError("give NAME, --machine, --start-price and --minimum-price, or --from FILE")
     else:
         definition = resource_definition(
             name, machine, start_price=start_price, minimum_price=minimum_price, pricing=pricing, plugin=plugin
@@ -114,7 +116,7 @@ def add_resource(
 @state_option
 @json_option
 def drain(name: str, state: StateFolder, as_json: bool) -> None:
-    """Let a resource sell nothing new and keep what it has sold; `ramp resource resume` ends that.
+    """Stop new sales of a resource; keep existing reservations. `ramp resource resume` starts sales again.
 
     Calls, and acceptances of offers made before, are refused with the code `draining`. The directory tells it (`ramp
     resources`), and it lasts over a restart.
@@ -133,7 +135,7 @@ def resume(name: str, state: StateFolder, as_json: bool) -> None:
 
 @resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Also while slots sold or held are not over.")
+@click.option("--force", is_flag=True, help="Remove even with open reservations or held slots.")
 @state_option
 @json_option
 def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
@@ -156,7 +158,7 @@ def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -
 @state_option
 @json_option
 def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: bool) -> None:
-    """Set what a resource asks, from the next call on; offers that stand keep their price.
+    """Set the prices of a resource for new offers; existing offers keep their price.
 
     KEY is start_price, minimum_price (credits/core-hour), rounds_expected, or pricing, the name of a price strategy;
     another strategy restarts the resource's agent.
@@ -165,9 +167,9 @@ def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: 
     for each in values:
         key, separator, value = each.partition("=")
         if not separator or key not in SETTINGS:
-            raise click.UsageError(f"{each!r} is wrong; right would be KEY=VALUE with KEY of {', '.join(SETTINGS)}")
+            raise click.UsageError(f"got {each!r}, expected KEY=VALUE with KEY one of {', '.join(SETTINGS)}")
         if key in PRICES and not (value.isascii() and value.isdecimal() and int(value) > 0):
-            raise click.UsageError(f"{each!r} is wrong; right would be a whole number above 0")
+            raise click.UsageError(f"got {each!r}, expected a whole number above 0")
         given[key] = int(value) if key in PRICES else value
     with waiting(f"setting {name}"):
         changed = operate(state.path).set_resource(name, **given)  # type: ignore[arg-type]

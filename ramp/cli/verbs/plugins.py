@@ -31,12 +31,14 @@ CORES_DEFAULT: Final = 64
     epilog=example("ramp plugins check steady", "ramp plugins check fake_qstat --config table2 --resource curie3"),
 )
 @click.argument("name", metavar="NAME")
-@click.option("--config", metavar="CONFIG", help="Take cores and options from this market's resource that has NAME.")
-@click.option("--resource", metavar="RESOURCE", help="Which one, where several have it [default: the first].")
+@click.option(
+    "--config", metavar="CONFIG", help="Configuration of a market; take cores and options from its resource with NAME."
+)
+@click.option("--resource", metavar="RESOURCE", help="Resource to use if several have NAME [default: the first].")
 @click.option("--cores", type=click.IntRange(min=4), help=f"Without --config: the machine's cores "
               f"[default: {CORES_DEFAULT}].")  # fmt: skip
 @click.option("--limit", "limit_s", type=click.FloatRange(0.1, 3600), default=LIMIT_DEFAULT_S, show_default=True,
-              help="Seconds that one rule may take; then its call is taken to hang.")  # fmt: skip
+              help="Time limit of one rule in seconds.")  # fmt: skip
 @json_option
 @click.pass_context
 def check(
@@ -95,10 +97,10 @@ def _subject(name: str, config: str | None, resource: str | None, cores: int | N
     try:
         subject.open_raw()
     except ConfigurationError as error:
-        hint = "; --config CONFIG gives the plug-in the options that it needs" if config is None else ""
-        raise ConfigurationError(f"{name} does not open: {error}{hint}") from error
+        hint = "; give its options with --config CONFIG" if config is None else ""
+        raise ConfigurationError(f"cannot open {name}: {error}{hint}") from error
     except Exception as error:  # whatever a guest raises: the rules tell it
-        say(f"{name} does not open: {type(error).__name__}: {error}")
+        say(f"cannot open {name}: {error}")
     return subject
 
 
@@ -109,10 +111,10 @@ def _settings(name: str, config: str | None, resource: str | None, cores: int | 
 
     if config is None:
         if resource is not None:
-            raise click.UsageError("--resource names one of a configuration, so it needs --config")
+            raise click.UsageError("--resource needs --config")
         return PluginSettings("checked", cores or CORES_DEFAULT, 1, now)
     if cores is not None:
-        raise click.UsageError("--config says how many cores there are, so it excludes --cores")
+        raise click.UsageError("--config and --cores exclude each other")
     loaded = load_config(find_config(config))
     having = [each for each in loaded.resources if each.plugin == name]
     if resource is not None:

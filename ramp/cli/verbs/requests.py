@@ -42,7 +42,7 @@ WHOM: Final = "asking the User Agent"
 
 @click.command(epilog=example("ramp status", "ramp status request-1f0c9a5e7b3d2c4a6f8e0d1b --json"))
 @click.argument("request_id", required=False)
-@click.option("--all", "show_all", is_flag=True, help="Also those of the archive, which ended long ago.")
+@click.option("--all", "show_all", is_flag=True, help="Also requests in the archive.")
 @market_options
 def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show requests, or one in full.
@@ -68,7 +68,7 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         print_json([_request_summary(entry) for entry in listed])
         return
     if not listed:
-        click.echo(f"{market.user} has asked for nothing {'lately' if older else 'yet'}{_in_archive(older)}")
+        click.echo(f"{market.user} has no requests {'lately' if older else 'yet'}{_in_archive(older)}")
         return
     short = shortened([entry.request_id for entry in listed])
     ruled = any(entry.rule != PAPER_RULE for entry in listed)
@@ -105,10 +105,10 @@ def _with_past(entries: tuple[RequestStanding, ...], past: PastRequests, any_id:
 
 
 @click.command(epilog=example("ramp reservations", "ramp reservations --all --json"))
-@click.option("--all", "show_all", is_flag=True, help="Also those that were cancelled or void, and long past ones.")
+@click.option("--all", "show_all", is_flag=True, help="Also cancelled, void and past reservations.")
 @market_options
 def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show what has been bought: machine, slot, price, and the ids to use it by.
+    """Show reservations: machine, slot, price and ids.
 
     A slot that has not begun is `upcoming`, one that is over `past`; --json has the agreement's own state, `active` for
     both. Every verb takes the ids as they stand here.
@@ -146,9 +146,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
 
 @click.command(epilog=example("ramp show agreement-1f0c9a5e7b3d2c4a6f8e0d1b", "ramp show thunder1.7 --as sbatch"))
 @click.argument("any_id", metavar="ID")
-@click.option(
-    "--as", "style", type=click.Choice(sorted(SNIPPETS)), help="Print how to launch on it, for this batch system."
-)
+@click.option("--as", "style", type=click.Choice(sorted(SNIPPETS)), help="Print how to launch on it with this tool.")
 @market_options
 def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a request, an agreement or a reservation in full.
@@ -159,14 +157,12 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
     """
     market = open_market(state, user)
     if style is not None and as_json:
-        raise click.UsageError("--as prints a snippet, so it does not go with --json")
+        raise click.UsageError("--as and --json exclude each other")
     past = PastRequests(state, market.user)
     request, entries = _find(market, past, any_id)
     if style is not None:
         if not entries:
-            raise ConfigurationError(
-                f"{any_id}: nothing has been bought under this id, so there is nothing to launch on"
-            )
+            raise ConfigurationError(f"{any_id}: nothing was bought under this id, so there is nothing to launch on")
         click.echo("\n\n".join(snippet(style, entry.amended, market.short) for entry in entries))
     elif request is not None:
         _show_request(market, past, request, as_json)
@@ -178,7 +174,7 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 
 @click.command(epilog=example('ramp cancel agreement-1f0c9a5e7b3d2c4a6f8e0d1b --reason "no longer needed"'))
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--reason", default="", metavar="TEXT", help="For the resource and the bank to keep.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason for the records of the resource and the bank.")
 @market_options
 @click.pass_context
 def cancel(
@@ -211,11 +207,15 @@ def cancel(
     )
 )
 @click.argument("any_ids", metavar="RESERVATION...", nargs=-1, required=True)
-@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="That it shall have from then on.")
-@click.option("--until", type=MomentType(), metavar="TIME", help="Its end from then on.")
-@click.option("--price", type=click.IntRange(min=0), metavar="CREDITS", help="Most per core hour for what is added.")
-@click.option("--max-cost", type=CreditsType(), metavar="CREDITS", help="Most for what is added in all.")
-@click.option("--quote", is_flag=True, help="Only tell what would come back, or what it would cost.")
+@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="New number of cores.")
+@click.option("--until", type=MomentType(), metavar="TIME", help="New end.")
+@click.option(
+    "--price", type=click.IntRange(min=0), metavar="CREDITS", help="Maximum price of the addition in credits/core-hour."
+)
+@click.option(
+    "--max-cost", type=CreditsType(), metavar="CREDITS", help="Maximum total cost of the addition in credits."
+)
+@click.option("--quote", is_flag=True, help="Only preview the cost or refund.")
 @market_options
 @click.pass_context
 def resize(
@@ -230,7 +230,7 @@ def resize(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Make a bought slot smaller or larger while it stands or runs: other cores, or another end.
+    """Change the number of cores or the end of a reservation, also while it runs.
 
     You and the seller sign an amendment. Fewer cores or an earlier end take effect some seconds later (the notice),
     when the seller's machine has given back what you give up; then the bank returns what was paid for it, rounded down.
@@ -240,10 +240,10 @@ def resize(
     that are given together is paid by one order: all or none. `ramp verify` checks the agreement together with its
     amendments.
 
-    Exit code 1 if it was not done, 2 for an id or size that cannot be.
+    Exit code 1 if the change failed, 2 for an invalid id or size.
     """
     if cores is None and until is None:
-        raise click.UsageError("neither --cores nor --until is given; right would be the size that it shall have")
+        raise click.UsageError("no new size: give --cores, --until, or both")
     market = open_market(state, user)
     wish = Resize("", cores, until, quote, price, max_cost)
     results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
@@ -315,7 +315,7 @@ def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tup
             entry.agreement.request_id,
             done=False,
             code=PAST,
-            detail=f"it is {entry.state}: only what has not begun can be given back",
+            detail=f"it is {entry.state}; only a reservation that has not begun can be cancelled",
         )
         for entry in entries
     )

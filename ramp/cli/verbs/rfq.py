@@ -45,38 +45,38 @@ def rfq() -> None:
 
 
 _TERMS: Final = (
-    click.option("--cores", metavar="N|N..M", help="Cores in all, wherever they are; a range leaves the size to the "
-                 "seller, with --speedup."),
+    click.option("--cores", metavar="N|N..M", help="Number of cores, on any nodes; with a range and --speedup the "
+                 "seller chooses the number."),
     click.option("--reference-cores", type=_COUNT, metavar="N",
-                 help="With a range: the cores to which --walltime and --price belong (default: the least)."),
+                 help="With a range: number of cores for which --walltime and --price hold (default: the least)."),
     click.option("--speedup", "speed_up", metavar="LAW",
-                 help="With a range: how the run gets shorter, amdahl:SERIAL_SHARE, downey:AVERAGE:SIGMA or "
+                 help="With a range: speed-up law, amdahl:SERIAL_SHARE, downey:AVERAGE:SIGMA or "
                       "table:CORES=TIME,..., such as amdahl:0.05."),
-    click.option("--nodes", type=_COUNT, metavar="N", help="Nodes; with --node-cores, in place of --cores."),
-    click.option("--node-cores", type=_COUNT, metavar="M", help="Cores on each node."),
+    click.option("--nodes", type=_COUNT, metavar="N", help="Number of nodes; with --node-cores, instead of --cores."),
+    click.option("--node-cores", type=_COUNT, metavar="M", help="Number of cores on each node."),
     click.option("--price", type=_COUNT, metavar="CREDITS", required=True,
-                 help="Most to pay, whole credits per core-hour."),
+                 help="Maximum price in credits/core-hour, a whole number."),
     click.option("--start", type=MomentType(), metavar="TIME", help=f"Earliest start, {MOMENT_HELP} (default: now)."),
     click.option("--end", type=MomentType(), metavar="TIME",
-                 help="Complete by then (default: start + walltime + slack)."),
+                 help="Deadline of the run (default: start + walltime + slack)."),
     click.option("--slack", type=DurationType(zero=True), metavar="TIME",
-                 help="How much later than its start the run may begin, where no --end is given; 0 for exactly then "
+                 help="Without --end: maximum delay of the start; 0 for an exact start "
                       "(default: as long as the run, at least 1 h)."),
     click.option("--walltime", type=DurationType(), metavar="TIME",
                  help=f"Length of the run, {DURATION_HELP} (default: the whole window)."),
     click.option("--os", "operating_system", metavar="NAME", help="Operating system, JSDL 1.0 name such as LINUX."),
-    click.option("--os-version", metavar="VERSION", help="Its exact version."),
+    click.option("--os-version", metavar="VERSION", help="Exact version of the operating system."),
     click.option("--arch", "architecture", metavar="NAME", help="Architecture, JSDL 1.0 name such as x86_64."),
-    click.option("--cpu-speed", "cpu_speed_mhz", type=_COUNT, metavar="MHZ", help="Least clock rate in MHz."),
+    click.option("--cpu-speed", "cpu_speed_mhz", type=_COUNT, metavar="MHZ", help="Minimum clock rate in MHz."),
     click.option("--bandwidth", "inter_node_bandwidth_mbps", type=_COUNT, metavar="MBPS",
-                 help="Least bandwidth between nodes in Mbit/s."),
-    click.option("--ram", "ram_per_core_mb", type=_COUNT, metavar="MB", help="Least memory per core in MB."),
-    click.option("--disk", type=_COUNT, metavar="GB", help="Disk space in all, in GB."),
-    click.option("--node-disk", type=_COUNT, metavar="GB", help="Disk space on each node in GB, in place of --disk."),
+                 help="Minimum bandwidth between nodes in Mbit/s."),
+    click.option("--ram", "ram_per_core_mb", type=_COUNT, metavar="MB", help="Minimum memory per core in MB."),
+    click.option("--disk", type=_COUNT, metavar="GB", help="Total disk space in GB."),
+    click.option("--node-disk", type=_COUNT, metavar="GB", help="Disk space on each node in GB, instead of --disk."),
     click.option("--geometry", metavar="AxBxC", help="Extents on a torus machine, such as 8x8x16."),
-    click.option("--no-rotate", is_flag=True, help="Take the extents exactly in that order."),
+    click.option("--no-rotate", is_flag=True, help="Keep the order of the extents."),
     click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
-    click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Blue Gene's use of its nodes."),
+    click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Mode of the nodes on Blue Gene."),
     click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
     click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP),
 )  # fmt: skip
@@ -104,20 +104,19 @@ def _with_terms(command: Any) -> Any:
     expose_value=False,
     callback=take_template,
     metavar="NAME|FILE",
-    help='Take what is not given here from a TOML file of options, such as `walltime = "1h"`, or from one that '
-    "comes with RAMP: small, large, torus.",
+    help='TOML file of default options, such as `walltime = "1h"`, or a template of RAMP: small, large, torus.',
 )
 @click.option(
     "--max-cost",
     type=CreditsType(),
     metavar="CREDITS",
-    help="Most to pay for the unit; with --add for all units, if the earlier ones say so as well.",
+    help="Maximum total cost in credits; with --add of all units, if the earlier ones have a limit too.",
 )
 @click.option("--add", "earlier", multiple=True, metavar="FILE",
               type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Begin with the units of this document; may be given several times.")  # fmt: skip
+              help="Document whose units come first; repeatable.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write there (default: standard output).")  # fmt: skip
+              help="Output file (default: standard output).")  # fmt: skip
 def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
     """Write a request for one unit, or with --add for several that are bought together or not at all.
 
@@ -209,7 +208,7 @@ def _as_option(found: re.Match[str]) -> str:
 @json_option
 @click.pass_context
 def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Check documents against the schema and for sense; all findings are told at once.
+    """Check documents against the schema and the rules, and print all findings.
 
     Exit code 0: all valid; 2: some are not.
     """

@@ -43,15 +43,16 @@ EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
 """Exit code by status; every other way to end is 1."""
 
 PENDING_LIMIT_S: Final = 3.0
-"""How long a User Agent may take to say what is pending once nobody waits any more, in seconds."""
+"""Time limit in seconds for the state of a request after a second Ctrl-C."""
 
 _auction_options = (
-    click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True, help="Rounds of bidding."),
+    click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True,
+                 help="Number of bidding rounds."),
     click.option("--round-time", type=DurationType(), default=f"{ROUND_TIME.total_seconds():g}s",
                  show_default=True, metavar="TIME",
-                 help="Limit of a round, in seconds or with a unit; it closes as soon as every answer is in."),
+                 help="Time limit of a round, in seconds or with a unit; it ends early after all answers."),
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
-                 show_default=True, help="How offers are ranked."),
+                 show_default=True, help="Ranking of offers."),
     click.option("--rule", default="", metavar="NAME",
                  help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
     click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
@@ -75,16 +76,16 @@ def auction_options(command: Any) -> Any:
         "ramp submit job.xml --site west.example",
         "ramp submit first.xml second.xml --approve ask",
         "ramp submit job.xml --json | jq .units",
-        exits="0 committed; 1 not bought, or no market; 2 bad input; 130 a second Ctrl-C: it still goes on",
+        exits="0 committed; 1 not bought, or no market; 2 bad input; 130 stopped waiting by a second Ctrl-C",
     )
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
 @auction_options
 @click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
-              help="Most to pay for all units together; what costs more is not bought.")  # fmt: skip
+              help="Maximum total cost of all units in credits.")  # fmt: skip
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
-              help="auto buys what meets the request; ask shows the offers first; best-offer also buys, unasked, the "
-                   "best offer where none meets it.")  # fmt: skip
+              help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "
+                   "the request, buy the best offer without asking.")  # fmt: skip
 @market_options
 @click.pass_context
 def submit(
@@ -102,14 +103,14 @@ def submit(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Auction a request for quotation, buy what wins by two-phase commit, and pay.
+    """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
     Several files make one request with all their units, in the order given: all are bought or none. `-` reads standard
-    input. Ctrl-C or SIGTERM withdraws and waits for the end; a second Ctrl-C says what is pending and stops waiting. A
-    reader of the output that goes away changes nothing: the request goes on, and the exit code tells how it ended.
+    input. Ctrl-C or SIGTERM withdraws the request and waits for its end. A second Ctrl-C prints its state and stops
+    waiting. If the output pipe closes, the request continues, and the exit code gives its result.
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
-        raise click.UsageError("--approve ask needs a terminal to ask at; auto and best-offer do not", ctx)
+        raise click.UsageError("--approve ask needs a terminal; use auto or best-offer", ctx)
     options = AuctionOptions(
         rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost, rule=fixed_rule(rule)
     )
@@ -120,7 +121,7 @@ def submit(
     epilog=example(
         "ramp quote job.xml",
         "ramp quote job.xml --start-probability .95",
-        exits="0 every unit has an offer that meets the request; 1 some unit has none, or no market; 2 bad input",
+        exits="0 every unit has an offer that meets the request; 1 a unit has no such offer, or no market; 2 bad input",
     )
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
@@ -211,7 +212,7 @@ def follow(
     def show(event: Event) -> None:
         if isinstance(event, ClockCompared):
             view.pause()
-            say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is right again")
+            say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is correct again")
         else:
             view.show(event)
 
@@ -221,7 +222,7 @@ def follow(
 
     def lost() -> None:
         view.pause()
-        say("ramp: the User Agent ended in the middle of the request; waiting until it is back")
+        say("ramp: the User Agent ended during the request; waiting for its restart")
 
     try:
         with interrupted_by(signal.SIGTERM), view:  # sent by a batch system that ends who waits
@@ -232,7 +233,7 @@ def follow(
 
 
 def _pending(market: Market, request_id: str) -> str:
-    """How a request stands that nobody waits for any more, and how to learn its end; an agent that hangs is left."""
+    """Describe the state of a request after a second Ctrl-C, and how to see its result."""
     found: list[RequestStanding] = []
 
     def ask() -> None:
@@ -242,13 +243,13 @@ def _pending(market: Market, request_id: str) -> str:
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(PENDING_LIMIT_S)
-    hint = f"`ramp status {request_id}` tells how it ends"
+    hint = f"see its result with `ramp status {request_id}`"
     standing = found[0] if found else None
     if standing is None:
-        return f"how {request_id} stands is not known, its User Agent does not say; {hint}"
+        return f"the state of {request_id} is unknown: its User Agent does not answer; {hint}"
     if standing.outcome is None:
         doubt = f": {standing.doubt}" if standing.doubt else ""
-        return f"{request_id} is still going on ({standing.stage}{doubt}) and may yet be bought; {hint}"
+        return f"{request_id} is still running ({standing.stage}{doubt}) and may still be bought; {hint}"
     status = standing.outcome.status
     if status is RequestStatus.COMMITTED:
         return f"{request_id} has been bought and paid; `ramp show {request_id}` shows it"
@@ -264,7 +265,7 @@ def load_requests(files: Sequence[Path]) -> RequestForQuotation:
     from ramp.rfql.request_for_quotation import load_request, parse_request
 
     if len({str(path) for path in files}) < len(files):
-        raise ConfigurationError("a file is given twice; copy it if its units are wanted twice")
+        raise ConfigurationError("a file is given twice; to buy its units twice, copy the file")
     parts = [
         parse_request(sys.stdin.buffer.read(), "standard input") if str(path) == "-" else load_request(path)
         for path in files
@@ -285,7 +286,7 @@ def new_view(short: ShortName, as_json: bool) -> AuctionView:
 
 
 class PipedView:
-    """A view whose reader may go away: then the rest is not shown, and what goes on goes on.
+    """Wrap a view whose output may close: the rest is then not shown, and the request continues.
 
     Args:
         inner: shows what is shown.
@@ -325,7 +326,7 @@ class PipedView:
             if not self._gone:
                 self._gone = True
                 with contextlib.suppress(OSError):
-                    say("ramp: nobody reads the output any more; the request goes on, the exit code tells how it ends")
+                    say("ramp: the output was closed; the request continues, and the exit code gives its result")
 
 
 def report(market: Market, ended: RequestEnded, as_json: bool) -> None:

@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 @click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE...", nargs=-1,
                 required=True)  # fmt: skip
 @click.option("--ca", "ca_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="The market's authority, PEM (default: the state folder's, and its revocations).")  # fmt: skip
+              help="The authority's certificate, PEM (default: the state folder's, with its revocations).")  # fmt: skip
 @state_option
 @json_option
 @click.pass_context
 def verify(
     ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Check what somebody has signed without asking anybody: whose it is, in which role, and that its parts agree.
+    """Check signed documents offline: the signer, the role, and that the parts agree.
 
     FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP
     sealed message 1"). Every check is listed. An agreement that is given together with amendments of it is followed
     through them: each must change the state that the one before has made, and give back what that is worth.
 
-    Exit code 0: all of them hold; 1: one does not; 2: there is no such file or authority, or it is none of these.
+    Exit code 0: all are valid; 1: at least one is invalid; 2: no such file or authority, or an unknown document.
     """
     from ramp.rfql.signing.chains import chains_of
     from ramp.rfql.signing.verification import verify_file
@@ -60,7 +60,8 @@ def verify(
     for file in files:
         if _is_request(file):
             raise DocumentError(
-                "is a request for quotation, which nobody signs; `ramp rfq validate` checks it", source=str(file)
+                "is a request for quotation, which has no signature; check it with `ramp rfq validate`",
+                source=str(file),
             )
     now = SystemClock().now()
     if ca_file is not None:
@@ -116,7 +117,7 @@ def _print_chain(chain: Chain) -> None:
     name = chain.agreement.agreement_id
     if chain.failure:
         print_line(f"FAILED: {chain.failure}")
-        say(f"ramp: {name}: its changes are no chain")
+        say(f"ramp: {name}: its amendments do not form a chain")
         return
     last, paid = chain.states[-1], amount_text(chain.agreement.cost + chain.charged)
     print_line(

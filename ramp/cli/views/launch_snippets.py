@@ -38,7 +38,7 @@ def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
         ConfigurationError: the style is for another kind of machine, or nothing is reserved.
     """
     if agreement.offer.in_queue and style != "env":
-        job = f"what was bought is job {agreement.reservation_id} of a queue, and no reservation"
+        job = f"agreement {agreement.agreement_id} is job {agreement.reservation_id} of a queue, not a reservation"
         raise ConfigurationError(f"{job}; `ramp launch {agreement.agreement_id} -- command` runs in that job")
     return SNIPPETS[style](agreement, short(agreement.resource))
 
@@ -61,8 +61,8 @@ def _where(agreement: Agreement, resource: str) -> str:
     placement = f": {offer.placement}" if offer.placement else ""
     line = f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}{placement}"
     if offer.source in SIMULATED:
-        line += f"\n# {resource} is simulated: no batch system stands behind it,"
-        line += "\n# and this only shows how it would be done"
+        line += f"\n# {resource} is simulated: it has no batch system,"
+        line += "\n# so this is only an example"
     return line
 
 
@@ -156,7 +156,7 @@ def _mpirun(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     if not offer.placement:
         raise ConfigurationError(
-            f"{reservation} is on {resource}, which gives out no places: mpirun's form is for Blue Gene/L "
+            f"{reservation} is on {resource}, which assigns no partitions: mpirun is for Blue Gene/L "
             "(--as sbatch, qsub, psij and env are for any machine)",
             key="--as",
         )

@@ -27,7 +27,7 @@ ShortName = Callable[[str], str]
 Files = Mapping[str, str | None]
 
 NEAREST_SHOWN: Final = 3
-"""So many nearest values that would pass are shown to people; JSON has all."""
+"""Number of nearest acceptable values in the table; JSON has all."""
 
 
 def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:

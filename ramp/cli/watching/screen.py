@@ -22,7 +22,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.live.story import AuctionStory
 
 WIDE: Final = 110
-"""From so many columns on agents and machines stand beside each other."""
+"""Minimum columns of a terminal for agents and machines side by side."""
 
 LEAST_ROWS: Final = 2
 """Rows that each part has at least, however low the terminal is."""
@@ -136,7 +136,7 @@ class Screen:
             for (user, request_id), story in reversed(self._board.auctions.items())
             for row in _auction_rows(user, request_id, story)
         ]
-        return _filled(table, found, rows, "no auction since this began")
+        return _filled(table, found, rows, "no auction yet")
 
     def _agent_rows(self) -> list[Sequence[str | Text]]:
         agents = self._board.status.agents if self._board.status is not None else ()
@@ -171,7 +171,7 @@ class Screen:
             row.append("" if machine.start_price is None else str(machine.start_price))
             row += [bar_text([each.load for each in machine.projected_load][:12])] if bars else []
             found.append(row)
-        return _filled(table, found, rows, "none has answered yet")
+        return _filled(table, found, rows, "no answer yet")
 
     def _log(self, rows: int) -> RenderableType:
         table = _table("Log", ("When (UTC)", "Who", "Event", "What"), prose="What")

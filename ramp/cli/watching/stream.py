@@ -61,7 +61,7 @@ class EventLogged:
 
 
 Seen = AuctionHeard | AgentsSeen | MachinesSeen | EventLogged
-"""One piece of what goes on."""
+"""One event of the market."""
 
 
 async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None:

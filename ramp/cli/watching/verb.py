@@ -32,9 +32,9 @@ FRAMES_A_SECOND: Final = 4
         exits="0 ended by Ctrl-C or --for; 1 no market is running; 2 bad input",
     )
 )
-@click.option("--only", type=click.Choice(KINDS), multiple=True, help="Only this; may be given several times.")
+@click.option("--only", type=click.Choice(KINDS), multiple=True, help="Kind of event to show; repeatable.")
 @click.option(
-    "--for", "seconds", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End after so long."
+    "--for", "seconds", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End after this time."
 )
 @state_option
 @json_option

@@ -30,7 +30,7 @@ def one_job(jobs: Sequence[JobStanding], any_id: str) -> JobStanding:
     found = matching(jobs, any_id, lambda each: each.order.job_id)
     if len(found) != 1:
         if not found:
-            raise ConfigurationError(f"there is no job {any_id!r}; `ramp jobs` lists all")
+            raise ConfigurationError(f"unknown job {any_id!r}; list all jobs with `ramp jobs`")
         raise not_one(f"job {any_id!r}", [each.order.job_id for each in found])
     return found[0]
 

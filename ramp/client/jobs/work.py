@@ -21,7 +21,7 @@ class Work:
     Attributes:
         arguments: the command and its arguments; `./NAME` for a staged file.
         inputs: staged files.
-        cores: so many of each slot's cores; None for all.
+        cores: number of cores on each slot; None for all.
         together: whether the units of a request begin together, when the last of their slots has begun.
     """
 
@@ -45,7 +45,7 @@ def work_of(
         command: words, or one text as a shell would split it; arguments of the script where there is one.
         script: a file that is staged and run.
         inputs: further files that are staged.
-        cores: so many of each slot's cores; None for all.
+        cores: number of cores on each slot; None for all.
         together: see `Work`.
 
     Raises:
@@ -58,7 +58,7 @@ def work_of(
         files.append(staged)
         words = (f"./{staged.name}", *words)
     if not words:
-        raise ConfigurationError('there is nothing to run; right would be a command, such as "hostname", or a script')
+        raise ConfigurationError('nothing to run: give a command, such as "hostname", or a script')
     return Work(words, tuple(files), cores, together)
 
 
@@ -71,7 +71,7 @@ def _staged(path: Path, *, executable: bool) -> JobInput:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     if len(data) > INPUT_BYTES_MAX:
         raise ConfigurationError(
-            f"is larger than {INPUT_BYTES_MAX} bytes, which all staged files together may have", path=path
+            f"is too large: all staged files together may have at most {INPUT_BYTES_MAX} bytes", path=path
         )
     return JobInput(path.name, base64.b64encode(data).decode("ascii"), executable or bool(mode & 0o100))
 

@@ -26,7 +26,7 @@ WatchUser = Callable[[str], AsyncGenerator[Event, None]]
 """What goes on with the requests of a user, by local name; raises `RampError` where the user's agent is not there."""
 
 Tell = Callable[[str, Event], None]
-"""Told the local name of a user, and what goes on."""
+"""Called with the local name of a user and an event."""
 
 
 class EveryUser:

@@ -126,7 +126,7 @@ def test_a_read_only_folder_of_journals(new_market: Callable[..., Market], tmp_p
     with read_only(market.state.journals) as writable:
         code, _, said = ramp(market, "up", str(market.config), "--detach")
         assert code == 0
-        assert "alice (user) is not up, the rest is; degraded: " in said
+        assert "alice (user) is not up: degraded: " in said
         for name in ("alice", "bob", "big1", "big2"):
             assert state(market, name).startswith(("degraded: read-only file system", "degraded: no permission")), name
         assert state(market, "bank") == "ready: "
@@ -156,7 +156,7 @@ def test_one_unreadable_record_keeps_one_party_down(
     damage(journal, "UPDATE journal SET record = replace(record, '\"at\"', '\"when\"') WHERE sequence = 2")
     code, _, said = ramp(market, "up", str(market.config), "--detach")
     assert code == 0
-    assert f"alice (user) is not up, the rest is; broken: {journal}: row 2 of the journal: " in said
+    assert f"alice (user) is not up: broken: {journal}: row 2 of the journal: " in said
     assert "from a backup" in said
     assert state(market, "alice").startswith(f"broken: {journal}: row 2")
     assert {market.agent(name)["state"] for name in ("bank", "directory", "keeper", "bob", "big1", "big2")} == {"ready"}
@@ -183,7 +183,7 @@ def test_a_bank_does_not_run_on_books_that_do_not_agree(
     damage(market.state.ledger, change)
     code, _, said = ramp(market, "up", str(market.config), "--detach")
     assert code == 0
-    assert "bank (bank) is not up, the rest is; broken: " in said
+    assert "bank (bank) is not up: broken: " in said
     assert "alice@localhost" in state(market, "bank")
     assert str(market.state.ledger) in state(market, "bank")
     assert {market.agent(name)["state"] for name in ("directory", "keeper", "alice", "bob", "big1")} == {"ready"}

@@ -45,7 +45,7 @@ def test_the_page_sells_the_cluster_of_the_environment(tmp_path: Path) -> None:
             subprocess.run([sys.executable, "-m", "ramp.cli.main", "down"], env=environment, check=False, timeout=300)
         assert sold.startswith("ramp_mycluster.")
         assert sold in told
-        assert "Nothing is wrong" in told
+        assert "No problems found" in told
 
 
 def test_the_lines_of_the_page_are_a_part_of_the_market_that_comes_with_it() -> None:

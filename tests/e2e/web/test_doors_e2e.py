@@ -113,7 +113,7 @@ def test_what_the_command_says_when_it_cannot(pages, market):
         timeout=300,
         check=False,
     )
-    assert (stranger.returncode, "no user is called 'mallory'" in stranger.stderr) == (2, True)
+    assert (stranger.returncode, "unknown user 'mallory'" in stranger.stderr) == (2, True)
     told = json.loads(
         subprocess.run(
             [*RAMP, "web", "link", "--keeper", "--json", "--state-dir", str(market)],

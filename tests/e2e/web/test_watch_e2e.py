@@ -69,7 +69,7 @@ def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
     piped = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     terminal = Terminal(market)
     try:
-        terminal.wait_for("RAMP market", "Machines", "gamma", "25 %", "no auction since this began")
+        terminal.wait_for("RAMP market", "Machines", "gamma", "25 %", "no auction yet")
         assert json.loads(piped.stdout.readline())["event"] == "up"
         job = tmp_path / "job.xml"
         window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))

@@ -122,10 +122,10 @@ def test_ps_shows_every_agent(ramp, swarm):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("balance", "--user", "carol"), "no user is called 'carol'; there are alice, bob"),
-        (("show", "nothing"), "there is no request, agreement or reservation 'nothing'"),
-        (("cancel", "nothing"), "there is no request, agreement or reservation 'nothing'"),
-        (("status", "nothing"), "there is no request 'nothing'"),
+        (("balance", "--user", "carol"), "unknown user 'carol': expected one of alice, bob"),
+        (("show", "nothing"), "unknown request, agreement or reservation 'nothing'"),
+        (("cancel", "nothing"), "unknown request, agreement or reservation 'nothing'"),
+        (("status", "nothing"), "unknown request 'nothing'"),
         (("show", "nothing", "--as", "sbatch", "--json"), "does not go with --json"),
         (("up", "--detach"), "a market is already up"),
     ],

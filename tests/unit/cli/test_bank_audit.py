@@ -51,7 +51,7 @@ def test_a_row_that_cannot_be_read_is_a_finding(state: Path, capsys: pytest.Capt
     assert main(["bank", "audit", "--state-dir", str(state)]) == 1
     told = capsys.readouterr().out
     assert "deposit:d-1 (5000 minor units from market to alice) contradicts itself or its entries" in told
-    assert "a row cannot be read: ValueError" in told
+    assert "cannot read a row: 'eaten' is not a valid Action" in told
 
 
 def test_a_folder_without_a_ledger_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,7 +91,7 @@ def test_either_one_experiment_or_all(refused: Callable[..., str], options: tupl
 
 @pytest.mark.parametrize(("name", "option"), [("bluegene", "--xmpp"), ("rounds", "--whole-logs")])
 def test_options_of_other_experiments_are_refused(refused: Callable[..., str], name: str, option: str) -> None:
-    assert f"{option}: the experiment {name} knows no such option" in refused(name, option)
+    assert f"{option}: the experiment {name} has no such option" in refused(name, option)
 
 
 @pytest.mark.parametrize("in_the_way", ["folder", "file"])

@@ -162,7 +162,7 @@ def test_a_reservation_without_room_is_told(log: Path) -> None:
     arguments = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"]
     result = CliRunner().invoke(simulate, [*arguments, "--reservation", "50:99:40", "--reservation", "60:70:40"])
     assert json.loads(result.stdout)["reservations_granted"] == 1
-    assert result.stderr == "there is no room for the reservation 60:70:40 on flat:64\n"
+    assert result.stderr == "no free space for the reservation 60:70:40 on flat:64\n"
 
 
 def test_load_and_job_limits(log: Path) -> None:
@@ -231,7 +231,7 @@ def test_outputs_are_checked_before_the_simulation(log: Path, tmp_path: Path, mo
     for options, words in (
         (["--swf", str(tmp_path / "none" / "o.swf")], "swf: cannot be written: there is no such folder"),
         (["--trace", str(tmp_path / "none" / "o.jsonl")], "trace: cannot be written: there is no such folder"),
-        (["--trace", str(both), "--swf", str(tmp_path / "x" / ".." / "both")], "name the same file"),
+        (["--trace", str(both), "--swf", str(tmp_path / "x" / ".." / "both")], "is also the file of --"),
         (["--trace", str(log)], "trace: is the log that is read"),
         (["--swf", str(log)], "swf: is the log that is read"),
     ):

@@ -79,7 +79,7 @@ def test_keys_in_each_role(keys, tmp_path, capsys):
     ("arguments", "told"),
     [
         (("issue", "carol@localhost", "--role", "user"), "ramp keys init"),
-        (("issue", "carol", "--role", "user"), "for example carol@localhost"),
+        (("issue", "carol", "--role", "user"), "such as carol@localhost"),
         (("issue", "carol@localhost"), "--role"),
         (("issue", "carol@localhost", "--role", "cashier"), "'cashier' is not one of"),
         (("issue", "carol@localhost", "--role", "bank", "--kind", "ed25519"), "right would be p256 or rsa"),
@@ -158,7 +158,10 @@ def test_config_check_tells_of_machines_that_nobody_has(tmp_path, capsys):
 def test_verifying_a_request_names_the_verb_that_does_it(capsys):
     example = shipped_directory("schemas") / "examples" / "valid" / "rfq-smallest.xml"
     assert main(["verify", str(example)]) == 2
-    assert "is a request for quotation, which nobody signs; `ramp rfq validate` checks it" in capsys.readouterr().err
+    assert (
+        "is a request for quotation, which has no signature; check it with `ramp rfq validate`"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_market_of_which_not_all_is_up_does_not_say_that_it_is(capsys):

@@ -98,9 +98,9 @@ def test_a_broken_verb_says_so_and_breaks_no_other(foreign, capsys):
     assert "broken, odd" in capsys.readouterr().out
     assert main(["completion", "bash"]) == 0
     assert main(["broken"]) == 2
-    assert "'broken' cannot be loaded from no_such_package.verbs:go" in capsys.readouterr().err
+    assert "cannot load the command 'broken' from no_such_package.verbs:go" in capsys.readouterr().err
     assert main(["odd"]) == 2
-    assert "is no click command" in capsys.readouterr().err
+    assert "is not a click command" in capsys.readouterr().err
 
 
 def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
@@ -108,20 +108,20 @@ def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
     assert main(["submit", "--help"]) == 0
     capsys.readouterr()
     assert main(["--help"]) == 0
-    assert "further verbs" not in capsys.readouterr().out
+    assert "other commands" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["sumbit"], "did you mean 'submit'?"),
-        (["xyzzy"], "there is no verb 'xyzzy'"),
+        (["xyzzy"], "unknown command 'xyzzy'"),
         (["submit"], "missing argument"),
         (["submit", "--rounds", "0", "x.xml"], "0 is not in the range"),
         (["submit", "no-such-file.xml"], "no-such-file.xml"),
         (["ps", "--colour"], "no such option"),
-        (["qstat", "m", "--horizon", "never"], "'never' is no duration"),
-        (["statement", "--since", "lately"], "'lately' is no moment"),
+        (["qstat", "m", "--horizon", "never"], "invalid duration: got 'never'"),
+        (["statement", "--since", "lately"], "invalid time: got 'lately'"),
     ],
 )
 def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told, capsys):
@@ -151,7 +151,7 @@ def test_errors_become_a_line_and_their_exit_code(failing, capsys, error, code, 
 def test_a_fault_of_the_program_is_70_and_hints_at_debug(failing, capsys):
     failing(ZeroDivisionError("no"))
     assert main(["ps"]) == 70
-    assert capsys.readouterr().err == "ramp: a fault of the program: ZeroDivisionError: no (--debug shows where)\n"
+    assert capsys.readouterr().err == "ramp: internal error: no (see the traceback with --debug)\n"
     assert main(["ps", "--debug"]) == 70
     assert "Traceback" in capsys.readouterr().err
 

@@ -184,7 +184,7 @@ def test_the_script_for_blue_gene_hands_its_block_to_mpirun(tmp_path):
 
 
 def test_mpirun_is_for_machines_that_give_out_places():
-    with pytest.raises(ConfigurationError, match="thunder1-7 is on thunder1, which gives out no places"):
+    with pytest.raises(ConfigurationError, match="thunder1-7 is on thunder1, which assigns no partitions"):
         snippet("mpirun", AGREEMENT, lambda name: name.partition("@")[0])
 
 
@@ -192,7 +192,7 @@ def test_a_snippet_for_a_simulated_machine_says_that_it_only_shows_the_form():
     """`Offer.source`: the queue of a machine that is there is its own, `live`."""
     for style in set(SNIPPETS) - {"env"}:
         agreement = MIDPLANES if style == "mpirun" else AGREEMENT
-        told = "# thunder1 is simulated: no batch system stands behind it"
+        told = "# thunder1 is simulated: it has no batch system"
         assert told not in snippet(style, agreement, lambda name: name.partition("@")[0])
         for source in ("log", "synthetic"):
             simulated = replace(agreement, offer=replace(agreement.offer, source=source))

@@ -100,7 +100,7 @@ def ramp(records, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_status_says_how_much_is_in_the_archive_and_lists_it_when_asked(ramp):
-    assert ramp("status")[1] == "alice has asked for nothing lately: 2 requests in the archive (--all lists them)\n"
+    assert ramp("status")[1] == "alice has no requests lately: 2 requests in the archive (--all lists them)\n"
     assert ramp("status", "--json")[1] == []
     listed = {entry["request_id"]: entry for entry in ramp("status", "--all", "--json")[1]}
     assert {name: (entry["status"], entry["units"]) for name, entry in listed.items()} == {
@@ -121,10 +121,10 @@ def test_a_request_is_shown_in_full_by_its_id_or_the_beginning_of_it(ramp):
     assert ramp("show", "request-large", "--json")[1]["status"] == "no_offers"
     code, _, said = ramp("status", "request-")
     assert code == 2
-    assert "is the beginning of 2 ids, request-bought, request-large; give more of it" in said
+    assert "is ambiguous: it matches 2 ids, request-bought, request-large; give more characters" in said
     code, _, said = ramp("show", "agreement-")
     assert code == 2
-    assert "agreement-alice-1, agreement-alice-2; give more of it" in " ".join(said.split())
+    assert "agreement-alice-1, agreement-alice-2; give more characters" in " ".join(said.split())
     assert ramp("status", "request-never")[0] == 2
 
 
@@ -145,7 +145,7 @@ def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_pa
 def test_what_is_past_is_not_cancelled_and_the_reason_is_told(ramp):
     code, (result,), _ = ramp("cancel", "agreement-alice-1", "--json")
     assert (code, result["cancelled"], result["code"]) == (1, False, "past")
-    assert result["detail"] == "it is past: only what has not begun can be given back"
+    assert result["detail"] == "it is past; only a reservation that has not begun can be cancelled"
     assert ramp("cancel", "request-large")[0] == 2
 
 

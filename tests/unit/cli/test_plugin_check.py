@@ -55,7 +55,7 @@ def test_one_that_breaks_it_is_told_with_what_would_be_right(monkeypatch: pytest
     ("arguments", "words"),
     [
         (["stedy"], "did you mean 'steady'"),
-        (["fake_qstat"], "does not open: .*log.*--config"),
+        (["fake_qstat"], "cannot open .*log.*--config"),
         (["steady", "--config", "table2"], "no resource has the plug-in 'steady'"),
         (["fake_qstat", "--config", "quickstart", "--resource", "bluegene1"], "another plug-in than 'fake_qstat'"),
     ],

@@ -67,7 +67,7 @@ class Impatient(QuietView):
         (
             "reserving",
             None,
-            "request-1 is still going on (reserving: the bank is asked) and may yet be bought; `ramp",
+            "request-1 is still running (reserving: the bank is asked) and may still be bought; see its",
         ),
         ("committed", RequestStatus.COMMITTED, "request-1 has been bought and paid; `ramp show request-1`"),
         ("rejected", RequestStatus.REJECTED, "request-1 has ended: rejected, nothing was bought"),

@@ -76,7 +76,7 @@ def test_a_market_that_has_ended_ends_the_wait(agent, script, monkeypatch, submi
         monkeypatch.setattr(access, "status", lambda _: None)
 
     _, market = agent([script.submitted, gone])
-    with pytest.raises(NoMarket, match="the market has ended"):
+    with pytest.raises(NoMarket, match="the market has stopped"):
         submit(market)
 
 

@@ -31,7 +31,7 @@ def test_who_is_waited_for_is_told_with_the_server_and_for_how_long(
     process: Any = SimpleNamespace(pid=1, poll=lambda: None if seen else 1)
     assert swarm._wait_up(StateFolder(tmp_path), process, told.append) is None
     waiting = [event["detail"] for event in told if event["event"] == swarm.WAITING]
-    logs = f"what they say is in {tmp_path}/logs"
+    logs = f"their logs are in {tmp_path}/logs"
     server_text = "the external XMPP server at 192.0.2.1:5222"
     assert waiting == [
         f"10 s: waiting for the supervisor; {logs}",

@@ -46,9 +46,9 @@ def test_types_of_what_is_common_and_the_rest_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"error": "snapshot: disk full"}', "the machine of ricc3 cannot be asked: snapshot: disk full"),
-        ("", "no snapshot"),
-        ("[]", "no snapshot"),
+        ('{"error": "snapshot: disk full"}', "the machine of ricc3 did not answer: snapshot: disk full"),
+        ("", "not a valid machine state"),
+        ("[]", "not a valid machine state"),
         ("{}", "required field missing"),
         (json.dumps({**SNAPSHOT, "time": "soon"}), "$.time"),
         (json.dumps({**SNAPSHOT, "running": 3}), "$.running"),

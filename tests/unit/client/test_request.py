@@ -47,14 +47,14 @@ def test_nodes_disks_and_torus_terms() -> None:
 @pytest.mark.parametrize(
     ("terms", "told"),
     [
-        ({"cores": 1}, "how long?"),
-        ({"wall_time": "1h"}, "how many cores?"),
-        ({"cores": 1, "nodes": 1, "node_cores": 1, "wall_time": "1h"}, "how many cores?"),
-        ({"cores": 1, "wall_time": "long"}, "'long' is no duration"),
-        ({"cores": 1, "wall_time": timedelta(hours=-1)}, "lies in the past"),
-        ({"cores": 1, "wall_time": "1h", "start": "soon"}, "'soon' is no moment"),
-        ({"cores": 1, "wall_time": "1h", "geometry": "8by8"}, "for example 8x8x16"),
-        ({"cores": 1, "wall_time": "1h", "rotate": False}, "means nothing without geometry"),
+        ({"cores": 1}, "no length of the run"),
+        ({"wall_time": "1h"}, "invalid number of cores"),
+        ({"cores": 1, "nodes": 1, "node_cores": 1, "wall_time": "1h"}, "invalid number of cores"),
+        ({"cores": 1, "wall_time": "long"}, "invalid duration: got 'long'"),
+        ({"cores": 1, "wall_time": timedelta(hours=-1)}, "must not be negative"),
+        ({"cores": 1, "wall_time": "1h", "start": "soon"}, "invalid time: got 'soon'"),
+        ({"cores": 1, "wall_time": "1h", "geometry": "8by8"}, "cannot read geometry='8by8'"),
+        ({"cores": 1, "wall_time": "1h", "rotate": False}, "rotate=False needs geometry="),
         ({"cores": 1, "wall_time": "1h", "disk_gb": 1, "node_disk_gb": 1}, "either disk_gb= or"),
     ],
 )

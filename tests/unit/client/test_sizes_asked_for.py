@@ -29,9 +29,9 @@ def year(number: int) -> Instant:
 @pytest.mark.parametrize(
     ("wish", "right"),
     [
-        (Resize("", cores=900_000_000_000_000_000_000), "right would be 1 to 1000000000000"),
-        (Resize("", cores=10**12 + 1), "right would be 1 to 1000000000000"),
-        (Resize("", until=year(9999)), "right would be before 9000-01-01T00:00:00Z"),
+        (Resize("", cores=900_000_000_000_000_000_000), "must be 1 to 1000000000000"),
+        (Resize("", cores=10**12 + 1), "must be 1 to 1000000000000"),
+        (Resize("", until=year(9999)), "must be before 9000-01-01T00:00:00Z"),
     ],
 )
 def test_what_no_request_may_name_is_refused_at_once(wish: Resize, right: str) -> None:
@@ -49,7 +49,7 @@ def asked(wish: Resize) -> object:
 
 def test_no_slot_lasts_longer_than_the_longest_run() -> None:
     for wish in (Resize("", until=year(8999)), Resize("", until=OFFER.start + LONGEST + 1)):
-        with pytest.raises(ConfigurationError, match="right would be 2286-11-20T18:46:39Z at the latest"):
+        with pytest.raises(ConfigurationError, match="must be 2286-11-20T18:46:39Z at the latest"):
             asked(wish)
     longest = Resize("", cores=10**12, until=OFFER.start + LONGEST)
     assert asked(longest) == Resize("a1", 10**12, OFFER.start + LONGEST)

@@ -32,7 +32,7 @@ def test_durations_are_read(text, expected):
 
 @pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "-5min", "1h foo", "1:75", "h", "1e3"])
 def test_what_is_no_duration_is_refused_with_what_would_be_right(text):
-    with pytest.raises(ValueError, match="right would be such as 90s"):
+    with pytest.raises(ValueError, match="expected a length such as 90s"):
         parse_duration(text)
 
 
@@ -67,7 +67,7 @@ def test_moments_are_read_and_utc_without_a_zone(text, expected):
     "text", ["", "5min", "tomorrow morning", "soon", "25:00", "21/11/2026", "2026-13-01", "+", "+x"]
 )
 def test_what_is_no_moment_is_refused(text):
-    with pytest.raises(ValueError, match="right would be such as now"):
+    with pytest.raises(ValueError, match="expected a time such as now"):
         parse_moment(text, NOW)
 
 

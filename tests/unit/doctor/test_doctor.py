@@ -61,8 +61,8 @@ def test_a_market_that_never_was_is_well_and_it_is_said_that_none_runs(
 ) -> None:
     assert main(["doctor", "--state-dir", str(state.path)]) == 0
     shown = capsys.readouterr()
-    assert "no market is running; this is read from the state folder" in shown.err
-    assert "Nothing is wrong" in shown.out
+    assert "no market is running; reading the state folder" in shown.err
+    assert "No problems found" in shown.out
 
 
 def test_certificates_that_end_soon_are_findings_with_what_to_do(state: StateFolder) -> None:

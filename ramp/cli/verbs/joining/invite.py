@@ -62,21 +62,23 @@ def invite() -> None:
 @invite.command("make", epilog=example("ramp invite --role user ann@north.example --deposit 5000 -o ann.invitation"))
 @click.argument("name")
 @click.option(
-    "--role", type=click.Choice([role.value for role in INVITED_ROLES]), required=True, help="What it is to be."
+    "--role", type=click.Choice([role.value for role in INVITED_ROLES]), required=True, help="Role of the new party."
 )
 @click.option(
-    "--days", type=WholeNumber(1, 365), default=DAYS_DEFAULT, show_default=True, help="How long it may be used."
+    "--days", type=WholeNumber(1, 365), default=DAYS_DEFAULT, show_default=True, help="Validity of the invitation."
 )
-@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Credited when its bank account is opened.")
-@click.option("--overdraft", type=CreditsType(), metavar="CREDITS", help="How far below 0 that account may go.")
+@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Opening credit of its bank account.")
+@click.option(
+    "--overdraft", type=CreditsType(), metavar="CREDITS", help="Credit limit: how far below 0 its balance may go."
+)
 @click.option("--server/--no-server", "server", default=None,
-              help="Certifies the site's own XMPP server too (default: the first for a domain).")  # fmt: skip
+              help="Also certify the site's XMPP server (default: for the first party of a domain).")  # fmt: skip
 @click.option("--account-token/--no-account-token", "account_token", default=None,
               help="Let the invited register the account at the market's server with a password of their own (default "
                    "where the market starts its server); without, one is made for them now.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Where to write it (default: NAME.invitation).")  # fmt: skip
-@click.option("--token", is_flag=True, help="Print it as one line instead of writing a file.")
+              help="File of the invitation (default: NAME.invitation).")  # fmt: skip
+@click.option("--token", is_flag=True, help="Print the invitation as one line; write no file.")
 @state_option
 @json_option
 def make(
@@ -105,7 +107,7 @@ def make(
     if server is None:
         server = drafted.domain != config.domain and not _certified(register, drafted.domain, now)
     if server and drafted.domain == config.domain:
-        raise ConfigurationError(f"the server of {config.domain} is the market's own; leave --server out")
+        raise ConfigurationError(f"{config.domain} uses the market's own server; leave out --server")
     drafted = replace(drafted, certifies_server=server)
     made = Authority(KeyStore(state.keys), register).invite(
         drafted,
@@ -127,7 +129,7 @@ def _has_token(config: SwarmConfig, wanted: bool | None) -> bool:
     if wanted and external:
         right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
         raise ConfigurationError(
-            f"only the owner of an external server gives tokens for its accounts; right would be {right}",
+            f"only the owner of an external server can issue account tokens; ask for {right}",
             path=config.path,
         )
     return not external if wanted is None else wanted
@@ -152,7 +154,7 @@ def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
     else:
         print_pairs([*((key.replace("_", " ").capitalize(), value) for key, value in told.items()), ("File", path)])
     if path is not None:
-        say(f"{path} holds a secret: whoever reads it can join as {made.name}, until the first has")
+        say(f"{path} contains a secret: the first to use it joins as {made.name}")
 
 
 @invite.command("list")
@@ -181,13 +183,13 @@ def list_command(state: StateFolder, as_json: bool) -> None:
             ],
         )
     else:
-        click.echo("Nobody was invited")
+        click.echo("No invitations")
 
 
 @invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
 @click.argument("request", type=file_type)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
-              help="Where to write what is issued; it holds no secret.")  # fmt: skip
+              help="File of the certificate; it contains no secret.")  # fmt: skip
 @state_option
 @json_option
 def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
@@ -212,13 +214,13 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
 
 @invite.command("revoke")
 @click.argument("invited", metavar="NAME")
-@click.option("--reason", default="", metavar="TEXT", help="What those who ask are told.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason shown to the party.")
 @state_option
 @json_option
 def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
     """Revoke the invitation of NAME (or by its id), and the certificate that was issued on it.
 
-    From then on nobody in the market believes that party, at once here and at other sites as soon as they have the next
+    The market rejects that party at once here, and at other sites as soon as they have the next
     revocation list. Its bank account stays, with what is on it.
     """
     now = SystemClock().now()
@@ -244,19 +246,19 @@ def _draft(
     local, _, domain = name.rpartition("@")
     if config.joining.site is not None:
         market = config.joining.site.market
-        raise ConfigurationError(f"this site has joined {market}; whom to invite is for the keeper there to say")
+        raise ConfigurationError(f"this site has joined {market}; only that market's keeper can invite")
     problem = account_problem(local, domain) if local and domain else "it has no domain"
     if problem:
-        raise ConfigurationError(f"{name!r} can be no party: {problem}; right would be agent@site.example")
+        raise ConfigurationError(f"invalid address {name!r}: {problem}, expected agent@site.example")
     if domain != config.domain and config.joining.federation is None and not config.server.federation:
         raise ConfigurationError(
-            f"the market's server reaches no server of {domain}; right would be a table [federation] (or, for an "
-            "external server, federation = true)",
+            f"the market's server cannot reach a server of {domain}; add a table [federation] (for an external "
+            "server: federation = true)",
             path=config.path,
         )
     at_home = domain == config.domain
     if at_home and (local in config.roles() or local in config.server.accounts):
-        raise ConfigurationError(f"{local} is of the market already; right would be another name")
+        raise ConfigurationError(f"{local} already exists in this market; choose another name")
     return Invitation(
         invitation_id="",
         name=name,
@@ -293,7 +295,7 @@ def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
 
 
 def _certified(register: Register, domain: str, now: Instant) -> bool:
-    """Whether somebody of a domain has been invited who certifies its server."""
+    """Whether an invited party of a domain certifies its server."""
     return any(
         entry.invitation.domain == domain and entry.invitation.certifies_server
         for entry in register.entries().values()

@@ -1,4 +1,4 @@
-"""`ramp join`: a site joins somebody else's market, with an invitation of its keeper."""
+"""`ramp join`: join another market with an invitation of its keeper."""
 
 from __future__ import annotations
 
@@ -46,14 +46,16 @@ _out_type = click.Path(dir_okay=False, path_type=Path)
 )
 @click.argument("invitation")
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-@click.option("--request", type=_out_type, metavar="FILE", help="Only make the key and write the request to a file.")
-@click.option("--certificate", type=file_type, metavar="FILE", help="What the keeper's `ramp invite sign` has written.")
-@click.option("--fingerprint", metavar="SHA256", help="Refuse any other authority than the one with this fingerprint.")
+@click.option(
+    "--request", type=_out_type, metavar="FILE", help="Only create the key and write the request to this file."
+)
+@click.option("--certificate", type=file_type, metavar="FILE", help="File written by the keeper's `ramp invite sign`.")
+@click.option("--fingerprint", metavar="SHA256", help="Expected fingerprint of the authority; any other is refused.")
 @click.option("--account-invitation", metavar="URI|FILE",
               help="Make the XMPP account with the invitation of its server's owner: "
                    "xmpp:NAME@DOMAIN?register;preauth=TOKEN, or a file that holds it.")  # fmt: skip
 @click.option(
-    "--start/--no-start", default=True, show_default=True, help="Start the site's agents when all have joined."
+    "--start/--no-start", default=True, show_default=True, help="Start the site's agents after all have joined."
 )
 @state_option
 @json_option
@@ -78,7 +80,8 @@ def join(
     given, now = _given(invitation), SystemClock().now()
     if fingerprint is not None and _digits(fingerprint) != _digits(given.ca_fingerprint):
         raise ConfigurationError(
-            f"the invitation's authority is {given.ca_fingerprint}, not {fingerprint}: another market's, or forged"
+            f"wrong authority: the invitation has {given.ca_fingerprint}, expected {fingerprint}; "
+            "it is forged or of another market"
         )
     loaded = None if config is None else load_config(config.absolute())
     if loaded is not None:
@@ -132,7 +135,7 @@ def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
         print_json({"name": given.name, "invitation": given.invitation_id, "file": str(path)})
         return
     click.echo(
-        f"{path} is the request of {given.name}, without a secret: give it to the keeper, for `ramp invite sign`"
+        f"{path} is the request of {given.name} and contains no secret; the keeper signs it with `ramp invite sign`"
     )
 
 
@@ -155,7 +158,7 @@ def _accounts(
     if by_files and given.domain != given.market:
         return password  # nobody logs in with it
     if not token:
-        raise ConfigurationError("the invitation's account token was taken out; ask the keeper for the whole of it")
+        raise ConfigurationError("the invitation has no account token; ask the keeper for the complete invitation")
     _register(here, password, token)
     return password
 
@@ -211,7 +214,7 @@ def _started(path: Path | None, state: StateFolder, *, start: bool) -> dict[str,
     if status(state) is not None:
         with waiting("adding it to the site"):
             operate(state.path).reload()
-        return {"up": True, "standing": "the site has it now"}
+        return {"up": True, "standing": "added to the running site"}
     with launching(config) as launched:
         launch_detached(config, state, launched)
     return {"up": True, "standing": f"the site is up; `ramp down` stops it, `ramp up {path}` starts it again"}

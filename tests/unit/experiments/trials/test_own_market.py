@@ -85,4 +85,4 @@ def test_rounds_by_another_rule(tmp_path: Path, requests_file: Path, monkeypatch
 def test_other_experiments_know_no_rule(tmp_path: Path) -> None:
     result = CliRunner().invoke(experiment, ["run", "units", "--rule", "second-price", "--out", str(tmp_path)])
     assert result.exit_code != 0
-    assert "knows no such option" in str(result.exception)
+    assert "has no such option" in str(result.exception)
