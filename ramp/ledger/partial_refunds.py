@@ -36,7 +36,7 @@ def addition_named(records: Records, agreement_id: str) -> Problem | None:
     of = addition_of(records, agreement_id)
     if not of:
         return None
-    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is a part of agreement {of}, and stands and goes back with it"
+    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {of}; cancel {of} instead"
 
 
 def check_no_addition(records: Records, agreement_id: str) -> None:

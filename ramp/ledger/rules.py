@@ -41,20 +41,19 @@ def open_account(records: Records, account: Account) -> Account:
     limit = account.credit_limit
     if type(limit) is not int or not 0 <= limit <= AMOUNT_MAX:
         refuse(
-            RefusalCode.MALFORMED_VALUE, f"credit limit {limit!r} is no integer of minor units from 0 to {AMOUNT_MAX}"
+            RefusalCode.MALFORMED_VALUE,
+            f"credit limit must be an integer of 0 to {AMOUNT_MAX} minor units, got {limit!r}",
         )
     there = records.balances([account.account_id]).get(account.account_id)
     if there is None:
         records.append(AccountOpened(account))
         return account
     if there.account.closed_at is not None:
-        refuse(
-            RefusalCode.ACCOUNT_CLOSED, f"account {account.account_id} has been closed and its name is not given again"
-        )
+        refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account.account_id} is closed; choose another account id")
     if (there.account.kind, there.account.credit_limit) != (account.kind, account.credit_limit):
         refuse(
             RefusalCode.DUPLICATE_DIFFERS,
-            f"account {account.account_id} is there as a {there.account.kind} account with credit limit "
+            f"account {account.account_id} exists as a {there.account.kind} account with credit limit "
             f"{credits_text(there.account.credit_limit)}, not {account.kind} with {credits_text(limit)}",
         )
     return there.account
@@ -67,11 +66,11 @@ def close_account(records: Records, account_id: str, at: Instant) -> Account:
     if there.account.closed_at is not None:
         return there.account
     if account_id == ISSUING_ACCOUNT:
-        refuse(RefusalCode.WRONG_ACCOUNT, f"{account_id} is the issuing account, which stays open")
+        refuse(RefusalCode.WRONG_ACCOUNT, f"{account_id} is the issuing account and cannot be closed")
     if there.posted != 0 or records.pending(account_id):
         refuse(
             RefusalCode.ACCOUNT_NOT_EMPTY,
-            f"account {account_id} has {credits_text(there.posted)} on it or pending transfers; it must be empty",
+            f"account {account_id} has {credits_text(there.posted)} or pending transfers; empty it before closing",
         )
     closed = replace(there.account, closed_at=at)
     records.append(AccountClosed(closed))
@@ -88,7 +87,7 @@ def deposit(
     check_instant("time", at)
     check_evidence(evidence)
     if account_id == ISSUING_ACCOUNT:
-        refuse(RefusalCode.SAME_ACCOUNT, f"deposit {deposit_id} goes from {ISSUING_ACCOUNT} to itself")
+        refuse(RefusalCode.SAME_ACCOUNT, f"deposit {deposit_id} must go to another account than {ISSUING_ACCOUNT}")
     wanted = Transfer(
         transfer_id=transfer_id_of(deposit_id, TransferKind.DEPOSIT),
         debit_account=ISSUING_ACCOUNT,
@@ -107,7 +106,7 @@ def deposit(
     if amount > available:
         refuse(
             RefusalCode.INSUFFICIENT_FUNDS,
-            f"{ISSUING_ACCOUNT} has {credits_text(available)} available, not {credits_text(amount)}",
+            f"{ISSUING_ACCOUNT} has {credits_text(available)} available, needs {credits_text(amount)}",
         )
     records.append(TransferEntered(wanted))
     store_evidence(records, EvidenceKind.DEPOSIT, deposit_id, evidence, at)
@@ -151,7 +150,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
     name = charge.agreement_id
     left = left_of(records, charge)
     if left <= 0:
-        refuse(RefusalCode.REFUNDED, f"all of the payment of {name} has gone back already")
+        refuse(RefusalCode.REFUNDED, f"the payment of {name} is already refunded in full")
     refunded = Transfer(
         transfer_id=transfer_id_of(name, TransferKind.REFUND),
         debit_account=charge.credit_account,
@@ -178,7 +177,7 @@ def register_certificate(records: Records, account_id: str, pem: str) -> None:
         or not pem.lstrip().startswith("-----BEGIN CERTIFICATE-----")
         or not pem.isascii()
     ):
-        refuse(RefusalCode.MALFORMED_VALUE, f"certificate for {account_id} is no X.509 certificate in PEM text")
+        refuse(RefusalCode.MALFORMED_VALUE, f"certificate for {account_id} is not an X.509 certificate in PEM text")
     records.put_certificate(account_id, pem)
 
 
@@ -200,9 +199,9 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
         if instant is not None:
             check_instant(name, instant)
     if type(limit) is not int or not 1 <= limit <= OVERVIEW_LIMIT_MAX:
-        refuse(RefusalCode.MALFORMED_VALUE, f"limit {limit!r} is no integer from 1 to {OVERVIEW_LIMIT_MAX}")
+        refuse(RefusalCode.MALFORMED_VALUE, f"limit must be an integer from 1 to {OVERVIEW_LIMIT_MAX}, got {limit!r}")
     if type(after) is not int or after < 0:
-        refuse(RefusalCode.MALFORMED_VALUE, f"after {after!r} is no number of an entry; right would be 0 or next_after")
+        refuse(RefusalCode.MALFORMED_VALUE, f"after must be 0 or next_after of a page, got {after!r}")
     found = records.trades(since, until, after, limit + 1)  # one more, to see whether there is a next page
     page = found[:limit]
     totals = records.totals(since, until)
@@ -241,7 +240,7 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
     if terms != (wanted.debit_account, wanted.credit_account, wanted.amount):
         refuse(
             RefusalCode.DUPLICATE_DIFFERS,
-            f"{there.kind} {there.agreement_id} is there as {credits_text(there.amount)} from {there.debit_account} to "
+            f"{there.kind} {there.agreement_id} exists as {credits_text(there.amount)} from {there.debit_account} to "
             f"{there.credit_account}, not {credits_text(wanted.amount)} from {wanted.debit_account} to "
             f"{wanted.credit_account}",
         )

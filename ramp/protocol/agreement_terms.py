@@ -96,7 +96,7 @@ def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, res
         (agreement.cost if agreement.price is None else offer.cost, offer.cost, "cost"),
         (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
     )
-    problem = next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")
+    problem = next((f"the {what} differs from what was agreed" for found, right, what in facts if found != right), "")
     return problem or probable_start_problem(agreement)
 
 
@@ -113,7 +113,7 @@ def commitment_problem(
     body = commitment.agreement.body
     assert isinstance(body, Agreement)
     if (body.user, body.resource, body.bank) != parties:
-        return "its parties are not the ones agreed"
+        return "the parties differ from those agreed"
     problem = agreement_problem(body, *held)
     return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
 
@@ -121,13 +121,13 @@ def commitment_problem(
 def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:
     """What is wrong with the bank's vote for an agreement, or the empty string."""
     if (seal.signer, seal.role, seal.receiver) != (agreement.bank, Role.BANK, agreement.user):
-        return f"the vote is not the word of {agreement.bank} to its buyer"
+        return f"the vote is not from {agreement.bank} to the buyer"
     if vote.order_id != agreement.order_id or vote.user != agreement.user:
         return "the bank's vote is for another order"
     if vote.valid_until != agreement.valid_until:
-        return "the money is not set aside as long as the agreement holds"
+        return "the bank must reserve the money until the agreement's deadline"
     if order_lines((agreement,))[0] not in vote.lines:
-        return "the bank has set nothing aside for it"
+        return "the bank's order has no line for this agreement"
     if len(vote.lines) != agreement.units_total:
-        return f"the order has {len(vote.lines)} units, not {agreement.units_total}"
+        return f"the order has {len(vote.lines)} units, expected {agreement.units_total}"
     return ""

@@ -24,10 +24,10 @@ def sealed_by(message: Message, role: Role) -> Seal:
     if seal is None:
         raise RemoteProtocolError(f"{kind} is not sealed")
     if seal.signer != message.sender or seal.receiver != message.receiver:
-        raise RemoteProtocolError(f"{kind} bears another's seal")
+        raise RemoteProtocolError(f"{kind} is sealed by another party")
     if seal.role is not role:
         raise RemoteProtocolError(
-            f"{kind} is for a {role.value} to say; {seal.signer} is certified as {seal.role.value}"
+            f"{kind} must come from a {role.value}; {seal.signer} is certified as {seal.role.value}"
         )
     return seal
 
@@ -44,7 +44,7 @@ def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) ->
     if abs(now - seal.signed_at) > timing.message_age:
         raise RemoteProtocolError(
             f"{type(message.content).__name__} was sealed at {iso(seal.signed_at)}, the clock here says {iso(now)}; "
-            f"right would be at most {seconds(timing.message_age):g} s apart"
+            f"expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         )
     return seal
 
@@ -56,5 +56,5 @@ def said_by(message: Message, name: str, role: Role) -> Seal:
         RemoteProtocolError: as `sealed_by`, or if somebody else has sent it.
     """
     if message.sender != name:
-        raise RemoteProtocolError(f"{message.sender} speaks for {name}")
+        raise RemoteProtocolError(f"{message.sender} may not speak for {name}")
     return sealed_by(message, role)

@@ -40,8 +40,8 @@ def offset_text(compared: ClockCompared) -> str:
     """A sentence for people that says how far the clock is from the bank's."""
     side = "ahead of" if compared.offset > 0 else "behind"
     return (
-        f"the clock here is {seconds(abs(compared.offset)):.3f} s {side} the bank's, give or take "
-        f"{seconds(compared.uncertainty):.3f} s; right would be at most {seconds(OFFSET_MAX):g} s"
+        f"the clock here is {seconds(abs(compared.offset)):.3f} s {side} the bank's (uncertainty "
+        f"{seconds(compared.uncertainty):.3f} s), expected at most {seconds(OFFSET_MAX):g} s"
     )
 
 
@@ -101,6 +101,6 @@ class ClockComparison:
         if known is None or abs(known.offset) - known.uncertainty <= limit:
             return ""
         return (
-            f"{offset_text(known)}, and nobody takes messages that are more than {seconds(limit):g} s off; "
+            f"{offset_text(known)}; other parties refuse messages more than {seconds(limit):g} s off; "
             "set the clock and submit again"
         )

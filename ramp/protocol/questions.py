@@ -116,7 +116,7 @@ class Questions:
         elif question.role is not None:
             said_by(message, question.send.message.receiver, question.role)
         elif message.sender != question.send.message.receiver:
-            raise RemoteProtocolError(f"{message.sender} speaks for {question.send.message.receiver}")
+            raise RemoteProtocolError(f"{message.sender} may not speak for {question.send.message.receiver}")
 
     def again(self, query_id: str, now: Instant) -> list[Effect]:
         """Ask the next part of a question whose answer comes in several."""

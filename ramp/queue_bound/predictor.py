@@ -108,13 +108,15 @@ def predictor(
         ConfigurationError: `make` cannot be called, or the options are no dataclass.
     """
     if not callable(make) or not is_dataclass(options):
-        raise ConfigurationError(f"{make!r} with {options!r} is no predictor with its options", key="predictor")
+        raise ConfigurationError("a predictor needs a callable and a dataclass of options", key="predictor")
     return PredictorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0], options, plans)
 
 
 def _adopt(given: Any) -> PredictorDeclaration:
     if not isinstance(given, PredictorDeclaration):
-        raise ConfigurationError(f"{given!r} is no declaration of a predictor", key="predictor")
+        raise ConfigurationError(
+            f"expected a declaration made by `predictor`, got an object of type {type(given).__name__}", key="predictor"
+        )
     return given
 
 

@@ -88,4 +88,4 @@ def agreement_of(content: Content) -> str:
             return agreement_id
         case Unverified(reference=reference):
             return reference
-    raise AssertionError(f"{type(content).__name__} asks about no agreement")
+    raise AssertionError(f"{type(content).__name__} does not ask about an agreement")

@@ -26,7 +26,7 @@ class Directories:
 
     def __init__(self, names: Sequence[str]) -> None:
         if not names:
-            raise ValueError("a market has at least one directory")
+            raise ValueError("a market needs at least one directory")
         self.names = tuple(names)
         self.preferred = self.names[0]
 

@@ -171,7 +171,7 @@ async def test_a_vote_that_is_void_again_buys_nothing(market, enter):
 @pytest.mark.parametrize(
     ("what", "changed"),
     [
-        ("has 1 units, not 2", lambda agreement: {"units_total": 2}),
+        ("has 1 units, expected 2", lambda agreement: {"units_total": 2}),
         ("unit", lambda agreement: {"request": replace(agreement.request, cores=TotalCores(7))}),
         ("unit", lambda agreement: {"request": replace(agreement.request, deadline=agreement.request.deadline + HOUR)}),
         ("not set aside as long", lambda agreement: {"valid_until": agreement.valid_until + MINUTE}),

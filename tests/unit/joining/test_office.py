@@ -274,7 +274,7 @@ def test_a_list_that_has_run_out_is_told_once() -> None:
     watch.start(0)
     assert watch.deadline == 5 * SECOND + 1
     (progress,) = told(watch.tick(5 * SECOND + 1))
-    assert progress == RevocationsFollowed(3, "it has run out, and no newer one has come")
+    assert progress == RevocationsFollowed(3, "the list has expired and no newer one has arrived")
     assert told(watch.tick(6 * SECOND)) == []
     watch.handle(RevocationsKept(4, 20 * SECOND), 7 * SECOND)
     assert told(watch.tick(21 * SECOND))

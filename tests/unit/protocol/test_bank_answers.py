@@ -91,7 +91,7 @@ def test_a_claim_for_what_was_never_paid_says_so(bank: Any, said: Any, seal_for:
     bank.order()
     answers = said(bank.hear("alice", c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice")), 30))
     (refused,) = [each for each in answers if isinstance(each, c.RefundRefused)]
-    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "it was never paid")
+    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "the agreement was never paid")
 
 
 def test_a_document_that_does_not_hold_is_no_evidence(bank: Any) -> None:

@@ -83,7 +83,7 @@ def test_only_resources_register(directory: Any, role: Role) -> None:
 
 def test_services_are_a_fixed_list(directory: Any) -> None:
     with pytest.raises(
-        RemoteProtocolError, match="there is no service 'printer'; right would be resource-draining, resource-trader"
+        RemoteProtocolError, match="unknown service 'printer', expected resource-draining, resource-trader"
     ):
         directory.hear("res", c.Registration("printer", LEASE, 1), role=Role.RESOURCE)
     (listing,) = [each.message.content for each in directory.hear("alice", c.DirectoryQuery("q", "printer"))]

@@ -213,7 +213,7 @@ def test_what_would_pass_is_named_the_largest_first(desk: Desk) -> None:
     taken = Refusal(1, RefusalCode.CORES_TAKEN)
     desk.call()
     code, detail = refusal(desk.quoted(taken, taken, free(4), free(2), free(1)))
-    assert (code, detail) == ("cores_taken", "what is to be added is not free; right would be 20 cores")
+    assert (code, detail) == ("cores_taken", "the addition is not free; available: 20 cores")
 
 
 def test_a_shorter_time_that_would_pass_is_named_by_its_end(desk: Desk) -> None:

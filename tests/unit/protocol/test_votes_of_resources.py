@@ -74,7 +74,7 @@ def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(a
     voting.start(0)
     assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
     wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
-    with pytest.raises(RemoteProtocolError, match="MachineStatus is no vote"):
+    with pytest.raises(RemoteProtocolError, match="MachineStatus is not a vote"):
         voting.handle(wrong, 1)
 
 
