@@ -108,7 +108,7 @@ def predictor(
         ConfigurationError: `make` cannot be called, or the options are no dataclass.
     """
     if not callable(make) or not is_dataclass(options):
-        raise ConfigurationError("a predictor needs a callable and a dataclass of options", key="predictor")
+        raise ConfigurationError("expected a callable and a dataclass of options", key="predictor")
     return PredictorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0], options, plans)
 
 

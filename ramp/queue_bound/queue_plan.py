@@ -63,7 +63,7 @@ class QueuePlan:
 
     def __init__(self, capacity: int, planner: Planner = plan_starts) -> None:
         if capacity < 1:
-            raise ConfigurationError(f"capacity must be at least 1 processor, got {capacity}", key="capacity")
+            raise ConfigurationError(f"must be at least 1 processor, got {capacity}", key="capacity")
         self.capacity = capacity
         self._planner = planner
         self._running = _RunningJobs()

@@ -109,8 +109,8 @@ class _Walk:
         right_entry = isinstance(entry, TransferEntered) == (order.state is OrderState.RESERVED)
         if said != done or not right_entry or transfer.state is not _TRANSFER_STATES[order.state]:
             self._find(
-                f"order {order.order_id} is {order.state}, but {transfer.transfer_id} of {line.agreement_id} is "
-                f"{transfer.state} or differs"
+                f"order {order.order_id} is {order.state}, but its {line.agreement_id} is not: "
+                f"{transfer.transfer_id} is {transfer.state}, or differs from the order"
             )
 
     def _entered(self, order: Order) -> None:

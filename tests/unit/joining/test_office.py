@@ -152,7 +152,7 @@ def test_who_asks_gets_the_list_only_if_it_is_newer(office: EnrolmentOffice) -> 
 
 
 def test_nothing_else_has_a_place_at_the_office(office: EnrolmentOffice) -> None:
-    with pytest.raises(RemoteProtocolError, match="nothing for an enrolment office"):
+    with pytest.raises(RemoteProtocolError, match="not a message for an enrolment office"):
         heard(office, "a@s", c.ClockQuery("q"))
     assert heard(office, "a@s", c.NotUnderstood("?")) == []
 

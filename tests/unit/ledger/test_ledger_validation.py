@@ -110,7 +110,7 @@ def test_what_a_void_has_given_back_may_be_spent() -> None:
 def test_every_refund_is_looked_at_and_all_of_a_payment_together() -> None:
     stray = [replace(REFUND, transfer_id=f"refund:{name}", agreement_id=name, reverses=name) for name in ("x", "y")]
     findings = Book([*START, *map(TransferEntered, stray)]).validate()
-    assert [line for line in findings if "is no posted payment" in line] == [
+    assert [line for line in findings if "is not a posted payment" in line] == [
         "refund:x reverses x, which is not a posted payment",
         "refund:y reverses y, which is not a posted payment",
     ]
@@ -193,7 +193,7 @@ def test_every_account_is_looked_at() -> None:
         ([TransferSettled(PAYMENT)], "payment:a-1 is settled but was never entered"),
         (
             [TransferEntered(PAYMENT), TransferSettled(PAYMENT)],
-            "payment:a-1 is settled as posted but was posted already",
+            "payment:a-1 is settled as posted but was already posted",
         ),
         (
             [TransferEntered(HELD), TransferSettled(replace(PAYMENT, amount=61))],
@@ -300,8 +300,11 @@ def test_kept_balances_are_compared_with_the_transfers() -> None:
             [OrderEntered(replace(RESERVED, lines=(OrderLine("a-1", "market", 5),)))],
             "with market, which is not a resource account",
         ),
-        ([*ENTER, SIGN[0], SIGN[0]], "a-1 is countersigned without waiting for it"),
-        ([*ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, SIGN[0]], "a-1 is countersigned without waiting for it"),
+        ([*ENTER, SIGN[0], SIGN[0]], "a-1 is countersigned, but no reserved order awaits it"),
+        (
+            [*ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, SIGN[0]],
+            "a-1 is countersigned, but no reserved order awaits it",
+        ),
         ([*ENTER, AgreementCountersigned("a-1", 100, 500)], "a-1 is countersigned after the deadline of order o-1"),
         (
             [*ENTER, *SIGN, OrderSettled(POSTED), POST_1, POST_2, TransferEntered(replace(REFUND_1, order_id=""))],

@@ -175,7 +175,7 @@ def test_one_change_at_a_time(buyer: Buyer) -> None:
     buyer.resize()
     outcome = outcome_of(buyer.resize(cores=4))
     assert (outcome.done, outcome.code) == (False, "another_open")
-    assert "a1 is being changed already" in outcome.detail
+    assert "a1 is already being changed" in outcome.detail
 
 
 def test_one_order_pays_at_one_bank() -> None:

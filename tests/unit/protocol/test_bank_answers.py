@@ -47,7 +47,7 @@ def test_a_void_is_remembered_as_long_as_an_order_may_last_and_no_longer(bank: A
     assert isinstance(withdrawn("o1", 7 * 24 * HOUR + 10), c.OrderVoided)  # of a job that waits for its start
     refused = withdrawn("o2", 7 * 24 * HOUR + 11)
     assert (type(refused), refused.code) == (c.OrderRefused, "bad_terms")
-    assert refused.detail.endswith("at most 15 minutes, for one job in a queue 168 hours")
+    assert refused.detail.endswith("at most 15 minutes, or for one queued job 168 hours")
 
 
 @pytest.mark.parametrize(

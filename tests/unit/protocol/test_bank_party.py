@@ -435,7 +435,7 @@ def test_a_resource_sees_its_account_and_reserved_money_is_shown(bank: Any, said
 
 @pytest.mark.parametrize("role", [Role.BANK, Role.DIRECTORY, Role.KEEPER])
 def test_others_have_no_accounts(bank: Any, role: Role) -> None:
-    with pytest.raises(RemoteProtocolError, match="is for a user to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a user"):
         bank.hear("alice", c.AccountQuery("n1", "alice"), 10, role=role)
 
 
@@ -451,7 +451,7 @@ def test_a_query_is_answered_once(bank: Any, said: Any) -> None:
 def test_deposits_are_the_keepers_orders_and_count_once(bank: Any, said: Any) -> None:
     order = c.DepositOrder("d9", "mallory", 500, "prize")
     for role in set(Role) - {Role.KEEPER}:
-        with pytest.raises(RemoteProtocolError, match="is for a keeper to say"):
+        with pytest.raises(RemoteProtocolError, match="must come from a keeper"):
             bank.hear("mallory", order, 10, role=role)
     first, second = (said(bank.hear("keeper", order, now))[-1] for now in (10, 11))
     assert first == second
@@ -467,7 +467,7 @@ def test_a_deposit_is_logged(bank: Any) -> None:
 
 
 def test_the_overview_is_the_keepers(bank: Any, said: Any) -> None:
-    with pytest.raises(RemoteProtocolError, match="is for a keeper to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a keeper"):
         bank.hear("alice", c.OverviewQuery("q"), 10)
     paid(bank)
     (page,) = said(bank.hear("keeper", c.OverviewQuery("q"), 30))

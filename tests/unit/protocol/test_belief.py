@@ -470,7 +470,7 @@ def test_the_reasons_name_what_is_wrong(seal_message: Any) -> None:
         sealed_by(QUERY, Role.USER)
     with pytest.raises(RemoteProtocolError, match="is sealed by another party"):
         sealed_by(replace(right, sender="mallory"), Role.USER)
-    with pytest.raises(RemoteProtocolError, match="is for a keeper to say; alice is certified as user"):
+    with pytest.raises(RemoteProtocolError, match="must come from a keeper; alice is certified as user"):
         sealed_by(right, Role.KEEPER)
     with pytest.raises(RemoteProtocolError, match="alice may not speak for bank"):
         said_by(right, "bank", Role.USER)

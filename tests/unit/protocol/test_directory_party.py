@@ -77,7 +77,7 @@ def test_who_is_unknown_cannot_be_struck_out_in_advance(directory: Any) -> None:
 
 @pytest.mark.parametrize("role", sorted(set(Role) - {Role.RESOURCE}))
 def test_only_resources_register(directory: Any, role: Role) -> None:
-    with pytest.raises(RemoteProtocolError, match="is for a resource to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a resource"):
         directory.hear("res", c.Registration(SERVICE, LEASE, 1), role=role)
 
 

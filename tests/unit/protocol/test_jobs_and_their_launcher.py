@@ -299,7 +299,7 @@ def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: Seller) ->
     seller.seen(ev.JobSight(JobState.DONE, "1", 8, HOUR, HOUR + 1, 0), HOUR + 1)
     assert jobs.in_the_way("offer-res-1", 1, HOUR) == ""
     seller.hears(replace(ORDER, job_id="job-2", cores=4), HOUR + 2)
-    assert "the job job-2 has 4 cores" in jobs.in_the_way("offer-res-1", 3, 2 * HOUR)
+    assert "job job-2 uses 4 cores" in jobs.in_the_way("offer-res-1", 3, 2 * HOUR)
 
 
 def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Seller) -> None:

@@ -86,7 +86,7 @@ def test_a_page_is_the_banks(keeper: Any) -> None:
     ask(keeper)
     with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
         keeper.hear("mallory", LAST, role=Role.BANK)
-    with pytest.raises(RemoteProtocolError, match="is for a bank to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a bank"):
         keeper.hear("bank", LAST, role=Role.KEEPER)
 
 

@@ -246,7 +246,7 @@ def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
 def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Buyer) -> None:
     buyer.asks()
     buyer.standing = "cancelling"
-    assert [each[4:] for each in failed(buyer.priced())] == [("not_active", "a1 is cancelling meanwhile")]
+    assert [each[4:] for each in failed(buyer.priced())] == [("not_active", "a1 is cancelling now")]
 
 
 def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
@@ -280,7 +280,7 @@ def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
 def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Buyer) -> None:
     buyer.asks()
     ((*_, code, detail),) = failed(buyer.growths.on_not_understood("a1", 1, "res1", 1))
-    assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand it")
+    assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand the price inquiry")
 
 
 def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(buyer: Buyer) -> None:
@@ -290,7 +290,7 @@ def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(
     (withdrawal,) = messages(buyer.growths.on_not_understood("a1", 1, "res1", 2))
     assert withdrawal.receiver == "bank"
     assert isinstance(withdrawal.content, c.OrderWithdrawal)
-    assert withdrawal.content.reason.startswith("res1 does not understand it")
+    assert withdrawal.content.reason.startswith("res1 does not understand the amendment")
     assert buyer.growths.deadline == 2 + SECOND  # when the bank is asked again
 
 

@@ -300,7 +300,7 @@ def test_one_agreement_id_buys_one_slot(resource: Any, said: Any) -> None:
     resource.commit(first)
     (refused,) = said(resource.commit(second))
     assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.BAD_AGREEMENT)
-    assert "another slot is sold" in refused.detail
+    assert "another slot is already sold" in refused.detail
     assert resource.state(second) == "held"
     stranger = resource.agreement(replace(second, offer_id="offer-that-never-was"), "a2")
     (refused,) = said(resource.hear("alice", resource.commitment(stranger)))
@@ -552,7 +552,7 @@ def granted(said: Any, effects: list[Any]) -> bool:
     answer = said(effects)[-1]
     if isinstance(answer, c.HoldRefused):
         assert answer.code is RefusalCode.QUOTA
-        assert "right are at most" in answer.detail or "granted to one buyer" in answer.detail
+        assert "expected at most" in answer.detail or "unpaid slots of one buyer" in answer.detail
     return isinstance(answer, c.HoldGranted)
 
 

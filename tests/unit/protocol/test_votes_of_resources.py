@@ -46,7 +46,7 @@ def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hol
     if not counts:
         alice.hear("res1", c.HoldCancelled("r1", "offer-res1-1"))
         assert alice.outcome.status is RequestStatus.WITHDRAWN
-        assert (alice.outcome.code, "about to run out" in alice.outcome.reason) == ("", True)  # codes are of rules
+        assert (alice.outcome.code, "about to expire" in alice.outcome.reason) == ("", True)  # codes are of rules
 
 
 def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:

@@ -115,7 +115,7 @@ def test_a_job_comes_once() -> None:
 
 
 def test_a_machine_has_a_processor() -> None:
-    with pytest.raises(ConfigurationError, match="at least 1 processor, not 0"):
+    with pytest.raises(ConfigurationError, match="at least 1 processor, got 0"):
         QueuePlan(0)
 
 

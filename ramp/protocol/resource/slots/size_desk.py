@@ -317,7 +317,7 @@ class SizeDesk:
             return standing
         if abs(now - body.issued_at) > timing.message_age:
             age = f"issued at {iso(body.issued_at)}, but the clock here says {iso(now)}"
-            return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart"
+            return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         if now >= body.effective_at:
             return "too_late", f"the effective time {iso(body.effective_at)} is in the past"
         problem = amendment_problem(participant.agreed, slot.state, body)
