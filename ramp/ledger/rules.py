@@ -35,7 +35,7 @@ from ramp.model.money import credits_text
 
 
 def open_account(records: Records, account: Account) -> Account:
-    """Open an account; opening it again on the same terms gives the one that is there."""
+    """Open an account; opening it again on the same terms returns the existing one."""
     check_identifier("account id", account.account_id)
     check_instant("opening time", account.opened_at)
     limit = account.credit_limit
@@ -60,7 +60,7 @@ def open_account(records: Records, account: Account) -> Account:
 
 
 def close_account(records: Records, account_id: str, at: Instant) -> Account:
-    """Close an account with nothing on it and nothing pending from or to it; closing it again changes nothing."""
+    """Close an account without balance and pending transfers; closing it again changes nothing."""
     check_instant("closing time", at)
     there = known_balance(records, account_id)
     if there.account.closed_at is not None:
@@ -80,7 +80,7 @@ def close_account(records: Records, account_id: str, at: Instant) -> Account:
 def deposit(
     records: Records, deposit_id: str, account_id: str, amount: int, at: Instant, memo: str, evidence: str
 ) -> Transfer:
-    """Credit an account out of the issuing account."""
+    """Credit an account from the issuing account."""
     check_identifier("deposit id", deposit_id)
     check_identifier("credit account", account_id)
     check_amount("amount", amount)
@@ -114,7 +114,7 @@ def deposit(
 
 
 def refund(records: Records, agreement_id: str, at: Instant, evidence: str, before_start: bool) -> Transfer:
-    """Give back all that is left of a posted payment, once; that stays the answer, also after the start."""
+    """Refund the rest of a posted payment once; a repeated call returns the same refund, also after the start."""
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     check_evidence(evidence)
@@ -170,7 +170,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
 
 
 def register_certificate(records: Records, account_id: str, pem: str) -> None:
-    """Keep an account's public certificate on file; a new one replaces the old one."""
+    """Store an account's public certificate; a new one replaces the old one."""
     known_balance(records, account_id)
     if (
         len(pem) > CERTIFICATE_LENGTH_MAX
@@ -182,7 +182,7 @@ def register_certificate(records: Records, account_id: str, pem: str) -> None:
 
 
 def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
-    """Use a signed request's nonce up: True the first time, False on a replay or after its expiry."""
+    """Consume a signed request's nonce: True the first time, False for a replay or after its expiry."""
     for name, value in (("signer", signer), ("nonce", nonce)):
         check_identifier(name, value)
     for name, instant in (("expiry", expires_at), ("time", now)):
@@ -194,7 +194,7 @@ def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, no
 
 
 def overview(records: Records, since: Instant | None, until: Instant | None, after: int, limit: int) -> Overview:
-    """All balances, one page of the transfers posted in a period, and totals of the whole period."""
+    """Return all balances, one page of the transfers posted in a period, and totals of the whole period."""
     for name, instant in (("first instant", since), ("last instant", until)):
         if instant is not None:
             check_instant(name, instant)
@@ -217,7 +217,7 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
 
 
 def known_balance(records: Records, account_id: str) -> Balance:
-    """The balance of an account that must exist."""
+    """Return the balance of an account, which must exist."""
     check_identifier("account id", account_id)
     there = records.balances([account_id]).get(account_id)
     if there is None:
@@ -226,13 +226,13 @@ def known_balance(records: Records, account_id: str) -> Balance:
 
 
 def store_evidence(records: Records, kind: EvidenceKind, reference: str, text: str, at: Instant) -> None:
-    """Keep the signed message on which a change rests; none is kept where none was given."""
+    """Store the signed message that justifies a change, unless the text is empty."""
     if text:
         records.add_evidence(Evidence(reference, kind, text, at))
 
 
 def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
-    """The transfer that is there under the wanted one's key, or None; refused if its terms differ (memos may)."""
+    """Return the existing transfer with the same key, or None; refuse it if its terms differ (memos may)."""
     there = records.transfer(wanted.agreement_id, wanted.kind)
     if there is None:
         return None
@@ -248,7 +248,7 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
 
 
 def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
-    """The balances of a transfer's accounts, which must both be there and open."""
+    """Return the balances of a transfer's accounts, which must both exist and be open."""
     balances = records.balances((transfer.debit_account, transfer.credit_account))
     for account_id in (transfer.debit_account, transfer.credit_account):
         if account_id not in balances:

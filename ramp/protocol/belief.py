@@ -14,10 +14,10 @@ from ramp.protocol.timing import Timing
 
 
 def sealed_by(message: Message, role: Role) -> Seal:
-    """The seal of a message that its sender has sealed in a role.
+    """Return the seal of a message that its sender sealed in a role.
 
     Raises:
-        RemoteProtocolError: if there is none, it is another's, or its signer is certified for something else.
+        RemoteProtocolError: if the seal is missing, of another party, or its signer is certified for another role.
     """
     seal = message.seal
     kind = type(message.content).__name__
@@ -33,7 +33,7 @@ def sealed_by(message: Message, role: Role) -> Seal:
 
 
 def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) -> Seal:
-    """The same of a message that begins something: it must have been sealed lately by our own clock.
+    """Return the seal of a message that starts a conversation; it must be recent by the own clock.
 
     Answers need no such check: they are bound to what they answer.
 
@@ -50,10 +50,10 @@ def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) ->
 
 
 def said_by(message: Message, name: str, role: Role) -> Seal:
-    """The seal of a message that only one party may send.
+    """Return the seal of a message that only one party may send.
 
     Raises:
-        RemoteProtocolError: as `sealed_by`, or if somebody else has sent it.
+        RemoteProtocolError: as `sealed_by`, or if another party sent it.
     """
     if message.sender != name:
         raise RemoteProtocolError(f"{message.sender} may not speak for {name}")

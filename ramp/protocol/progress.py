@@ -1,4 +1,4 @@
-"""What a watcher is told while conversations go on: no part of the protocol, only for people and measurements."""
+"""Progress reports of running conversations, for people and measurements; not part of the protocol."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class RevocationsFollowed:
 
 @dataclass(frozen=True, slots=True)
 class MembershipEnded:
-    """The market has revoked this party's own certificate: nobody believes it any more."""
+    """The market has revoked this party's own certificate; other parties refuse its messages."""
 
     reason: str
 

@@ -29,7 +29,7 @@ class QueuedJob:
         size: processors.
         length: microseconds that it asks to run for.
         planned: microseconds from its submission to its start by the plan of the queue (`ramp.queue_bound.queue_plan`);
-            None where nobody planned.
+            None without a plan.
     """
 
     queue: str
@@ -50,7 +50,7 @@ class Predictor(Protocol):
         ...
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
-        """Probability, 0 to 1, that the job starts within so many microseconds; None: too little is known."""
+        """Probability, 0 to 1, that the job starts within this many microseconds; None if too little is known."""
         ...
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:

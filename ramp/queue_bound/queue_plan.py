@@ -101,7 +101,7 @@ class QueuePlan:
             now: the time, not before any earlier one.
 
         Raises:
-            ValueError: it is larger than the machine, or its length is none.
+            ValueError: it is larger than the machine, or its length is zero.
         """
         if not 1 <= shape.size <= self.capacity or shape.length < 1:
             raise ValueError(

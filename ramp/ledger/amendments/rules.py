@@ -36,7 +36,7 @@ PAID_ONLY: Final = "only a posted payment can be amended"
 
 
 def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidence: str) -> DecidedAmendment:
-    """Give a part of a payment back, or void the amendment; what was decided of it stays so."""
+    """Refund part of a payment, or void the amendment; an earlier decision stays."""
     check_amount(f"refund of {terms.agreement_id}", terms.amount)
     check_identifier("previous state", terms.previous)
     check_identifier("state", terms.digest)
@@ -69,7 +69,7 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
 def void_amendment(
     records: Records, agreement_id: str, number: int, user: str, at: Instant, evidence: str
 ) -> DecidedAmendment:
-    """Void an amendment by its buyer's wish, seen or not; one that was decided stays as it is."""
+    """Void an amendment for its buyer, known or not; an earlier decision stays."""
     check_evidence(evidence)
     charge = _charge(records, agreement_id, number, at)
     if charge.debit_account != user:
@@ -111,14 +111,14 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | 
 
 
 def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
-    """Note the amendment whose line has just been posted with its order."""
+    """Record the amendment whose line was just posted with its order."""
     named = line.amended
     if named is not None:
         records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
 
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
-    """The payment of an agreement that may be amended."""
+    """Return the payment of an agreement that may be amended."""
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     if type(number) is not int or not 1 <= number <= AMENDMENT_NUMBER_MAX:

@@ -87,7 +87,7 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
     if order.state is not OrderState.RESERVED or agreement_id in order.countersigned:
         return order
     there = {*order.countersigned, agreement_id}
-    # nobody changes what was paid for these agreements meanwhile: that takes the accounts
+    # locks the accounts, so that the payments of these agreements cannot change meanwhile
     records.balances(_accounts(order))
     for line in order.lines:
         problem = addition_problem(records, order.user, line) if line.agreement_id in there else None
@@ -253,7 +253,7 @@ def _order_of(records: Records, agreement_id: str) -> Order:
 
 
 def _as_of(records: Records, order: Order, at: Instant) -> Order:
-    """The order as it stands at an instant: voided if it is still reserved and its deadline has come."""
+    """Return the order at an instant: voided if it is still reserved and its deadline has passed."""
     check_instant("time", at)
     if order.state is not OrderState.RESERVED or at < order.valid_until:
         return order

@@ -32,7 +32,7 @@ from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
 
 LEASE_MAX: Duration = 10 * MINUTE
-"""Longer leases are cut to this, so that nobody stays listed for ever."""
+"""Maximum lease; longer ones are shortened, so that every listing expires."""
 
 REGISTRATIONS_MAX = 100_000
 """More agents than this are not listed; each is certified, so this bounds the memory only."""
