@@ -74,12 +74,12 @@ def draw_up_agreements(
 
 
 def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
-    """What the bank is to set aside for some agreements."""
+    """Return the order lines that the bank must reserve for some agreements."""
     return tuple(OrderLine(each.agreement_id, each.resource, each.cost, each.offer.offer_id) for each in agreements)
 
 
 def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
-    """What is wrong with an agreement for a held offer, or the empty string.
+    """Return the problem of an agreement for a held offer, or the empty string.
 
     A price that is not the one offered is looked at apart (`ramp.model.price_paid`).
 
@@ -103,7 +103,7 @@ def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, res
 def commitment_problem(
     commitment: Commitment, held: tuple[Offer, RequestUnit, str], parties: tuple[str, str, str]
 ) -> str:
-    """What is wrong with an agreement and the bank's vote for it, or the empty string.
+    """Return the problem of an agreement and the bank's vote for it, or the empty string.
 
     Args:
         commitment: both, as the buyer sends them.
@@ -119,7 +119,7 @@ def commitment_problem(
 
 
 def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:
-    """What is wrong with the bank's vote for an agreement, or the empty string."""
+    """Return the problem of the bank's vote for an agreement, or the empty string."""
     if (seal.signer, seal.role, seal.receiver) != (agreement.bank, Role.BANK, agreement.user):
         return f"the vote is not from {agreement.bank} to the buyer"
     if vote.order_id != agreement.order_id or vote.user != agreement.user:
