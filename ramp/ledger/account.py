@@ -1,4 +1,4 @@
-"""Accounts of the market's bank and what stands on them.
+"""Accounts of the market's bank and their balances.
 
 Sources: paper sections 6.3 and 6.3.1 (accounts of users and resources, overdrafts); the words are double-entry
 bookkeeping's.
@@ -42,7 +42,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What stands on an account, in minor units.
+    """Balance of an account, in minor units.
 
     Attributes:
         account: the account.
@@ -61,7 +61,7 @@ class Balance:
 
     @property
     def available(self) -> int:
-        """What may still be spent, overdraft included, in minor units."""
+        """Amount that can still be spent, including the overdraft, in minor units."""
         return self.posted - self.reserved + self.account.credit_limit
 
 

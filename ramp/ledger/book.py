@@ -205,7 +205,7 @@ class _Index:
             balance = self._balances.get(change.account_id)
             if balance is None:
                 raise LedgerCorrupt(
-                    f"entry {len(self._entries) + 1} moves money of the unknown account {change.account_id}"
+                    f"entry {len(self._entries) + 1} moves money of unknown account {change.account_id}"
                 )
             self._balances[change.account_id] = replace(
                 balance, posted=balance.posted + change.posted, reserved=balance.reserved + change.reserved
@@ -232,7 +232,7 @@ class _Index:
     def _put_countersigned(self, agreement_id: str) -> None:
         order = self.order_of(agreement_id)
         if order is None:
-            raise LedgerCorrupt(f"entry {len(self._entries)} countersigns {agreement_id}, which no order has")
+            raise LedgerCorrupt(f"entry {len(self._entries)} countersigns {agreement_id}, which is in no order")
         marked = {*order.countersigned, agreement_id}
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)

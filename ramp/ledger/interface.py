@@ -42,11 +42,11 @@ class Ledger(ABC):
 
     @abstractmethod
     def _read(self, work: Callable[[Records], Answer]) -> Answer:
-        """Do a unit of work that only reads, on one consistent state."""
+        """Run a unit of work that only reads, on one consistent state."""
 
     @abstractmethod
     def _write(self, work: Callable[[Records], Answer]) -> Answer:
-        """Do a unit of work as if alone: all of it and durably, or (when it raises) nothing of it."""
+        """Run a unit of work in isolation: durably and completely, or not at all if it raises."""
 
     def open_account(self, account_id: str, kind: AccountKind, *, at: Instant, credit_limit: int = 0) -> Account:
         """Open an account.
@@ -64,7 +64,7 @@ class Ledger(ABC):
         return self._write(lambda records: rules.open_account(records, account))
 
     def close_account(self, account_id: str, *, at: Instant) -> Account:
-        """Close an account that has nothing on it and nothing pending.
+        """Close an account without balance and pending transfers.
 
         Raises:
             LedgerRefusal: `unknown_account`, `account_not_empty`, `wrong_account`.
@@ -74,7 +74,7 @@ class Ledger(ABC):
     def deposit(
         self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "", evidence: str = ""
     ) -> Transfer:
-        """Credit an account with new money out of the market's issuing account.
+        """Credit an account with new money from the issuing account.
 
         Args:
             deposit_id: the deposit's reference, its idempotency key.
@@ -99,14 +99,14 @@ class Ledger(ABC):
         at: Instant,
         evidence: str = "",
     ) -> Order:
-        """Set the money of several agreements aside in escrow, all of it or nothing.
+        """Reserve the money of several agreements in escrow, all or nothing.
 
         What cannot be reserved is entered as refused for good, with the code, and returned: `insufficient_funds`,
         `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `no_lines`,
         `expired`, `malformed_value` (an agreement's id that has the mark of changes in it), and where a line adds to a
         slot `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`.
         A refused order does not use its agreement ids up. An order whose void came before it is entered as voided. The
-        same again gives the order as it stands now.
+        same again returns the order in its present state.
 
         Args:
             order_id: the user's name for the order, the idempotency key.
@@ -124,7 +124,7 @@ class Ledger(ABC):
         return self._write(lambda records: order_rules.reserve_order(records, wanted, evidence))
 
     def countersign(self, agreement_id: str, *, at: Instant, starts_at: Instant, evidence: str = "") -> Order:
-        """Note that an agreement has come with both signatures; with the last one of its order all lines are posted.
+        """Record a countersigned agreement; the last one of an order posts all its lines.
 
         Args:
             agreement_id: of a line of the order.
@@ -133,7 +133,7 @@ class Ledger(ABC):
             evidence: the agreement with both signatures.
 
         Returns:
-            The order as it stands then; unchanged if it was settled or refused before.
+            The order in its new state; unchanged if it was settled or refused before.
 
         Raises:
             LedgerRefusal: `unknown_transfer` if no order has the agreement.
@@ -143,7 +143,7 @@ class Ledger(ABC):
     def void_order(
         self, order_id: str, user: str, valid_until: Instant, *, at: Instant, code: str, reason: str, evidence: str = ""
     ) -> Order:
-        """Give an order up, all its lines; what is posted, voided or refused stays so.
+        """Void an order with all its lines; a posted, voided or refused order stays unchanged.
 
         The void of an order that is not here is remembered until `valid_until`, so that the order is void when it
         comes, provided that `user` has an open account and `valid_until` is ahead by at most `VOID_REMEMBERED_MAX`;
@@ -159,7 +159,7 @@ class Ledger(ABC):
             evidence: the user's signed void.
 
         Returns:
-            The order as it stands then; of one that is not here, a voided one without lines.
+            The order in its new state; for an unknown order, a voided one without lines.
 
         Raises:
             LedgerRefusal: `unknown_order` if the order is another user's.
@@ -170,7 +170,7 @@ class Ledger(ABC):
     def fail_agreement(
         self, agreement_id: str, resource: str, *, at: Instant, reason: str, evidence: str = ""
     ) -> Order:
-        """A resource says that it does not deliver: its order is voided (`resource_failed`), or that line refunded.
+        """Record a resource's failure: void its order (`resource_failed`), or refund its line.
 
         Args:
             agreement_id: which.
@@ -180,7 +180,7 @@ class Ledger(ABC):
             evidence: the resource's signed word.
 
         Returns:
-            The order as it stands then. Of a posted one the line is given back in full and once, even if that brings
+            The order in its new state. Of a posted one the line is given back in full and once, even if that brings
             the resource below its credit limit; `transfer(agreement_id, TransferKind.REFUND)` shows it.
 
         Raises:
@@ -192,7 +192,7 @@ class Ledger(ABC):
         )
 
     def refund(self, agreement_id: str, *, at: Instant, evidence: str = "", before_start: bool = False) -> Transfer:
-        """Give back an agreement's posted payment, once, less what amendments gave back (section 5.1.2: cancellation).
+        """Refund an agreement's posted payment once, less earlier amendments (section 5.1.2: cancellation).
 
         The money goes back even if that brings the resource below its credit limit: the resource owes it then.
 
@@ -209,7 +209,7 @@ class Ledger(ABC):
         return self._write(lambda records: rules.refund(records, agreement_id, at, evidence, before_start))
 
     def post_amendment(self, terms: AmendmentTerms, *, at: Instant, evidence: str = "") -> DecidedAmendment:
-        """Give back what an amendment gives up, once; what cannot be posted is entered as void, for good.
+        """Refund what an amendment gives up, once; void an amendment that cannot be posted.
 
         A void one has one of the codes `expired`, `refunded`, `out_of_order`, `other_state` and `more_than_paid`, or
         the one that it was voided with before.
@@ -229,7 +229,7 @@ class Ledger(ABC):
     def void_amendment(
         self, agreement_id: str, number: int, user: str, *, at: Instant, evidence: str = ""
     ) -> DecidedAmendment:
-        """Void an amendment that is not posted, seen or not; what was decided of it stays so.
+        """Void an amendment that is not posted, known or not; an earlier decision stays.
 
         Args:
             agreement_id: of which agreement.
@@ -246,38 +246,38 @@ class Ledger(ABC):
         )
 
     def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        """What was decided of an agreement's amendments, by number."""
+        """Return the decided amendments of an agreement, by number."""
         return self._read(lambda records: records.amendments(agreement_id))
 
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
-        """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry."""
+        """Void every reserved order with a deadline at or before `at`; return them in order of entry."""
         # Asked often and mostly for nothing: so it is looked for first, without keeping any writer waiting.
         if not self._read(lambda records: records.open_orders(due=at)):
             return ()
         return self._write(lambda records: order_rules.expire_orders(records, at))
 
     def next_deadline(self) -> Instant | None:
-        """The earliest deadline of a reserved order, or None if none is reserved."""
+        """Return the earliest deadline of the reserved orders, or None without any."""
         return self._read(lambda records: records.next_deadline())
 
     def order(self, order_id: str) -> Order | None:
-        """The order of this id as it was last entered, or None; remembered voids are no orders."""
+        """Return the order of this id as last entered, or None; remembered voids do not count."""
         return self._read(lambda records: records.order(order_id))
 
     def order_of(self, agreement_id: str) -> Order | None:
-        """The order that reserved, posted or voided the payment of an agreement, or None."""
+        """Return the order that reserved, posted or voided the payment of an agreement, or None."""
         return self._read(lambda records: records.order_of(agreement_id))
 
     def open_orders(self, user: str | None = None) -> tuple[Order, ...]:
-        """Reserved orders of a user or of all, in order of entry."""
+        """Return the reserved orders of one user or of all users, in order of entry."""
         return self._read(lambda records: tuple(records.open_orders(user)))
 
     def evidence(self, reference: str, *, after: int = 0) -> tuple[Evidence, ...]:
-        """The signed messages on which changes of an order, agreement or deposit rest, as they came.
+        """Return the signed messages that justify an order, agreement or deposit, oldest first.
 
         Args:
             reference: the order's, agreement's or deposit's id.
-            after: so many of the first ones are left out.
+            after: number of first messages to skip.
         """
 
         def work(records: Records) -> tuple[Evidence, ...]:
@@ -291,7 +291,7 @@ class Ledger(ABC):
         return self._read(work)
 
     def overview(self, since: Instant | None, until: Instant | None, *, after: int = 0, limit: int = 500) -> Overview:
-        """All balances, and what was posted in a period, a page at a time (paper section 6.3).
+        """Return all balances, and one page of the transfers posted in a period (paper section 6.3).
 
         Args:
             since: first instant, None for the beginning.
@@ -305,7 +305,7 @@ class Ledger(ABC):
         return self._read(lambda records: rules.overview(records, since, until, after, limit))
 
     def use_nonce(self, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
-        """Use up the nonce of a signed request: True exactly once and before its expiry, else False (a replay).
+        """Consume the nonce of a signed request: True exactly once before its expiry, False for a replay.
 
         Args:
             signer: who signed; each signer has nonces of its own.
@@ -316,7 +316,7 @@ class Ledger(ABC):
         return self._write(lambda records: rules.use_nonce(records, signer, nonce, expires_at, now))
 
     def register_certificate(self, account_id: str, pem: str) -> None:
-        """Keep the public certificate of an account's owner on file (paper section 6.3), replacing an older one.
+        """Store the public certificate of an account's owner (paper section 6.3), replacing an older one.
 
         Args:
             account_id: whose.
@@ -328,19 +328,19 @@ class Ledger(ABC):
         self._write(lambda records: rules.register_certificate(records, account_id, pem))
 
     def certificate(self, account_id: str) -> str | None:
-        """The certificate on file for an account as PEM text, or None."""
+        """Return the stored certificate of an account as PEM text, or None."""
         return self._read(lambda records: records.certificate(account_id))
 
     def transfer(self, agreement_id: str, kind: TransferKind = TransferKind.PAYMENT) -> Transfer | None:
-        """The payment, refund or (by its reference) deposit of an agreement, or None."""
+        """Return the payment, refund or (by its reference) deposit of an agreement, or None."""
         return self._read(lambda records: records.transfer(agreement_id, kind))
 
     def pending(self, account_id: str | None = None) -> tuple[Transfer, ...]:
-        """Transfers in escrow, oldest first: those that touch an account, or all."""
+        """Return the transfers in escrow of one account or of all accounts, oldest first."""
         return self._read(lambda records: tuple(records.pending(account_id)))
 
     def balance(self, account_id: str) -> Balance:
-        """What stands on an account: posted, reserved, available.
+        """Return the balance of an account: posted, reserved, available.
 
         Raises:
             LedgerRefusal: `unknown_account`.
@@ -348,11 +348,11 @@ class Ledger(ABC):
         return self._read(lambda records: rules.known_balance(records, account_id))
 
     def balances(self) -> tuple[Balance, ...]:
-        """Balances of all accounts, ordered by account id; what is posted sums to zero."""
+        """Return the balances of all accounts by account id; posted amounts sum to zero."""
         return self._read(lambda records: tuple(balance for _, balance in sorted(records.balances().items())))
 
     def statement(self, account_id: str, since: Instant | None = None, until: Instant | None = None) -> Statement:
-        """Posted transfers of an account with running balance.
+        """Return the posted transfers of an account with a running balance.
 
         Args:
             account_id: whose.
@@ -372,9 +372,9 @@ class Ledger(ABC):
         return self._read(work)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Everything that ever happened, in order."""
+        """Return all entries in order."""
         return self._read(lambda records: tuple(records.entries()))
 
     def audit(self) -> list[str]:
-        """Recompute everything from the entries and compare: one sentence for each invariant that does not hold."""
+        """Recompute everything from the entries; return one sentence for each broken invariant."""
         return self._read(lambda records: validate(records.entries(), records.balances()))

@@ -21,7 +21,7 @@ def addition_of(records: Records, agreement_id: str) -> str:
 
     Args:
         records: the ledger.
-        agreement_id: what somebody names as an agreement.
+        agreement_id: the id given as an agreement.
     """
     if CHANGE_MARK not in agreement_id:
         return ""
@@ -32,11 +32,11 @@ def addition_of(records: Records, agreement_id: str) -> str:
 
 
 def addition_named(records: Records, agreement_id: str) -> Problem | None:
-    """That what somebody names as an agreement is what an amendment has added to one, if it is."""
+    """Return a refusal if the id names an amendment's addition instead of an agreement."""
     of = addition_of(records, agreement_id)
     if not of:
         return None
-    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is a part of agreement {of}, and stands and goes back with it"
+    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {of}; cancel {of} instead"
 
 
 def check_no_addition(records: Records, agreement_id: str) -> None:

@@ -52,7 +52,7 @@ class Records(Protocol):
         ...
 
     def order(self, order_id: str) -> Order | None:
-        """The order of this id as it stands, or None."""
+        """Return the order of this id in its present state, or None."""
         ...
 
     def order_of(self, agreement_id: str) -> Order | None:
@@ -76,7 +76,7 @@ class Records(Protocol):
         ...
 
     def remember_void(self, void: RememberedVoid) -> None:
-        """Remember a void; there is none yet of this order id and user."""
+        """Remember a void; this order id and user must not have one yet."""
         ...
 
     def forget_void(self, order_id: str, user: str) -> None:

@@ -64,28 +64,29 @@ def check_identifier(name: str, value: str) -> None:
     """
     if not 0 < len(value) <= IDENTIFIER_LENGTH_MAX:
         refuse(
-            RefusalCode.MALFORMED_VALUE, f"{name} has {len(value)} characters; right are 1 to {IDENTIFIER_LENGTH_MAX}"
+            RefusalCode.MALFORMED_VALUE, f"{name} has {len(value)} characters, expected 1 to {IDENTIFIER_LENGTH_MAX}"
         )
     if '"' in value or " " in value or not value.isprintable():
         refuse(
-            RefusalCode.MALFORMED_VALUE, f"{name} {value!r} has white space, control characters or double quotes in it"
+            RefusalCode.MALFORMED_VALUE,
+            f"{name} {value!r} must not contain white space, control characters or double quotes",
         )
 
 
 def check_amount(name: str, amount: int) -> None:
     """Refuse an amount that is no integer (money is never float), not above zero, or absurdly large."""
     if type(amount) is not int:
-        refuse(RefusalCode.MALFORMED_VALUE, f"{name} {amount!r} is no integer of minor units")
+        refuse(RefusalCode.MALFORMED_VALUE, f"{name} must be an integer of minor units, got {amount!r}")
     if amount <= 0:
-        refuse(RefusalCode.AMOUNT_NOT_POSITIVE, f"{name} is {amount} minor units; it must be above zero")
+        refuse(RefusalCode.AMOUNT_NOT_POSITIVE, f"{name} must be above zero, got {amount} minor units")
     if amount > AMOUNT_MAX:
-        refuse(RefusalCode.AMOUNT_TOO_LARGE, f"{name} is {amount} minor units; at most {AMOUNT_MAX} are allowed")
+        refuse(RefusalCode.AMOUNT_TOO_LARGE, f"{name} must be at most {AMOUNT_MAX} minor units, got {amount}")
 
 
 def check_instant(name: str, instant: int) -> None:
     """Refuse a moment that is no integer of microseconds since the Unix epoch."""
     if type(instant) is not int or instant < 0:
-        refuse(RefusalCode.MALFORMED_VALUE, f"{name} {instant!r} is no integer of microseconds since 1970")
+        refuse(RefusalCode.MALFORMED_VALUE, f"{name} must be an integer of microseconds since 1970, got {instant!r}")
 
 
 def check_evidence(text: str) -> None:
@@ -94,8 +95,7 @@ def check_evidence(text: str) -> None:
     if len(text) > EVIDENCE_LENGTH_MAX or "\0" in text or surrogates:
         refuse(
             RefusalCode.MALFORMED_VALUE,
-            f"evidence of {len(text)} characters cannot be kept; right are at most {EVIDENCE_LENGTH_MAX}, without NUL "
-            "and surrogates",
+            f"evidence must have at most {EVIDENCE_LENGTH_MAX} characters, without NUL and surrogates; got {len(text)}",
         )
 
 

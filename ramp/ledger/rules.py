@@ -35,43 +35,42 @@ from ramp.model.money import credits_text
 
 
 def open_account(records: Records, account: Account) -> Account:
-    """Open an account; opening it again on the same terms gives the one that is there."""
+    """Open an account; opening it again on the same terms returns the existing one."""
     check_identifier("account id", account.account_id)
     check_instant("opening time", account.opened_at)
     limit = account.credit_limit
     if type(limit) is not int or not 0 <= limit <= AMOUNT_MAX:
         refuse(
-            RefusalCode.MALFORMED_VALUE, f"credit limit {limit!r} is no integer of minor units from 0 to {AMOUNT_MAX}"
+            RefusalCode.MALFORMED_VALUE,
+            f"credit limit must be an integer of 0 to {AMOUNT_MAX} minor units, got {limit!r}",
         )
     there = records.balances([account.account_id]).get(account.account_id)
     if there is None:
         records.append(AccountOpened(account))
         return account
     if there.account.closed_at is not None:
-        refuse(
-            RefusalCode.ACCOUNT_CLOSED, f"account {account.account_id} has been closed and its name is not given again"
-        )
+        refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account.account_id} is closed; choose another account id")
     if (there.account.kind, there.account.credit_limit) != (account.kind, account.credit_limit):
         refuse(
             RefusalCode.DUPLICATE_DIFFERS,
-            f"account {account.account_id} is there as a {there.account.kind} account with credit limit "
+            f"account {account.account_id} exists as a {there.account.kind} account with credit limit "
             f"{credits_text(there.account.credit_limit)}, not {account.kind} with {credits_text(limit)}",
         )
     return there.account
 
 
 def close_account(records: Records, account_id: str, at: Instant) -> Account:
-    """Close an account with nothing on it and nothing pending from or to it; closing it again changes nothing."""
+    """Close an account without balance and pending transfers; closing it again changes nothing."""
     check_instant("closing time", at)
     there = known_balance(records, account_id)
     if there.account.closed_at is not None:
         return there.account
     if account_id == ISSUING_ACCOUNT:
-        refuse(RefusalCode.WRONG_ACCOUNT, f"{account_id} is the issuing account, which stays open")
+        refuse(RefusalCode.WRONG_ACCOUNT, f"{account_id} is the issuing account and cannot be closed")
     if there.posted != 0 or records.pending(account_id):
         refuse(
             RefusalCode.ACCOUNT_NOT_EMPTY,
-            f"account {account_id} has {credits_text(there.posted)} on it or pending transfers; it must be empty",
+            f"account {account_id} has {credits_text(there.posted)} or pending transfers; empty it before closing",
         )
     closed = replace(there.account, closed_at=at)
     records.append(AccountClosed(closed))
@@ -81,14 +80,14 @@ def close_account(records: Records, account_id: str, at: Instant) -> Account:
 def deposit(
     records: Records, deposit_id: str, account_id: str, amount: int, at: Instant, memo: str, evidence: str
 ) -> Transfer:
-    """Credit an account out of the issuing account."""
+    """Credit an account from the issuing account."""
     check_identifier("deposit id", deposit_id)
     check_identifier("credit account", account_id)
     check_amount("amount", amount)
     check_instant("time", at)
     check_evidence(evidence)
     if account_id == ISSUING_ACCOUNT:
-        refuse(RefusalCode.SAME_ACCOUNT, f"deposit {deposit_id} goes from {ISSUING_ACCOUNT} to itself")
+        refuse(RefusalCode.SAME_ACCOUNT, f"deposit {deposit_id} must go to another account than {ISSUING_ACCOUNT}")
     wanted = Transfer(
         transfer_id=transfer_id_of(deposit_id, TransferKind.DEPOSIT),
         debit_account=ISSUING_ACCOUNT,
@@ -107,7 +106,7 @@ def deposit(
     if amount > available:
         refuse(
             RefusalCode.INSUFFICIENT_FUNDS,
-            f"{ISSUING_ACCOUNT} has {credits_text(available)} available, not {credits_text(amount)}",
+            f"{ISSUING_ACCOUNT} has {credits_text(available)} available, needs {credits_text(amount)}",
         )
     records.append(TransferEntered(wanted))
     store_evidence(records, EvidenceKind.DEPOSIT, deposit_id, evidence, at)
@@ -115,7 +114,7 @@ def deposit(
 
 
 def refund(records: Records, agreement_id: str, at: Instant, evidence: str, before_start: bool) -> Transfer:
-    """Give back all that is left of a posted payment, once; that stays the answer, also after the start."""
+    """Refund the rest of a posted payment once; a repeated call returns the same refund, also after the start."""
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     check_evidence(evidence)
@@ -151,7 +150,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
     name = charge.agreement_id
     left = left_of(records, charge)
     if left <= 0:
-        refuse(RefusalCode.REFUNDED, f"all of the payment of {name} has gone back already")
+        refuse(RefusalCode.REFUNDED, f"the payment of {name} is already refunded in full")
     refunded = Transfer(
         transfer_id=transfer_id_of(name, TransferKind.REFUND),
         debit_account=charge.credit_account,
@@ -171,19 +170,19 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
 
 
 def register_certificate(records: Records, account_id: str, pem: str) -> None:
-    """Keep an account's public certificate on file; a new one replaces the old one."""
+    """Store an account's public certificate; a new one replaces the old one."""
     known_balance(records, account_id)
     if (
         len(pem) > CERTIFICATE_LENGTH_MAX
         or not pem.lstrip().startswith("-----BEGIN CERTIFICATE-----")
         or not pem.isascii()
     ):
-        refuse(RefusalCode.MALFORMED_VALUE, f"certificate for {account_id} is no X.509 certificate in PEM text")
+        refuse(RefusalCode.MALFORMED_VALUE, f"certificate for {account_id} is not an X.509 certificate in PEM text")
     records.put_certificate(account_id, pem)
 
 
 def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
-    """Use a signed request's nonce up: True the first time, False on a replay or after its expiry."""
+    """Consume a signed request's nonce: True the first time, False for a replay or after its expiry."""
     for name, value in (("signer", signer), ("nonce", nonce)):
         check_identifier(name, value)
     for name, instant in (("expiry", expires_at), ("time", now)):
@@ -195,14 +194,14 @@ def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, no
 
 
 def overview(records: Records, since: Instant | None, until: Instant | None, after: int, limit: int) -> Overview:
-    """All balances, one page of the transfers posted in a period, and totals of the whole period."""
+    """Return all balances, one page of the transfers posted in a period, and totals of the whole period."""
     for name, instant in (("first instant", since), ("last instant", until)):
         if instant is not None:
             check_instant(name, instant)
     if type(limit) is not int or not 1 <= limit <= OVERVIEW_LIMIT_MAX:
-        refuse(RefusalCode.MALFORMED_VALUE, f"limit {limit!r} is no integer from 1 to {OVERVIEW_LIMIT_MAX}")
+        refuse(RefusalCode.MALFORMED_VALUE, f"limit must be an integer from 1 to {OVERVIEW_LIMIT_MAX}, got {limit!r}")
     if type(after) is not int or after < 0:
-        refuse(RefusalCode.MALFORMED_VALUE, f"after {after!r} is no number of an entry; right would be 0 or next_after")
+        refuse(RefusalCode.MALFORMED_VALUE, f"after must be 0 or next_after of a page, got {after!r}")
     found = records.trades(since, until, after, limit + 1)  # one more, to see whether there is a next page
     page = found[:limit]
     totals = records.totals(since, until)
@@ -218,7 +217,7 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
 
 
 def known_balance(records: Records, account_id: str) -> Balance:
-    """The balance of an account that must exist."""
+    """Return the balance of an account, which must exist."""
     check_identifier("account id", account_id)
     there = records.balances([account_id]).get(account_id)
     if there is None:
@@ -227,13 +226,13 @@ def known_balance(records: Records, account_id: str) -> Balance:
 
 
 def store_evidence(records: Records, kind: EvidenceKind, reference: str, text: str, at: Instant) -> None:
-    """Keep the signed message on which a change rests; none is kept where none was given."""
+    """Store the signed message that justifies a change, unless the text is empty."""
     if text:
         records.add_evidence(Evidence(reference, kind, text, at))
 
 
 def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
-    """The transfer that is there under the wanted one's key, or None; refused if its terms differ (memos may)."""
+    """Return the existing transfer with the same key, or None; refuse it if its terms differ (memos may)."""
     there = records.transfer(wanted.agreement_id, wanted.kind)
     if there is None:
         return None
@@ -241,7 +240,7 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
     if terms != (wanted.debit_account, wanted.credit_account, wanted.amount):
         refuse(
             RefusalCode.DUPLICATE_DIFFERS,
-            f"{there.kind} {there.agreement_id} is there as {credits_text(there.amount)} from {there.debit_account} to "
+            f"{there.kind} {there.agreement_id} exists as {credits_text(there.amount)} from {there.debit_account} to "
             f"{there.credit_account}, not {credits_text(wanted.amount)} from {wanted.debit_account} to "
             f"{wanted.credit_account}",
         )
@@ -249,7 +248,7 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
 
 
 def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
-    """The balances of a transfer's accounts, which must both be there and open."""
+    """Return the balances of a transfer's accounts, which must both exist and be open."""
     balances = records.balances((transfer.debit_account, transfer.credit_account))
     for account_id in (transfer.debit_account, transfer.credit_account):
         if account_id not in balances:

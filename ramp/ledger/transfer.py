@@ -32,7 +32,7 @@ class TransferState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One transfer as it stands now.
+    """One transfer in its present state.
 
     Attributes:
         transfer_id: `transfer_id_of(agreement_id, kind)`.

@@ -91,7 +91,7 @@ def check_unique(entries: Iterable[Entry]) -> list[str]:
         f"{kind} {agreement} is entered {count} times" for (agreement, kind), count in counts.items() if count > 1
     ]
     findings.extend(
-        f"{transfer.kind} {transfer.agreement_id} has the id {transfer.transfer_id} of another one"
+        f"{transfer.kind} {transfer.agreement_id} has the id {transfer.transfer_id} of another transfer"
         for transfer in entered
         if transfer.transfer_id != transfer_id_of(transfer.agreement_id, transfer.kind)
     )
@@ -107,7 +107,7 @@ def check_settlements(entries: Iterable[Entry]) -> list[str]:
             continue
         transfer = entry.transfer
         if transfer.amount <= 0:
-            findings.append(f"{transfer.transfer_id} has the amount {transfer.amount}, which is not above zero")
+            findings.append(f"{transfer.transfer_id} has the amount {transfer.amount}, expected above zero")
         if transfer.posted_at is not None and transfer.voided_at is not None:
             findings.append(f"{transfer.transfer_id} is both posted and voided")
         if isinstance(entry, TransferSettled):
@@ -115,7 +115,7 @@ def check_settlements(entries: Iterable[Entry]) -> list[str]:
             if before is None:
                 findings.append(f"{transfer.transfer_id} is settled but was never entered")
             elif before.state is not TransferState.PENDING:
-                findings.append(f"{transfer.transfer_id} is settled as {transfer.state} but was {before.state} already")
+                findings.append(f"{transfer.transfer_id} is settled as {transfer.state} but was already {before.state}")
             elif _terms(before) != _terms(transfer):
                 findings.append(f"{transfer.transfer_id} is settled on other terms than it was entered on")
         now[transfer.transfer_id] = transfer
@@ -191,19 +191,19 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
             continue
         charge = charges.get(first)
         if charge is None or (charge.debit_account, charge.credit_account) != (more.debit_account, more.credit_account):
-            findings.append(f"{transfer_id} adds to {first}, which is no payment between the same two")
+            findings.append(f"{transfer_id} adds to {first}, which is not a payment between the same parties")
             continue
         charged[first] += more.amount
     refunded: Counter[str] = Counter()
     for transfer in transfers:
         if transfer.kind is not TransferKind.REFUND and transfer.reverses is not None:
-            findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is no refund")
+            findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is not a refund")
         if transfer.kind not in GOING_BACK:
             continue
         reversed_id = transfer.reverses or transfer_id_of(agreement_of(transfer), TransferKind.PAYMENT)
         charge = charges.get(reversed_id)
         if charge is None or charge.state is not TransferState.POSTED:
-            findings.append(f"{transfer.transfer_id} reverses {reversed_id}, which is no posted payment")
+            findings.append(f"{transfer.transfer_id} reverses {reversed_id}, which is not a posted payment")
             continue
         if (transfer.debit_account, transfer.credit_account) != (charge.credit_account, charge.debit_account):
             findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")

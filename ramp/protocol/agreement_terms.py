@@ -74,12 +74,12 @@ def draw_up_agreements(
 
 
 def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
-    """What the bank is to set aside for some agreements."""
+    """Return the order lines that the bank must reserve for some agreements."""
     return tuple(OrderLine(each.agreement_id, each.resource, each.cost, each.offer.offer_id) for each in agreements)
 
 
 def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
-    """What is wrong with an agreement for a held offer, or the empty string.
+    """Return the problem of an agreement for a held offer, or the empty string.
 
     A price that is not the one offered is looked at apart (`ramp.model.price_paid`).
 
@@ -96,14 +96,14 @@ def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, res
         (agreement.cost if agreement.price is None else offer.cost, offer.cost, "cost"),
         (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
     )
-    problem = next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")
+    problem = next((f"the {what} differs from what was agreed" for found, right, what in facts if found != right), "")
     return problem or probable_start_problem(agreement)
 
 
 def commitment_problem(
     commitment: Commitment, held: tuple[Offer, RequestUnit, str], parties: tuple[str, str, str]
 ) -> str:
-    """What is wrong with an agreement and the bank's vote for it, or the empty string.
+    """Return the problem of an agreement and the bank's vote for it, or the empty string.
 
     Args:
         commitment: both, as the buyer sends them.
@@ -113,21 +113,21 @@ def commitment_problem(
     body = commitment.agreement.body
     assert isinstance(body, Agreement)
     if (body.user, body.resource, body.bank) != parties:
-        return "its parties are not the ones agreed"
+        return "the parties differ from those agreed"
     problem = agreement_problem(body, *held)
     return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
 
 
 def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:
-    """What is wrong with the bank's vote for an agreement, or the empty string."""
+    """Return the problem of the bank's vote for an agreement, or the empty string."""
     if (seal.signer, seal.role, seal.receiver) != (agreement.bank, Role.BANK, agreement.user):
-        return f"the vote is not the word of {agreement.bank} to its buyer"
+        return f"the vote is not from {agreement.bank} to the buyer"
     if vote.order_id != agreement.order_id or vote.user != agreement.user:
         return "the bank's vote is for another order"
     if vote.valid_until != agreement.valid_until:
-        return "the money is not set aside as long as the agreement holds"
+        return "the bank must reserve the money until the agreement's deadline"
     if order_lines((agreement,))[0] not in vote.lines:
-        return "the bank has set nothing aside for it"
+        return "the bank's order has no line for this agreement"
     if len(vote.lines) != agreement.units_total:
-        return f"the order has {len(vote.lines)} units, not {agreement.units_total}"
+        return f"the order has {len(vote.lines)} units, expected {agreement.units_total}"
     return ""

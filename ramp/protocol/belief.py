@@ -14,26 +14,26 @@ from ramp.protocol.timing import Timing
 
 
 def sealed_by(message: Message, role: Role) -> Seal:
-    """The seal of a message that its sender has sealed in a role.
+    """Return the seal of a message that its sender sealed in a role.
 
     Raises:
-        RemoteProtocolError: if there is none, it is another's, or its signer is certified for something else.
+        RemoteProtocolError: if the seal is missing, of another party, or its signer is certified for another role.
     """
     seal = message.seal
     kind = type(message.content).__name__
     if seal is None:
         raise RemoteProtocolError(f"{kind} is not sealed")
     if seal.signer != message.sender or seal.receiver != message.receiver:
-        raise RemoteProtocolError(f"{kind} bears another's seal")
+        raise RemoteProtocolError(f"{kind} is sealed by another party")
     if seal.role is not role:
         raise RemoteProtocolError(
-            f"{kind} is for a {role.value} to say; {seal.signer} is certified as {seal.role.value}"
+            f"{kind} must come from a {role.value}; {seal.signer} is certified as {seal.role.value}"
         )
     return seal
 
 
 def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) -> Seal:
-    """The same of a message that begins something: it must have been sealed lately by our own clock.
+    """Return the seal of a message that starts a conversation; it must be recent by the own clock.
 
     Answers need no such check: they are bound to what they answer.
 
@@ -44,17 +44,17 @@ def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) ->
     if abs(now - seal.signed_at) > timing.message_age:
         raise RemoteProtocolError(
             f"{type(message.content).__name__} was sealed at {iso(seal.signed_at)}, the clock here says {iso(now)}; "
-            f"right would be at most {seconds(timing.message_age):g} s apart"
+            f"expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         )
     return seal
 
 
 def said_by(message: Message, name: str, role: Role) -> Seal:
-    """The seal of a message that only one party may send.
+    """Return the seal of a message that only one party may send.
 
     Raises:
-        RemoteProtocolError: as `sealed_by`, or if somebody else has sent it.
+        RemoteProtocolError: as `sealed_by`, or if another party sent it.
     """
     if message.sender != name:
-        raise RemoteProtocolError(f"{message.sender} speaks for {name}")
+        raise RemoteProtocolError(f"{message.sender} may not speak for {name}")
     return sealed_by(message, role)

@@ -1,6 +1,6 @@
 """How far a party's clock is from the bank's, as NTP finds it out (RFC 5905, section 8): one question, one answer.
 
-The bank states its time in an answer that it seals, to a question with an identifier that nobody has seen before. So it
+The bank states its time in an answer that it seals, to a question with a fresh identifier. So it
 was stated after the question had been sent and before the answer came, however long either was on the way and whoever
 kept or repeated it: an old answer answers no question that is open. Half the round trip is all that remains uncertain.
 
@@ -20,7 +20,7 @@ from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import ClockCompared
 
 OFFSET_MAX: Final[Duration] = SECOND
-"""A clock that is certainly further from the bank's than this is wrong, and its owner is told."""
+"""A clock certainly further from the bank's than this is wrong; its owner gets a warning."""
 
 
 def compare(sent: Instant, received: Instant, stated: Instant) -> ClockCompared:
@@ -37,11 +37,11 @@ def compare(sent: Instant, received: Instant, stated: Instant) -> ClockCompared:
 
 
 def offset_text(compared: ClockCompared) -> str:
-    """A sentence for people that says how far the clock is from the bank's."""
+    """Return a sentence that states the clock's offset from the bank's."""
     side = "ahead of" if compared.offset > 0 else "behind"
     return (
-        f"the clock here is {seconds(abs(compared.offset)):.3f} s {side} the bank's, give or take "
-        f"{seconds(compared.uncertainty):.3f} s; right would be at most {seconds(OFFSET_MAX):g} s"
+        f"the clock here is {seconds(abs(compared.offset)):.3f} s {side} the bank's (uncertainty "
+        f"{seconds(compared.uncertainty):.3f} s), expected at most {seconds(OFFSET_MAX):g} s"
     )
 
 
@@ -87,20 +87,20 @@ class ClockComparison:
         return [Report(self.known)]
 
     def clock_set(self) -> None:
-        """The clock has been set, and perhaps the bank's with it: nothing is known any more, and no answer counts."""
+        """Forget the comparison after the clock was set, and ignore answers to earlier questions."""
         self.known = self._asked = None
 
     @property
     def warning(self) -> str:
-        """That the clock is wrong and by how much; the empty string where it is right, or not known to be wrong."""
+        """Warning with the clock's offset; empty if the clock is right or its offset is unknown."""
         return offset_text(self.known) if self.known is not None and self.known.wrong else ""
 
     def refusal(self, limit: Duration) -> str:
-        """Why nothing can be bought while the clock is further off than a limit, or the empty string."""
+        """Return why the clock is too far off to buy, or the empty string."""
         known = self.known
         if known is None or abs(known.offset) - known.uncertainty <= limit:
             return ""
         return (
-            f"{offset_text(known)}, and nobody takes messages that are more than {seconds(limit):g} s off; "
+            f"{offset_text(known)}; other parties refuse messages more than {seconds(limit):g} s off; "
             "set the clock and submit again"
         )

@@ -1,4 +1,4 @@
-"""What a pure machine asks its host to do, in order.
+"""Effects: what a protocol machine asks its host to do, in order.
 
 The order of the list is the contract: a `Persist` is durable before any later effect is carried out, so nothing leaves
 a party that its journal does not know. `AskLedger` is carried out at its place in the order and answered by an
@@ -64,7 +64,7 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class QuoteSlots:
-    """Ask the plug-in what each unit would find; answered by `SlotsQuoted`."""
+    """Ask the plug-in which slot each unit would get; answered by `SlotsQuoted`."""
 
     call_id: str
     units: tuple[RequestUnit, ...]
@@ -78,7 +78,7 @@ class HoldSlot:
         key: the slot's, from now on.
         unit: what it is for.
         slot: as it was quoted.
-        until: when it is free again if nobody buys it.
+        until: when it is free again unless it is bought.
         account: the local account of who may buy it; empty where the site maps the buyer to none.
     """
 
@@ -105,7 +105,7 @@ class ReleaseSlot:
 
 @dataclass(frozen=True, slots=True)
 class LookUpSlot:
-    """Ask the plug-in what it has under a key; answered by `SlotLookedUp`."""
+    """Ask the plug-in for the slot of a key; answered by `SlotLookedUp`."""
 
     key: str
 
@@ -162,7 +162,7 @@ class PriceSlots:
 
 @dataclass(frozen=True, slots=True)
 class JobToRun:
-    """A job as whoever launches it is told of it.
+    """A job as its launcher receives it.
 
     Attributes:
         job_id: its name; what is launched under it once is never launched again.
@@ -174,7 +174,7 @@ class JobToRun:
         end_at: when the slot ends, and the job with it.
         arguments: the command and its arguments.
         inputs: files that are staged first.
-        environment: variables that it is told of its slot by, beside the usual few.
+        environment: variables that describe its slot, beside the usual ones.
         queue_key: where no slot is reserved, the key of the job in a queue in which this one runs, and whose number
             there is `reservation_id`; else empty.
     """
@@ -292,12 +292,12 @@ class FailLine:
 
 @dataclass(frozen=True, slots=True)
 class SweepOrders:
-    """Ask the ledger to void what has run out; answered by `OrdersSwept`."""
+    """Ask the ledger to void expired orders; answered by `OrdersSwept`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookUpAgreement:
-    """Ask the ledger what became of an agreement; answered by `OrderStands`."""
+    """Ask the ledger for the order of an agreement; answered by `OrderStands`."""
 
     call_id: str
     agreement_id: str
@@ -396,7 +396,7 @@ class SaveAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Tell whoever watches how a conversation is going; no part of the protocol."""
+    """Report the progress of a conversation to watchers; not part of the protocol."""
 
     progress: Progress
 

@@ -1,4 +1,4 @@
-"""What happens to a party besides messages: commands of its owner and answers of its plug-in or ledger.
+"""Events of a party besides messages: commands of its owner and answers of its plug-in or ledger.
 
 What a ledger answers is in `ramp.protocol.answers.ledger`.
 """
@@ -82,7 +82,7 @@ class OffersApproved:
 
 @dataclass(frozen=True, slots=True)
 class RequestWithdrawn:
-    """The owner wants a running request stopped; ignored once it has been decided."""
+    """The owner stops a running request; ignored after the decision."""
 
     request_id: str
 
@@ -224,7 +224,7 @@ class SlotsPriced:
 
 @dataclass(frozen=True, slots=True)
 class MachineInDoubt:
-    """The plug-in has failed, taken too long, or answered what cannot be: nobody knows what the machine has done.
+    """The plug-in has failed, taken too long, or answered nonsense: the state of the machine is unknown.
 
     Attributes:
         reason: a sentence for people.
@@ -253,7 +253,7 @@ class SlotConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class SlotLookedUp:
-    """The plug-in's answer to `LookUpSlot`: what it has under a key, if anything."""
+    """The plug-in's answer to `LookUpSlot`: the slot of a key, or None."""
 
     key: str
     answer: Reservation | MachineInDoubt | None
@@ -293,12 +293,12 @@ class JobSight:
     """A job as its launcher sees it.
 
     Attributes:
-        state: how it stands; never `taken`.
+        state: its state; never `taken`.
         native_id: the batch system's name for it, or empty.
         cores: that it was given, 0 while that is not known.
         started_at: when its command was started, None before.
         ended_at: when it ended.
-        exit_code: of its command; negative for the signal that ended it; None where it never ran or nobody knows.
+        exit_code: of its command; negative for the signal that ended it; None if it never ran or the code is unknown.
         detail: one sentence for people.
     """
 
@@ -324,10 +324,10 @@ class JobFileRead:
     """The launcher's answer to the `ReadJobFile` of that call.
 
     Attributes:
-        data: the piece in base64; None where there is none, see the code.
+        data: the piece in base64; None without output, see the code.
         size: bytes of the whole file now.
         complete: whether the job has ended.
-        code: why there is none: `no_file`, `in_doubt`.
+        code: why there is no output: `no_file`, `in_doubt`.
         detail: the same as a sentence.
     """
 

@@ -38,7 +38,7 @@ class StateMachine(Generic[State]):
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 
     def _enter(self, next_state: State, stimulus: str) -> None:
-        """Move along an edge of the table.
+        """Move along an edge of the transition table.
 
         Raises:
             LocalProtocolError: if the table has no such edge.
@@ -80,7 +80,7 @@ class PatientMachine(StateMachine[State], ABC):
         self._arm()
 
     def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
-        """Ask for the first time, and be patient for so long at least; None for ever."""
+        """Ask for the first time and wait at least this long for an answer; None waits for ever."""
         self._limit = None if limit is None else now + self._pace.patience(limit)
         self._retry.begin(now)
         self._arm()
@@ -90,7 +90,7 @@ class PatientMachine(StateMachine[State], ABC):
         return self._limit is not None and now >= self._limit
 
     def _ask_again(self, now: Instant) -> list[Effect]:
-        """Ask again, when it is time."""
+        """Ask again when it is due."""
         if not self._retry.is_due(now):
             return []
         self._retry.again(now)
@@ -98,7 +98,7 @@ class PatientMachine(StateMachine[State], ABC):
         return self._say()
 
     def _is_answered(self, now: Instant) -> None:
-        """The last answer is in."""
+        """Stop asking after the last answer."""
         self._retry.answered(now)
         self._limit = None
         self._arm()

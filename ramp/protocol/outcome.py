@@ -82,7 +82,7 @@ class BoughtUnit:
 
     @property
     def cost(self) -> int:
-        """What is paid for it, in minor units."""
+        """Price paid for the unit, in minor units."""
         return self.offer.cost if self.paid is None else self.paid
 
     @property
@@ -119,7 +119,7 @@ class RequestOutcome:
 
     @property
     def cost(self) -> int:
-        """What the request has cost, in minor units: nothing unless it was committed."""
+        """Total cost of the request in minor units: zero unless it was committed."""
         return sum(unit.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
 
 

@@ -1,4 +1,4 @@
-"""What a host runs: the contract that user, resource, bank and directory fulfil alike."""
+"""`Party`: the interface between a host and the protocol of a user, resource, bank or directory."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Party(Protocol):
     deadline: Instant | None
 
     def start(self, now: Instant) -> list[Effect]:
-        """Begin, with no memory of an earlier life."""
+        """Start without any earlier records."""
         ...
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Go on where an earlier life ended.
+        """Resume from the records of an earlier run.
 
         Args:
             records: what the journal holds, the oldest first; at least one.
@@ -36,15 +36,15 @@ class Party(Protocol):
         ...
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
-        """Take one event.
+        """Handle one event.
 
         Raises:
-            RemoteProtocolError: if a peer's message has no place; its sender is told NOT_UNDERSTOOD.
+            RemoteProtocolError: if a peer's message is unexpected; its sender gets NOT_UNDERSTOOD.
         """
         ...
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has come."""
+        """Handle every deadline that has passed."""
         ...
 
     def clock_set(self, by: Duration) -> None:

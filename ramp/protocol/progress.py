@@ -1,4 +1,4 @@
-"""What a watcher is told while conversations go on: no part of the protocol, only for people and measurements."""
+"""Progress reports of running conversations, for people and measurements; not part of the protocol."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class UnitAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class UnitMoved:
-    """What was bought has been moved to other places of its machine, says its resource.
+    """A resource moved a bought slot to other places of its machine.
 
     Attributes:
         request_id: the auction that it was bought in.
@@ -144,7 +144,7 @@ Answer = (
     | EnrolmentGranted
     | EnrolmentDenied
 )
-"""What an owner's questions and the keeper's orders are answered with."""
+"""Answers to an owner's questions and the keeper's orders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class QueryAnswered:
 
 @dataclass(frozen=True, slots=True)
 class ClockCompared:
-    """The clock has been compared with the bank's.
+    """The party compared its clock with the bank's.
 
     Attributes:
         offset: by how much it is ahead; negative: behind.
@@ -172,7 +172,7 @@ class ClockCompared:
 
 @dataclass(frozen=True, slots=True)
 class GuestFailed:
-    """A guest of a resource (price strategy, plug-in) has failed or answered what cannot be; no reason: it is well."""
+    """A guest of a resource (price strategy, plug-in) failed or answered nonsense; without a reason: it works again."""
 
     guest: str
     reason: str
@@ -218,7 +218,7 @@ class RevocationsFollowed:
 
 @dataclass(frozen=True, slots=True)
 class MembershipEnded:
-    """The market has revoked this party's own certificate: nobody believes it any more."""
+    """The market has revoked this party's own certificate; other parties refuse its messages."""
 
     reason: str
 

@@ -58,7 +58,7 @@ class Questions:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
+        """Next time to call `tick`."""
         return earliest(*(earliest(each.retry.due, each.limit) for each in self._open.values()))
 
     def ask(
@@ -91,7 +91,7 @@ class Questions:
         return [send]
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
-        """An answer has come; to a question that is open it is told, else it is old news.
+        """Report the answer to an open question; ignore an answer to any other.
 
         Raises:
             RemoteProtocolError: if it is not of whom was asked, or not its own word where it must be.
@@ -105,7 +105,7 @@ class Questions:
         return [Report(QueryAnswered(query_id, answer))]
 
     def check(self, query_id: str, message: Message) -> None:
-        """Check that an answer to an open question is of whom was asked, and sealed where it must be.
+        """Check the sender and, where required, the seal of an answer to an open question.
 
         Raises:
             RemoteProtocolError: if not.
@@ -116,21 +116,21 @@ class Questions:
         elif question.role is not None:
             said_by(message, question.send.message.receiver, question.role)
         elif message.sender != question.send.message.receiver:
-            raise RemoteProtocolError(f"{message.sender} speaks for {question.send.message.receiver}")
+            raise RemoteProtocolError(f"{message.sender} may not speak for {question.send.message.receiver}")
 
     def again(self, query_id: str, now: Instant) -> list[Effect]:
-        """Ask the next part of a question whose answer comes in several."""
+        """Ask for the next part of an answer in several parts."""
         question = self._open[query_id]
         question.retry.answered(now)
         question.retry.begin(now)
         return [self._renewed(question)]
 
     def drop(self, query_id: str) -> list[Effect]:
-        """Give a question up at once, if it is open."""
+        """Give up an open question at once."""
         return [Report(QueryAnswered(query_id, None))] if self._open.pop(query_id, None) is not None else []
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: tries and limits stay as far away as they were."""
+        """Move tries and limits with the clock after it was set."""
         for question in self._open.values():
             question.retry.clock_set(by)
             question.limit += by

@@ -1,4 +1,4 @@
-"""Journal records: what each party must remember to keep its word after a crash.
+"""Journal records: what each party needs to keep its promises after a crash.
 
 A party's whole durable memory is the list of its records in order; `recover(records, now)` of its machine rebuilds
 the conversations from them. The bank has none: its ledger remembers.
@@ -92,7 +92,7 @@ class UnitSettled:
 
 @dataclass(frozen=True, slots=True)
 class FailureTold:
-    """User: a resource has said that its unit cannot be had; its seal is worth a refund if it has been paid."""
+    """User: a resource reported that its unit failed; its seal justifies a refund of a payment."""
 
     request_id: str
     failed: Failed
@@ -216,7 +216,7 @@ class AgreementPaid:
 
 @dataclass(frozen=True, slots=True)
 class CancellationReceived:
-    """Resource: a valid cancellation has been accepted and will be carried out."""
+    """Resource: it accepted a valid cancellation."""
 
     offer_id: str
     cancellation: Signed
@@ -225,7 +225,7 @@ class CancellationReceived:
 
 @dataclass(frozen=True, slots=True)
 class CancellationDropped:
-    """Resource: the bank would not refund, so the agreement stands; with the bank's seal on that."""
+    """Resource: the bank refused the refund under its seal, so the agreement stays in force."""
 
     offer_id: str
     seal: Seal
@@ -302,7 +302,7 @@ class JobHeard:
 
 @dataclass(frozen=True, slots=True)
 class MoveHeard:
-    """User: what was bought has been moved, in the resource's own words and under its seal."""
+    """User: a resource moved a bought slot; with its sealed message."""
 
     request_id: str
     word: SlotMoved
@@ -334,7 +334,7 @@ RequestRecord = (
     | OrderClosed
     | RequestConcluded
 )
-"""What a user keeps of one request."""
+"""Records of a user about one request."""
 
 ParticipantRecord = (
     HoldMade
@@ -345,13 +345,13 @@ ParticipantRecord = (
     | SlotFailed
     | SlotReleased
 )
-"""What a resource keeps of one accepted offer after its HoldIntended."""
+"""Records of a resource about one accepted offer after its HoldIntended."""
 
 SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
-"""What a resource keeps of the jobs on a slot."""
+"""Records of a resource about the jobs on a slot."""
 
 OwnJobRecord = JobOrdered | JobHeard
-"""What a user keeps of its jobs."""
+"""Records of a user about its jobs."""
 
 Record = (
     RequestStarted

@@ -50,20 +50,20 @@ class Retention:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `due` has something to tell, or None."""
+        """Return when `due` next returns something, or None."""
         while self._queue and self._until.get(self._queue[0][1]) != self._queue[0][0]:
             heappop(self._queue)  # it has been put off or dropped
         return max(self._queue[0][0], self._not_before) if self._queue else None
 
     def keep(self, reference: str, ended_at: Instant) -> None:
-        """Something has ended at an instant, or later than was said before."""
+        """Record that something ended at an instant, or later than recorded before."""
         until = ended_at + self._retention
         if self._until.get(reference, -1) < until:
             self._until[reference] = until
             heappush(self._queue, (until, reference))
 
     def drop(self, reference: str) -> None:
-        """It goes on after all, or is gone."""
+        """Forget a reference that is active again or gone."""
         self._until.pop(reference, None)
 
     def clock_set(self, by: Duration) -> None:
@@ -75,7 +75,7 @@ class Retention:
             heapify(self._queue)
 
     def due(self, now: Instant) -> list[str]:
-        """Everything whose time is over, which is dropped here; at most once in `ARCHIVE_PAUSE`."""
+        """Drop and return all expired references, at most once per `ARCHIVE_PAUSE`."""
         deadline = self.deadline
         if deadline is None or now < deadline:
             return []

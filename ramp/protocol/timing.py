@@ -29,13 +29,13 @@ class Timing:
             not answered by then would otherwise be asked to do it at once.
         amendment_window: so long after that the resource has time to take back what is given up, and the bank to post
             it; what is not posted then is void.
-        offer_validity: how long a resource stands by an offer.
+        offer_validity: validity of an offer.
         query_limit: how long an owner's query to bank, resource or directory is retried.
         message_age: sealed messages that begin something are refused when they are older than this, or newer than the
             clock; bounds the memory of nonces, and how far two parties' clocks may be apart.
         discovery_limit: how long a silent directory is asked before a request ends without offers; five queries, so
             that a line that loses a third of all messages seldom ends one.
-        empty_limit: how long a directory that lists nobody is asked again; a market that starts fills in this time.
+        empty_limit: how long to ask an empty directory again; a starting market fills in this time.
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
         approval_limit: how long the owner may think over offers.
@@ -65,7 +65,7 @@ class Timing:
 
 
 class Pace:
-    """How long answers take at present, as one party sees it: the retransmission time-out of RFC 6298, section 2.
+    """One party's estimate of present answer times: the retransmission time-out of RFC 6298, section 2.
 
     One for all peers, for a party's messages share its line and its server, which is where a crowd makes them wait.
     Everything that the party awaits feeds it and takes its first pause from it.
@@ -97,10 +97,10 @@ class Pace:
         return max(limit, 4 * self.pause)
 
     def observe(self, round_trip: Duration) -> None:
-        """Take the time from a message to its answer into account.
+        """Record the time from a message to its answer.
 
         Args:
-            round_trip: of a message that was sent only once: else nobody knows which copy was answered (Karn).
+            round_trip: of a message sent only once; otherwise the answered copy is unknown (Karn).
         """
         if self._smoothed is None:
             self._smoothed, self._variation = round_trip, round_trip // 2
@@ -133,12 +133,12 @@ class Retry:
         self._begun: Instant = 0
 
     def begin(self, now: Instant) -> None:
-        """Something has just been sent for the first time."""
+        """Start the timer after a first transmission."""
         self._sent_once, self._begun = True, now
         self._wait(self._pace.pause, now)
 
     def again(self, now: Instant) -> None:
-        """It has just been sent again."""
+        """Restart the timer after a retransmission."""
         self._sent_once = False
         self._wait(self._pace.back_off(self._pause, self._longest), now)
 
@@ -148,27 +148,27 @@ class Retry:
         self._wait(self._pace.back_off(self._pause, self._longest), now)
 
     def heard(self, now: Instant) -> None:
-        """The peer has it and is at work, but its last word is still awaited."""
+        """Record that the peer is at work and its final answer is still due."""
         if self.due is not None:
             self._observe(now)
             self._wait(max(self._pause, self._pace.pause), now)
 
     def answered(self, now: Instant) -> None:
-        """The answer is in."""
+        """Stop after the answer."""
         if self.due is not None:
             self._observe(now)
         self.due = None
 
     def stop(self) -> None:
-        """Nothing is awaited any more, though no answer came."""
+        """Stop without an answer."""
         self.due = None
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: what is due stays as far away as it was."""
+        """Move the due time with the clock after it was set."""
         self.due, self._begun = moved(self.due, by), self._begun + by
 
     def is_due(self, now: Instant) -> bool:
-        """Whether it is time to send again."""
+        """Return whether a retransmission is due."""
         return self.due is not None and now >= self.due
 
     def _observe(self, now: Instant) -> None:
@@ -181,11 +181,11 @@ class Retry:
 
 
 def moved(instant: Instant | None, by: Duration) -> Instant | None:
-    """A deadline that a duration was meant by, after the clock has been set by so much; None stands for "never"."""
+    """Return a deadline moved with the clock, which was set by this duration; None means "never"."""
     return None if instant is None else instant + by
 
 
 def earliest(*instants: Instant | None) -> Instant | None:
-    """The earliest of several deadlines, None standing for "never"."""
+    """Return the earliest of several deadlines; None means "never"."""
     given = [instant for instant in instants if instant is not None]
     return min(given) if given else None

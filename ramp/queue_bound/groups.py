@@ -25,8 +25,8 @@ def class_of(value: int, classes: tuple[int, ...]) -> int:
 
 
 def octave(planned: int | None) -> int:
-    """The octave that a planned wait of so many microseconds is in: 0 for none, 1 below two minutes, 2 below four."""
-    assert planned is not None, "planned waits are asked for only where there is a plan"
+    """Return the octave of a planned wait in microseconds: 0 without a wait, 1 below two minutes, 2 below four."""
+    assert planned is not None, "planned waits need a plan"
     return max(planned // 60_000_000, 1).bit_length() if planned else 0
 
 

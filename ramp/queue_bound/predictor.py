@@ -29,7 +29,7 @@ class QueuedJob:
         size: processors.
         length: microseconds that it asks to run for.
         planned: microseconds from its submission to its start by the plan of the queue (`ramp.queue_bound.queue_plan`);
-            None where nobody planned.
+            None without a plan.
     """
 
     queue: str
@@ -50,7 +50,7 @@ class Predictor(Protocol):
         ...
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
-        """Probability, 0 to 1, that the job starts within so many microseconds; None: too little is known."""
+        """Probability, 0 to 1, that the job starts within this many microseconds; None if too little is known."""
         ...
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
@@ -108,13 +108,15 @@ def predictor(
         ConfigurationError: `make` cannot be called, or the options are no dataclass.
     """
     if not callable(make) or not is_dataclass(options):
-        raise ConfigurationError(f"{make!r} with {options!r} is no predictor with its options", key="predictor")
+        raise ConfigurationError("expected a callable and a dataclass of options", key="predictor")
     return PredictorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0], options, plans)
 
 
 def _adopt(given: Any) -> PredictorDeclaration:
     if not isinstance(given, PredictorDeclaration):
-        raise ConfigurationError(f"{given!r} is no declaration of a predictor", key="predictor")
+        raise ConfigurationError(
+            f"expected a declaration made by `predictor`, got an object of type {type(given).__name__}", key="predictor"
+        )
     return given
 
 

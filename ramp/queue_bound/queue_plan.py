@@ -63,7 +63,7 @@ class QueuePlan:
 
     def __init__(self, capacity: int, planner: Planner = plan_starts) -> None:
         if capacity < 1:
-            raise ConfigurationError(f"a machine has at least 1 processor, not {capacity}", key="capacity")
+            raise ConfigurationError(f"must be at least 1 processor, got {capacity}", key="capacity")
         self.capacity = capacity
         self._planner = planner
         self._running = _RunningJobs()
@@ -101,10 +101,13 @@ class QueuePlan:
             now: the time, not before any earlier one.
 
         Raises:
-            ValueError: it is larger than the machine, or its length is none.
+            ValueError: it is larger than the machine, or its length is zero.
         """
         if not 1 <= shape.size <= self.capacity or shape.length < 1:
-            raise ValueError(f"{shape} is no job for {self.capacity} processors")
+            raise ValueError(
+                f"size must be 1 to {self.capacity} processors and length above zero, "
+                f"got {shape.size} and {shape.length}"
+            )
         self._plan(now)
         first = max(int(np.searchsorted(self._decisions[:, TIME], now, side="right")) - 1, 0)
         decisions = self._decisions[first:]
@@ -125,7 +128,7 @@ class QueuePlan:
             ValueError: it is known, or as `earliest`.
         """
         if key in self:
-            raise ValueError(f"{key!r} has been submitted before")
+            raise ValueError(f"job {key!r} is already submitted")
         start = self.earliest(shape, now)
         self._join(key, shape, start)
         # where nobody else waits it is the first, and has its place promised

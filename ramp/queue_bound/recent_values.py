@@ -10,7 +10,7 @@ _Value = TypeVar("_Value", int, float)
 
 
 class RecentValues(Generic[_Value]):
-    """At most so many values, the oldest of which go.
+    """The most recent values, up to a maximum.
 
     Args:
         most: values that are kept.
@@ -32,7 +32,7 @@ class RecentValues(Generic[_Value]):
         insort(self._in_order, value)
 
     def keep_last(self, count: int) -> None:
-        """Forget all but the last so many."""
+        """Forget all but the most recent values."""
         while len(self._in_turn) > count:
             self._forget_oldest()
 

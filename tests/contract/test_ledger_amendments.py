@@ -56,7 +56,7 @@ def test_what_changes_another_state_is_void_for_good(paid: Ledger) -> None:
 def test_an_older_proposal_is_void(paid: Ledger) -> None:
     paid.post_amendment(replace(FIRST, number=5), at=30)
     void = paid.post_amendment(replace(SECOND, number=4), at=40)
-    assert (void.code, void.reason) == ("out_of_order", "a-1 has had amendment 5 since")
+    assert (void.code, void.reason) == ("out_of_order", "a-1 already has amendment 5")
     assert balances(paid) == (8_500, 1_500)
 
 
@@ -96,7 +96,7 @@ def test_a_buyer_voids_what_is_not_posted(paid: Ledger) -> None:
 def test_what_is_void_gives_nothing_back_and_keeps_no_evidence_that_there_was_not(paid: Ledger) -> None:
     before = paid.evidence("a-1")
     void = paid.void_amendment("a-1", 1, "alice", at=30)
-    assert void == DecidedAmendment("a-1", 1, "", 0, 30, "withdrawn", "its buyer has withdrawn it")
+    assert void == DecidedAmendment("a-1", 1, "", 0, 30, "withdrawn", "the buyer withdrew the amendment")
     paid.post_amendment(replace(FIRST, number=2), at=31)
     assert paid.evidence("a-1") == before
 
@@ -228,8 +228,8 @@ def test_the_last_number_of_an_amendment_can_be_added(paid: Ledger) -> None:
 def test_two_changes_of_one_slot_are_not_paid_together(paid: Ledger) -> None:
     order = added(paid, ADDED, replace(ADDED, agreement_id="a-1#2", becomes="state-2"))
     assert (order.state, order.code) == (OrderState.REFUSED, "agreement_in_use")
-    assert order.reason == "agreement a-1 stands 2 times in the order"
-    assert added(paid, ADDED, ADDED, order_id="o-3").reason == "agreement a-1#1 stands 2 times in the order"
+    assert order.reason == "the order names agreement a-1 2 times, expected once"
+    assert added(paid, ADDED, ADDED, order_id="o-3").reason == "the order names agreement a-1#1 2 times, expected once"
 
 
 def test_only_the_next_state_of_a_slot_is_added_to(paid: Ledger) -> None:

@@ -136,7 +136,7 @@ def test_the_sum_of_the_lines_counts_and_not_each(funded: Ledger) -> None:
     refused = funded.reserve_order("o-1", "bob", lines, UNTIL, at=10)
     assert (refused.state, refused.code) == (OrderState.REFUSED, "insufficient_funds")
     assert funded.pending() == ()
-    assert "10.00 available, not 12.00" in refused.reason
+    assert "10.00 available, needs 12.00" in refused.reason
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_an_answer_serves_once_and_only_the_bank_s_own_word_does() -> None:
 
 def test_the_owner_reads_how_far_and_to_which_side() -> None:
     ahead = compare(NOW, NOW + 20_000, NOW - 3 * SECOND + 10_000)
-    assert offset_text(ahead).startswith("the clock here is 3.000 s ahead of the bank's, give or take 0.010 s;")
+    assert offset_text(ahead).startswith("the clock here is 3.000 s ahead of the bank's (uncertainty 0.010 s),")
     assert "3600.000 s behind the bank's" in offset_text(compare(NOW, NOW, NOW + HOUR))
 
 

@@ -185,7 +185,7 @@ def it_ended_in_part_before_a_crash() -> None:
     growth = Growth([(BODY, AGREEMENT)], Pace(Timing()))
     (asked,) = growth.conclude(NOW)
     assert isinstance(asked, Send)
-    why = "its buyer does not know how it ended"
+    why = "the buyer does not know how the amendment ended"
     assert asked.message.content == c.OrderWithdrawal("order-1", BODY.valid_until, why)
 
 
@@ -239,14 +239,14 @@ def who_is_silent_is_named() -> None:
 
     buyer = Buyer(BODY, SECOND_BODY)
     buyer.seller(c.AmendmentAgreed("a-1", 1))
-    assert reason(buyer) == "res2 has not done its part in time"
-    assert reason(Buyer().agreed()) == "bank has not done its part in time"
+    assert reason(buyer) == "res2 did not respond in time"
+    assert reason(Buyer().agreed()) == "bank did not respond in time"
     buyer = Buyer(BODY, SECOND_BODY)
     buyer.seller(c.AmendmentAgreed("a-1", 1))
     buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)
     buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
     buyer.seller(proof(BODY))
-    assert reason(buyer) == "res2 has not done its part in time"
+    assert reason(buyer) == "res2 did not respond in time"
 
 
 SCENARIOS: tuple[Callable[[], None], ...] = (

@@ -32,11 +32,11 @@ from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
 
-PAID_ONLY: Final = "only what is paid can be amended"
+PAID_ONLY: Final = "only a posted payment can be amended"
 
 
 def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidence: str) -> DecidedAmendment:
-    """Give a part of a payment back, or void the amendment; what was decided of it stays so."""
+    """Refund part of a payment, or void the amendment; an earlier decision stays."""
     check_amount(f"refund of {terms.agreement_id}", terms.amount)
     check_identifier("previous state", terms.previous)
     check_identifier("state", terms.digest)
@@ -44,7 +44,7 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
     check_evidence(evidence)
     charge = _charge(records, terms.agreement_id, terms.number, at)
     if (charge.debit_account, charge.credit_account) != (terms.user, terms.resource):
-        paid_nothing = f"{terms.user} has paid nothing to {terms.resource} for that agreement"
+        paid_nothing = f"{terms.user} has not paid {terms.resource} for this agreement"
         refuse(RefusalCode.UNKNOWN_TRANSFER, paid_nothing)
     decided = records.amendments(terms.agreement_id)
     there = next((each for each in decided if each.number == terms.number), None)
@@ -69,13 +69,13 @@ def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidenc
 def void_amendment(
     records: Records, agreement_id: str, number: int, user: str, at: Instant, evidence: str
 ) -> DecidedAmendment:
-    """Void an amendment by its buyer's wish, seen or not; one that was decided stays as it is."""
+    """Void an amendment for its buyer, known or not; an earlier decision stays."""
     check_evidence(evidence)
     charge = _charge(records, agreement_id, number, at)
     if charge.debit_account != user:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has not paid for this agreement")
     there = next((each for each in records.amendments(agreement_id) if each.number == number), None)
-    return there or _void(records, agreement_id, number, at, "withdrawn", "its buyer has withdrawn it", evidence)
+    return there or _void(records, agreement_id, number, at, "withdrawn", "the buyer withdrew the amendment", evidence)
 
 
 def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
@@ -91,38 +91,40 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | 
         return None
     agreement_id, number = named
     if not agreement_id or not 1 <= number <= AMENDMENT_NUMBER_MAX or line.agreement_id != amendment_key(*named):
-        return RefusalCode.MALFORMED_VALUE, f"{line.agreement_id} is no agreement with the number of an amendment"
+        return RefusalCode.MALFORMED_VALUE, f"{line.agreement_id} is not an agreement id with an amendment number"
     if problem := addition_named(records, agreement_id):
         return problem
     charge = records.transfer(agreement_id, TransferKind.PAYMENT)
     if charge is None or (charge.debit_account, charge.credit_account) != (user, line.resource):
-        return RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing to {line.resource} for {agreement_id}"
+        return RefusalCode.UNKNOWN_TRANSFER, f"{user} has not paid {line.resource} for {agreement_id}"
     if charge.state is not TransferState.POSTED:
         return RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; {PAID_ONLY}"
     if records.transfer(agreement_id, TransferKind.REFUND) is not None:
-        return RefusalCode.REFUNDED, f"the payment of {agreement_id} has gone back already"
+        return RefusalCode.REFUNDED, f"the payment of {agreement_id} is already refunded"
     decided = records.amendments(agreement_id)
     if decided and number <= decided[-1].number:
-        return RefusalCode.OUT_OF_ORDER, f"{agreement_id} has had amendment {decided[-1].number} since"
+        return RefusalCode.OUT_OF_ORDER, f"{agreement_id} already has amendment {decided[-1].number}"
     standing = standing_digest(decided)
     if standing and standing != line.amends:
-        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
+        return RefusalCode.OTHER_STATE, "the amendment does not start from the last posted state"
     return None
 
 
 def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
-    """Note the amendment whose line has just been posted with its order."""
+    """Record the amendment whose line was just posted with its order."""
     named = line.amended
     if named is not None:
         records.add_amendment(DecidedAmendment(*named, line.becomes, 0, at, charge=line.cost))
 
 
 def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
-    """The payment of an agreement that may be amended."""
+    """Return the payment of an agreement that may be amended."""
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     if type(number) is not int or not 1 <= number <= AMENDMENT_NUMBER_MAX:
-        refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {AMENDMENT_NUMBER_MAX}")
+        refuse(
+            RefusalCode.MALFORMED_VALUE, f"number must be an integer from 1 to {AMENDMENT_NUMBER_MAX}, got {number!r}"
+        )
     check_no_addition(records, agreement_id)
     payment = records.transfer(agreement_id, TransferKind.PAYMENT)
     if payment is None:
@@ -144,17 +146,17 @@ def _problem(
     """Why an amendment can never be posted: code and reason, or None if it can be now."""
     name = terms.agreement_id
     if records.transfer(name, TransferKind.REFUND) is not None:
-        return RefusalCode.REFUNDED, f"all that was left of the payment of {name} has gone back already"
+        return RefusalCode.REFUNDED, f"the payment of {name} is already refunded in full"
     if at >= terms.valid_until:
-        return RefusalCode.EXPIRED, f"it was valid until {iso(terms.valid_until)}"
+        return RefusalCode.EXPIRED, f"the amendment was valid until {iso(terms.valid_until)}"
     if decided and terms.number < decided[-1].number:
-        return RefusalCode.OUT_OF_ORDER, f"{name} has had amendment {decided[-1].number} since"
+        return RefusalCode.OUT_OF_ORDER, f"{name} already has amendment {decided[-1].number}"
     standing = standing_digest(decided)
     if standing and standing != terms.previous:
-        return RefusalCode.OTHER_STATE, "it does not change the state that the change posted last has made"
+        return RefusalCode.OTHER_STATE, "the amendment does not start from the last posted state"
     left = left_of(records, charge)
     if terms.amount >= left:
-        return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
+        return RefusalCode.MORE_THAN_PAID, f"the refund must be less than the {credits_text(left)} left of the payment"
     return None
 
 

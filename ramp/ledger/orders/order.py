@@ -35,7 +35,7 @@ class OrderState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order as it stands now.
+    """One order in its present state.
 
     Attributes:
         order_id: the user's name for it, its idempotency key.

@@ -56,7 +56,7 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
         if (there.user, there.lines, there.valid_until) != (wanted.user, wanted.lines, wanted.valid_until):
             refuse(
                 RefusalCode.DUPLICATE_DIFFERS,
-                f"order {wanted.order_id} is there with another user, other lines or another deadline",
+                f"order {wanted.order_id} exists with another user, other lines or another deadline",
             )
         return _as_of(records, there, at)
     voided = _remembered(records, wanted.order_id, wanted.user, at)
@@ -87,7 +87,7 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
     if order.state is not OrderState.RESERVED or agreement_id in order.countersigned:
         return order
     there = {*order.countersigned, agreement_id}
-    # nobody changes what was paid for these agreements meanwhile: that takes the accounts
+    # locks the accounts, so that the payments of these agreements cannot change meanwhile
     records.balances(_accounts(order))
     for line in order.lines:
         problem = addition_problem(records, order.user, line) if line.agreement_id in there else None
@@ -175,7 +175,7 @@ def _check_order(order: Order) -> None:
     if len(order.lines) > ORDER_LINES_MAX:
         refuse(
             RefusalCode.MALFORMED_VALUE,
-            f"order {order.order_id} has {len(order.lines)} lines; at most {ORDER_LINES_MAX} are allowed",
+            f"order {order.order_id} has {len(order.lines)} lines, expected at most {ORDER_LINES_MAX}",
         )
     for line in order.lines:
         check_identifier("agreement id", line.agreement_id)
@@ -186,7 +186,7 @@ def _check_order(order: Order) -> None:
 def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
     """Why an order that is not here yet cannot be reserved: code and reason, or None if it can."""
     if not order.lines:
-        return RefusalCode.NO_LINES, f"order {order.order_id} names no agreement"
+        return RefusalCode.NO_LINES, f"order {order.order_id} has no lines, expected at least one agreement"
     if order.entered_at >= order.valid_until:
         return RefusalCode.EXPIRED, f"order {order.order_id} was valid until {iso(order.valid_until)}"
     balances = records.balances({order.user, *(line.resource for line in order.lines)})
@@ -209,7 +209,7 @@ def _account_problem(
     if account.closed_at is not None:
         return RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed"
     if account.kind is not kind:
-        return RefusalCode.WRONG_ACCOUNT, f"account {account_id} is of the kind {account.kind}, not {kind}"
+        return RefusalCode.WRONG_ACCOUNT, f"account {account_id} is a {account.kind} account, expected {kind}"
     return None
 
 
@@ -217,16 +217,17 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[
     for named in (Counter(line.agreement_id for line in lines), Counter(_slot_of(line) for line in lines)):
         for agreement_id, count in named.items():
             if count > 1:
-                return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} stands {count} times in the order"
+                return (
+                    RefusalCode.AGREEMENT_IN_USE,
+                    f"the order names agreement {agreement_id} {count} times, expected once",
+                )
     for line in lines:
         if line.amended is None and CHANGE_MARK in line.agreement_id:
-            reason = (
-                f"the agreement id {line.agreement_id} has a {CHANGE_MARK}, by which changes of agreements are named"
-            )
+            reason = f"agreement id {line.agreement_id} must not contain {CHANGE_MARK}, which marks amendments"
             return RefusalCode.MALFORMED_VALUE, reason
     for agreement_id in (line.agreement_id for line in lines):
         if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:
-            return RefusalCode.AGREEMENT_IN_USE, f"there is a payment for agreement {agreement_id} already"
+            return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} already has a payment"
     return None
 
 
@@ -239,7 +240,7 @@ def _slot_of(line: OrderLine) -> str:
 def _funds_problem(order: Order, available: int) -> tuple[RefusalCode, str] | None:
     if order.total <= available:
         return None
-    reason = f"{order.user} has {credits_text(available)} available, not {credits_text(order.total)}"
+    reason = f"{order.user} has {credits_text(available)} available, needs {credits_text(order.total)}"
     return RefusalCode.INSUFFICIENT_FUNDS, reason
 
 
@@ -247,12 +248,12 @@ def _order_of(records: Records, agreement_id: str) -> Order:
     check_identifier("agreement id", agreement_id)
     order = records.order_of(agreement_id)
     if order is None:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"no order has the agreement {agreement_id}")
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"no order contains agreement {agreement_id}")
     return order
 
 
 def _as_of(records: Records, order: Order, at: Instant) -> Order:
-    """The order as it stands at an instant: voided if it is still reserved and its deadline has come."""
+    """Return the order at an instant: voided if it is still reserved and its deadline has passed."""
     check_instant("time", at)
     if order.state is not OrderState.RESERVED or at < order.valid_until:
         return order

@@ -94,7 +94,7 @@ class _Walk:
         transfer = entry.transfer
         if not self._due or self._order is None:
             self.end_order()
-            self._find(f"{transfer.transfer_id} is {transfer.state} without an order that says so")
+            self._find(f"{transfer.transfer_id} is {transfer.state} without an order in that state")
             return
         line, order = self._due.popleft(), self._order
         said = (order.order_id, line.agreement_id, order.user, line.resource, line.cost, order.settled_at)
@@ -108,7 +108,10 @@ class _Walk:
         )
         right_entry = isinstance(entry, TransferEntered) == (order.state is OrderState.RESERVED)
         if said != done or not right_entry or transfer.state is not _TRANSFER_STATES[order.state]:
-            self._find(f"order {order.order_id} is {order.state}, but its {line.agreement_id} is not: {transfer}")
+            self._find(
+                f"order {order.order_id} is {order.state}, but its {line.agreement_id} is not: "
+                f"{transfer.transfer_id} is {transfer.state}, or differs from the order"
+            )
 
     def _entered(self, order: Order) -> None:
         name = f"order {order.order_id}"
@@ -129,7 +132,7 @@ class _Walk:
             self._find(f"{name} is reserved after its deadline")
         parties = [(order.user, AccountKind.USER), *((line.resource, AccountKind.RESOURCE) for line in order.lines)]
         self.findings.extend(
-            f"{name} is reserved with {account_id}, which is no account of the kind {kind}"
+            f"{name} is reserved with {account_id}, which is not a {kind} account"
             for account_id, kind in parties
             if self._kinds.get(account_id) is not kind
         )
@@ -164,7 +167,7 @@ class _Walk:
         order_id = self._order_ids.get(entry.agreement_id)
         order = None if order_id is None else self.orders[order_id]
         if order is None or order.state is not OrderState.RESERVED or entry.agreement_id in order.countersigned:
-            self._find(f"{entry.agreement_id} is countersigned without waiting for it in a reserved order")
+            self._find(f"{entry.agreement_id} is countersigned, but no reserved order awaits it")
             return
         if entry.at >= order.valid_until:
             self._find(f"{entry.agreement_id} is countersigned after the deadline of order {order.order_id}")

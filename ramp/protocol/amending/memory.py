@@ -74,7 +74,7 @@ class AmendmentSettled:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentDropped:
-    """Resource: an amendment comes to nothing, and the machine has the slot as it was."""
+    """Resource: an amendment failed, and the slot is unchanged on the machine."""
 
     offer_id: str
     number: int

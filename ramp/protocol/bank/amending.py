@@ -72,14 +72,14 @@ def asked(
         seal = sealed_lately(message, Role.USER, now, timing)
         return VoidAmendment(wait(message), content.agreement_id, content.number, message.sender, seal.text)
     if isinstance(content, Unverified):
-        raise RemoteProtocolError(f"the amendment does not verify: {content.code}: {content.detail}")
+        raise RemoteProtocolError(f"invalid amendment: {content.code}: {content.detail}")
     assert isinstance(content, Signed)
     assert isinstance(content.body, Amendment)
     body = content.body
     if content.signers != (body.user, body.resource) or message.sender != body.resource:
-        raise RemoteProtocolError("the amendment is not signed by its user and countersigned by its sender")
+        raise RemoteProtocolError("the amendment must be signed by its user and countersigned by its sender")
     if body.bank != bank:
-        raise RemoteProtocolError(f"the amendment names {body.bank} as its bank")
+        raise RemoteProtocolError(f"the amendment names another bank: {body.bank}")
     if body.grows:
         return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
     return PostAmendment(wait(message), body, content.document)
@@ -96,10 +96,10 @@ def _paid_by_order(
     if order is None:
         return LookUpAgreement(wait(message), body.key)
     if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
-        unknown = AmendmentRefused(body.agreement_id, body.number, UNKNOWN_ORDER, "its order does not name it")
+        unknown = AmendmentRefused(body.agreement_id, body.number, UNKNOWN_ORDER, "the amendment is not in its order")
         return reply(message, Performative.REFUSE, unknown)
     if (order.user, order.valid_until) != (body.user, body.valid_until) or order_line(body) not in order.lines:
-        detail = "the amendment does not say what was ordered"
+        detail = "the amendment differs from its order"
         call_id = wait(message)
         return VoidOrder(call_id, order.order_id, order.user, order.valid_until, BAD_TERMS, detail, signed.document)
     return CountersignLine(wait(message), body.key, body.effective_at, signed.document)

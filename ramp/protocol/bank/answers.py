@@ -1,4 +1,4 @@
-"""What the bank says of an order as the ledger has it."""
+"""The bank's answers about orders in the ledger."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 
 
 def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Content]:
-    """What the buyer is told of an order as it stands."""
+    """Return the answer to the buyer about an order."""
     if order.fate is OrderFate.RESERVED:
         left = order.valid_until - now
         vote = FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
@@ -36,7 +36,7 @@ def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Cont
 
 
 def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performative, Content] | None:
-    """What a party is told of one agreement of an order; None while the others' agreements are awaited."""
+    """Return the answer about one agreement of an order; None while other agreements are awaited."""
     refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
     if refund is not None:
         return Performative.AGREE, refund
@@ -50,19 +50,19 @@ def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performat
 
 
 def _paid(line: OrderLine | None, made: PaymentMade) -> PaymentMade | AmendmentPosted:
-    """What a resource is told of a line that is paid."""
+    """Return the answer to a resource about a paid line."""
     named = None if line is None else line.amended
     return made if named is None else AmendmentPosted(*named, made.transfer_id, 0, made.amount)
 
 
 def _unpaid(line: OrderLine | None, refused: PaymentRefused) -> PaymentRefused | AmendmentRefused:
-    """What a resource is told of a line that is not paid, nor ever will be."""
+    """Return the answer to a resource about a line that will never be paid."""
     named = None if line is None else line.amended
     return refused if named is None else AmendmentRefused(*named, refused.code, refused.detail)
 
 
 def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content]]:
-    """What is told unasked, and to whom, when an order has just been posted or voided."""
+    """Return the unrequested messages after an order was posted or voided."""
     told: list[tuple[str, Performative, Content]] = []
     if order.fate is OrderFate.VOIDED:
         told.append(
@@ -88,4 +88,4 @@ def agreement_of(content: Content) -> str:
             return agreement_id
         case Unverified(reference=reference):
             return reference
-    raise AssertionError(f"{type(content).__name__} asks about no agreement")
+    raise AssertionError(f"{type(content).__name__} does not ask about an agreement")

@@ -96,7 +96,7 @@ class KeeperParty:
                 return self._on_overview(message, content, now) if query_id in self._questions else []
             case NotUnderstood():
                 return []
-        raise RemoteProtocolError(f"{type(content).__name__} is nothing for a keeper")
+        raise RemoteProtocolError(f"{type(content).__name__} is not a message for a keeper")
 
     def _on_overview(self, message: Message, page: MarketOverview, now: Instant) -> list[Effect]:
         self._questions.check(page.query_id, message)

@@ -172,7 +172,7 @@ class BankParty:
             case NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(f"{type(content).__name__} is nothing for a bank")
+                raise RemoteProtocolError(f"{type(content).__name__} is not a message for a bank")
 
     def _on_order(self, message: Message, order: PaymentOrder, now: Instant) -> list[Effect]:
         """Vote: set everything aside, or refuse for good."""
@@ -194,8 +194,8 @@ class BankParty:
         return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
 
     def _too_long(self, message: Message, order_id: str) -> Send:
-        most = f"{ORDER_VALIDITY_MAX // MINUTE} minutes, for one job in a queue {QUEUE_WAIT_MAX // HOUR} hours"
-        refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {most}")
+        most = f"{ORDER_VALIDITY_MAX // MINUTE} minutes, or for one queued job {QUEUE_WAIT_MAX // HOUR} hours"
+        refused = OrderRefused(order_id, BAD_TERMS, f"the bank reserves money for at most {most}")
         return reply(message, Performative.REFUSE, refused)
 
     def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement, now: Instant) -> list[Effect]:
@@ -209,9 +209,9 @@ class BankParty:
             return [fx.LookUpAgreement(self._wait(message), agreement.agreement_id)]
         named = {(line.agreement_id, line.resource) for line in order.lines}
         if (agreement.agreement_id, message.sender) not in named:
-            return [self._refuse(message, agreement.agreement_id, UNKNOWN, "no order names it with its sender")]
+            return [self._refuse(message, agreement.agreement_id, UNKNOWN, "no order contains it with its sender")]
         if signed.signers != (agreement.user, agreement.resource):
-            detail = "the agreement is not signed by its user and countersigned by its resource"
+            detail = "the agreement must be signed by its user and countersigned by its resource"
             return self._refuse_order(message, order, BAD_SIGNATURE, detail, signed.document)
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
@@ -219,7 +219,7 @@ class BankParty:
         if unfair is not None and agreement.price is not None:
             return self._refuse_order(message, order, BAD_PRICE, str(unfair), signed.document)
         if stated != ordered or order_lines((agreement,))[0] not in order.lines or unfair is not None:
-            detail = "the agreement does not say what was ordered"
+            detail = "the agreement differs from its order"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
         if unclear := probable_start_problem(agreement):
             return self._refuse_order(message, order, BAD_TERMS, unclear, signed.document)
@@ -247,7 +247,7 @@ class BankParty:
         sealed_by(message, Role.USER)
         seal, failed = claim.failed_seal, claim.failed
         if seal.role is not Role.RESOURCE or seal.receiver != message.sender:
-            raise RemoteProtocolError("the failure is not a resource's word to its buyer")
+            raise RemoteProtocolError("the failure must be a resource's message to its buyer")
         call_id = self._wait(message)
         detail = failed.detail or str(failed.code)
         return [
@@ -260,7 +260,7 @@ class BankParty:
         by_both = signed.signers == both and message.sender == cancellation.resource
         by_buyer = signed.signers == both[:1] and message.sender == cancellation.user
         if not by_both and not by_buyer:
-            detail = "the cancellation is neither its sender's own nor countersigned by its sender"
+            detail = "the cancellation must be signed or countersigned by its sender"
             refused = RefundRefused(cancellation.agreement_id, BAD_SIGNATURE, detail)
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
@@ -271,7 +271,7 @@ class BankParty:
         role = message.seal.role if message.seal is not None else Role.USER
         seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
-            refused = AccountQueryRefused(query.nonce, NOT_OWN, "an account is shown to its owner only")
+            refused = AccountQueryRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
@@ -345,7 +345,7 @@ class BankParty:
             (line.agreement_id, line.resource) == (agreement_id, message.sender) for line in order.lines
         )
         if not mine:
-            return self._refuse(message, agreement_id, UNKNOWN, "no order names it with its sender")
+            return self._refuse(message, agreement_id, UNKNOWN, "no order contains it with its sender")
         answer = agreement_answer(order, agreement_id)
         return None if answer is None else reply(message, *answer)
 
@@ -355,11 +355,15 @@ class BankParty:
         agreement_id = claim.failed.agreement_id
         if any(each.agreement_id == agreement_id for each in order.refunds):
             return []  # `_changed` has told
-        return [reply(message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "it was never paid"))]
+        return [
+            reply(
+                message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "the agreement was never paid")
+            )
+        ]
 
     def _unknown(self, message: Message, stands: said.OrderStands) -> Send:
         content = message.content
-        code, detail = stands.code or UNKNOWN, stands.detail or "no order names it"
+        code, detail = stands.code or UNKNOWN, stands.detail or "no order contains it"
         if isinstance(content, PaymentOrder | OrderWithdrawal):
             return reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
         if isinstance(content, RefundClaim):

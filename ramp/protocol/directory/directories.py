@@ -26,7 +26,7 @@ class Directories:
 
     def __init__(self, names: Sequence[str]) -> None:
         if not names:
-            raise ValueError("a market has at least one directory")
+            raise ValueError("a market needs at least one directory")
         self.names = tuple(names)
         self.preferred = self.names[0]
 
@@ -43,7 +43,7 @@ class Directories:
         """The seal of a message that only a directory may send; any of them, for a late answer is an answer.
 
         Raises:
-            RemoteProtocolError: if somebody else has sent it, or it is not its own sealed word.
+            RemoteProtocolError: if another party sent it, or its seal is missing.
         """
         name = message.sender if message.sender in self.names else self.preferred
         return said_by(message, name, Role.DIRECTORY)

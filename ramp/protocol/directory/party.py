@@ -32,7 +32,7 @@ from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
 
 LEASE_MAX: Duration = 10 * MINUTE
-"""Longer leases are cut to this, so that nobody stays listed for ever."""
+"""Maximum lease; longer ones are shortened, so that every listing expires."""
 
 REGISTRATIONS_MAX = 100_000
 """More agents than this are not listed; each is certified, so this bounds the memory only."""
@@ -165,13 +165,13 @@ class DirectoryParty:
             case NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for a directory")
+                raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a directory")
 
     def _check(self, message: Message, service: str, now: Instant) -> None:
         role = ROLE_OF_SERVICE.get(service)
         if role is None:
             known = ", ".join(sorted(ROLE_OF_SERVICE))
-            raise RemoteProtocolError(f"there is no service {service!r}; right would be {known}")
+            raise RemoteProtocolError(f"unknown service {service!r}, expected {known}")
         sealed_lately(message, role, now, self._timing)
 
     def _list(

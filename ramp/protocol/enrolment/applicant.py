@@ -72,7 +72,7 @@ class Applicant:
                 return self._armed(self._questions.answered(reference, message, message.content, now))
             case NotUnderstood():
                 return []
-        raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for who asks for a certificate")
+        raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a certificate applicant")
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = self._questions.deadline

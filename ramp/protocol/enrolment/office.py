@@ -105,7 +105,7 @@ class EnrolmentOffice:
                 return [reply(message, Performative.INFORM, self._notice(query_id, message.sender, number))]
             case NotUnderstood():
                 return []
-        raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for an enrolment office")
+        raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for an enrolment office")
 
     def _on_judged(self, message: Message, answer: Content) -> list[Effect]:
         code, performative = "", Performative.INFORM

@@ -77,7 +77,7 @@ class RevocationWatch:
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         notice = message.content
         if not isinstance(notice, RevocationNotice):
-            raise RemoteProtocolError(f"{type(notice).__name__} is nothing for who follows revocations")
+            raise RemoteProtocolError(f"{type(notice).__name__} is not a message for a follower of revocations")
         said_by(message, self._office, Role.ENROLMENT)
         self._ask_at = now + self._pause
         self._arm()
@@ -108,7 +108,7 @@ class RevocationWatch:
             return []
         self._told_expired = True
         self._arm()
-        return [Report(RevocationsFollowed(self._number, "it has run out, and no newer one has come"))]
+        return [Report(RevocationsFollowed(self._number, "the list has expired and no newer one has arrived"))]
 
     def _arm(self) -> None:
         ends = self._expires_at + 1 if self._number and not self._told_expired else None

@@ -194,7 +194,7 @@ class Participant(ParticipantAnswers):
             return []
         if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than what is in doubt
             return self._look_up_later(now)
-        gone = "the machine failed, and has nothing set aside"
+        gone = "the machine failed and holds no slot"
         if self.state is S.HOLDING:
             if answer is None and self._transient:
                 return [self._hold()]
@@ -207,7 +207,7 @@ class Participant(ParticipantAnswers):
             return self._firm(answer, "SlotLookedUp", now)
         if self._transient is not False:
             return [ConfirmSlot(self.offer.offer_id)]
-        detail = "the machine failed for good, and has not made the slot firm"
+        detail = "the machine failed permanently and has not confirmed the slot"
         return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, "SlotLookedUp", now)
 
     def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
@@ -234,7 +234,7 @@ class Participant(ParticipantAnswers):
     def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
         """How the job stands: paid is once it has started, and what the bank has given up meanwhile it says."""
         if answer is None:
-            return self._not_firm(RefusalCode.NOT_DELIVERED, "the job is gone unstarted", "SlotLookedUp", now)
+            return self._not_firm(RefusalCode.NOT_DELIVERED, "the job ended without starting", "SlotLookedUp", now)
         if isinstance(answer, Reservation) and answer.started_at is not None:
             self._enter(S.SETTLING, "SlotLookedUp")
             return [self._request(now)]
@@ -341,14 +341,14 @@ class Participant(ParticipantAnswers):
         if self.state is S.RELEASED:
             return [self._cancelled(body.agreement_id)]
         if self.agreement is None or body.agreement_id != self.agreed.agreement_id:
-            return [self._refuse_cancellation("unknown_agreement", "the slot is not sold under that agreement", body)]
+            return [self._refuse_cancellation("unknown_agreement", "the slot is not sold under this agreement", body)]
         if self.state is S.SETTLING and self._cancellation is None:
             self._cancellation = signed
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
         if now >= self.offer.start or self.offer.in_queue:
-            return [self._refuse_cancellation("started", "the slot has begun", body)]
+            return [self._refuse_cancellation("started", "the slot has already begun", body)]
         self._enter(S.REFUNDING, "Cancellation")
         self._cancellation = signed
         return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
@@ -371,7 +371,7 @@ class Participant(ParticipantAnswers):
             self._still_sold(seal, now)
             return []
         if isinstance(content, PaymentRefused) and self.state in (S.CONFIRMING, S.QUEUED, S.SETTLING):
-            detail = f"the bank does not pay: {content.detail or content.code}"
+            detail = f"the bank refuses payment: {content.detail or content.code}"
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
             answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
             return [*effects, answer]
@@ -421,7 +421,7 @@ class Participant(ParticipantAnswers):
 
     def _check_signer(self, signed: Signed, named: str) -> None:
         if signed.signers != (self.user,) or named != self.user:
-            raise RemoteProtocolError("the document is not signed by the buyer, and by the buyer only")
+            raise RemoteProtocolError("the document must be signed by the buyer only")
 
     def _problem(self, commitment: Commitment) -> str:
         if self.agreement is not None and commitment.agreement.body.agreement_id != self.agreed.agreement_id:

@@ -311,10 +311,10 @@ class ResourceParty(KeptParticipants):
                 return []
             case Unverified():
                 raise RemoteProtocolError(
-                    f"{content.kind} {content.reference} does not verify: {content.code}: {content.detail}"
+                    f"invalid {content.kind} {content.reference}: {content.code}: {content.detail}"
                 )
             case _:
-                raise RemoteProtocolError(f"{type(content).__name__} is nothing for a resource")
+                raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
 
     def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -356,12 +356,12 @@ class ResourceParty(KeptParticipants):
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            detail = "another slot is sold under that agreement id"
+            detail = "another slot is already sold under this agreement id"
             return [self._hold_refused(message, body.offer, RefusalCode.BAD_AGREEMENT, detail)]
         if participant is not None:
             self._check_user(participant, message)
             return self._act(participant, partial(participant.on_commitment, commitment, now))
-        return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
+        return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for this offer")]
 
     def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
         """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
@@ -376,7 +376,7 @@ class ResourceParty(KeptParticipants):
             return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
         if participant is not None:
             return self._act(participant, partial(participant.on_cancellation, content, now))
-        unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
+        unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "no slot is sold under this agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:

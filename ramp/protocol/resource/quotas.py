@@ -39,12 +39,12 @@ class Unpaid:
         if not slots:
             return ""
         if len(slots) >= self._quotas.holds_max:
-            return f"{user} has {len(slots)} unpaid slots here; right are at most {self._quotas.holds_max} at a time"
+            return f"{user} has {len(slots)} unpaid slots here, expected at most {self._quotas.holds_max} at a time"
         taken = sum(slots.values())
         if taken + cores > self._cores_max:
             return (
-                f"{user} has {taken} cores in unpaid slots here; with {cores} more it would be above "
-                f"the {self._cores_max} granted to one buyer at a time"
+                f"unpaid slots of one buyer may have at most {self._cores_max} cores; {user} has {taken} and asks for "
+                f"{cores} more"
             )
         return ""
 

@@ -43,7 +43,7 @@ PENDING_MAX = 5_000
 """Calls that wait for machine or strategy; the oldest go first, as if they had been lost on the way."""
 
 
-DRAINING_DETAIL = "draining: keeps what it has sold and sells nothing new"
+DRAINING_DETAIL = "draining: the resource keeps its reservations and makes no new sales"
 
 
 def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Instant) -> Refusal | None:
@@ -61,12 +61,12 @@ def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Inst
     if asked is not None and not soonest <= slot.start <= latest:
         by = min(max(slot.start, soonest), latest)
         nearest = iso(by + slot.end - slot.start)
-        detail = f"it would have to start by {iso(slot.start)}; a job in a queue is sold that has to by {iso(by)}"
+        detail = f"the latest start {iso(slot.start)} is out of range; the nearest allowed is {iso(by)}"
         return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
     if asked is not None and asked <= offered:
         return None
     nearest = f"{floor(offered * 10**6) / 10**6:g} StartProbability"
-    detail = "its start is probable only, as this machine does not reserve"
+    detail = "this machine has no reservations, so the start is only probable"
     return Refusal(unit.number, RefusalCode.START_PROBABILITY, nearest, detail)
 
 

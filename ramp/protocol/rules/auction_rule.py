@@ -66,7 +66,7 @@ class AuctionRule:
 
     Attributes:
         about: one line.
-        sealed: whether nobody sees others' bids: calls carry none, and the asking price is the same in every round.
+        sealed: whether bids are secret: calls carry none, and the asking price is the same in every round.
         pays_offer: whether the price paid is the price offered. Where it is not, offers have to be signed, and
             `price` is asked.
     """

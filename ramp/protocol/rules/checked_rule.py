@@ -89,16 +89,18 @@ class CheckedRule:
         before = {bids.unit.number: bids.asked for bids in bidding.units}
         said = dict(asks) if isinstance(asks, Mapping) else {}
         if said.keys() != before.keys():
-            raise self._failed(RuleFault.WRONG_ASK, f"it asks {_shown(asks)}; right would be a price for each unit")
+            raise self._failed(RuleFault.WRONG_ASK, f"asks must have a price for each unit, got {_shown(asks)}")
         for number, most in before.items():
             ask = said[number]
             if type(ask) is not int or not 0 <= ask <= most:
-                wrong = f"it asks {_shown(ask)} for unit {number}; right would be 0 to {most}"
+                wrong = f"the ask for unit {number} must be 0 to {most}, got {_shown(ask)}"
                 raise self._failed(RuleFault.WRONG_ASK, wrong)
             if self.sealed and ask != most:
-                raise self._failed(RuleFault.WRONG_ASK, "it is sealed and asks another price, which tells of bids")
+                raise self._failed(
+                    RuleFault.WRONG_ASK, "a sealed rule must not change the ask, which would reveal bids"
+                )
         if bidding.rounds_held >= ROUNDS_MAX:
-            raise self._failed(RuleFault.WRONG_ASK, f"it wants more than {ROUNDS_MAX} rounds")
+            raise self._failed(RuleFault.WRONG_ASK, f"rounds must be at most {ROUNDS_MAX}, the rule asks for more")
         return {number: said[number] for number in before}
 
     def _won(self, bids: UnitBids, won: object) -> tuple[Offer, ...]:
@@ -106,31 +108,31 @@ class CheckedRule:
             return bids.offers
         named = tuple(won) if isinstance(won, list | tuple) else ()
         if not named:
-            raise self._failed(RuleFault.WRONG_WINNER, f"it lets win {_shown(won)}; right would be a list of offers")
+            raise self._failed(RuleFault.WRONG_WINNER, f"winners must be a list of offers, got {_shown(won)}")
         left = list(bids.offers)
         winners = []
         for offer in named:
             made = _same(offer, left)
             if made is None:
                 shown = _shown(offer.offer_id if isinstance(offer, Offer) else offer)
-                raise self._failed(RuleFault.WRONG_WINNER, f"it lets win {shown}, which was not offered, or twice")
+                raise self._failed(RuleFault.WRONG_WINNER, f"winner {shown} was not offered, or is named twice")
             left.remove(made)
             winners.append(made)
         return tuple(winners)
 
     def _priced(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer], price: object) -> Price:
         if not isinstance(price, Price) or type(cost := price.cost) is not int:
-            raise self._failed(RuleFault.WRONG_PRICE, f"it says {_shown(price)}; right would be a Price in minor units")
+            raise self._failed(RuleFault.WRONG_PRICE, f"the price must be a Price in minor units, got {_shown(price)}")
         most = cap_cost(bids.unit, winner)
         if not winner.cost <= cost <= most:
-            wrong = f"{_shown(cost)} minor units for {winner.offer_id}; right would be {winner.cost} to {most}"
+            wrong = f"price of {winner.offer_id} must be {winner.cost} to {most} minor units, got {_shown(cost)}"
             raise self._failed(RuleFault.WRONG_PRICE, wrong)
         named = price.set_by
         if named is None:
             return Price(cost)
         set_by = _same(named, remaining)
         if set_by is None:
-            raise self._failed(RuleFault.WRONG_PRICE, "the offer that sets its price is none of those that remain")
+            raise self._failed(RuleFault.WRONG_PRICE, "the offer that sets the price is not among the remaining offers")
         return Price(cost, set_by)
 
     def _guarded(self, method: str, answer: Callable[[], _Answer]) -> _Answer:
@@ -159,4 +161,4 @@ def _shown(value: object) -> str:
     try:
         return plain(repr(value), SHOWN_MAX)
     except (Exception, SystemExit):
-        return f"a {type(value).__name__} that cannot be shown"
+        return f"an unprintable {type(value).__name__}"

@@ -31,7 +31,7 @@ class RuleBook:
         """The rule of settled options, in use.
 
         Raises:
-            RuleFailed: if there is none of that name.
+            RuleFailed: if no rule has that name.
         """
         name = options.rule or PAPER_RULE
         try:

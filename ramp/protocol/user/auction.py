@@ -160,7 +160,7 @@ class Auction(StateMachine[AuctionState]):
             refusals = self._refused_all(RefusalCode.PLUGIN_FAILED, content.reason)
             proposal = Proposal(self.conversation_id, self._round_number, refusals=refusals)
             return self._on_proposal(message, proposal, None, now)
-        raise RemoteProtocolError(f"{type(content).__name__} has no place in an auction")
+        raise RemoteProtocolError(f"{type(content).__name__} is not a message of an auction")
 
     def _on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
         if self.state is not AuctionState.DISCOVERING:
@@ -290,11 +290,11 @@ class Auction(StateMachine[AuctionState]):
         By an id that stands for two offers, the winner would be shown the wrong one.
         """
         if not self.rule.pays_offer and seal is not None and (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
-            most = f"the winner can be shown {RUNNER_UP_BYTES_MAX}"
-            return f"has sent a proposal of {size} bytes as passed on; {most}"
+            most = f"expected at most {RUNNER_UP_BYTES_MAX}"
+            return f"has sent a proposal of {size} bytes when passed on; {most}"
         names = {(sender, offer.offer_id) for offer in proposal.offers}
         if len(names) < len(proposal.offers) or names & self._named:
-            return f"uses the id of an offer again in round {proposal.round_number}"
+            return f"reuses an offer id in round {proposal.round_number}"
         self._named |= names
         return ""
 
@@ -329,8 +329,8 @@ class Auction(StateMachine[AuctionState]):
 
     def _on_limit(self, now: Instant) -> list[Effect]:
         if self.state is AuctionState.DISCOVERING:
-            nobody, silent = "no resource is registered in the market", "the directory does not answer"
-            reason = nobody if self._discovery.is_empty else silent
+            empty, silent = "no resource is registered in the market", "the directory does not answer"
+            reason = empty if self._discovery.is_empty else silent
             return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
         if self.state is AuctionState.APPROVING:
             return self._decide(False, "deadline", "the offers were not approved in time", now)
@@ -379,7 +379,7 @@ class Auction(StateMachine[AuctionState]):
         self._made.choose(self._asked)
         if hopeless or (unmet and (self.options.approval is Approval.AUTO or quote_only)):
             which = ", ".join(str(number) for number in hopeless or unmet)
-            extra = "" if hopeless else "; the best offers that do not are shown"
+            extra = "" if hopeless else "; the best other offers are shown"
             reason = f"no offer meets the request for unit {which}{extra}"
             return self._close(RequestStatus.NO_OFFERS, reason, stimulus, now)
         costs = [priced.cost for priced in self._made.best_prices(now)]
@@ -427,7 +427,7 @@ class Auction(StateMachine[AuctionState]):
         self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code, self._shown)
         kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
         # why is the owner's affair: it may tell of the most that is paid, or of what another has offered
-        text = "the rule passes it over" if status is None else REQUEST_ENDED
+        text = "the auction rule did not choose this offer" if status is None else REQUEST_ENDED
         return [
             self._reject(offer.resource, offer, text)
             for offers in offered.values()

@@ -46,7 +46,7 @@ class CancellationRequest(PatientMachine[CancellationState]):
         if self.state is S.ENDED:
             return ""
         whom = self.agreement.resource if self.state is S.ASKING else "the bank"
-        return f"{whom} has been asked to give {self.agreement.agreement_id} back; the bank's answer decides"
+        return f"{whom} has been asked to cancel {self.agreement.agreement_id}; the bank's answer decides"
 
     def start(self, now: Instant) -> list[Effect]:
         """Send the cancellation to the resource, or the claim to the bank."""

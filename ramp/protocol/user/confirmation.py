@@ -189,7 +189,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             case NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(f"{type(content).__name__} has no place in a commitment")
+                raise RemoteProtocolError(f"{type(content).__name__} is not a message of a commitment")
         return self._armed(effects)
 
     def concerns(self, offer_id: str) -> bool:
@@ -282,7 +282,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         late = self._waits and content.code == ORDER_EXPIRED
         if isinstance(content, OrderVoided) and not self._reason:
             reason = f"the bank has voided the order: {detail}"
-            reason += "; the job has not started by then, and nothing is paid" if late else ""
+            reason += "; the job has not started by then, so you pay nothing" if late else ""
         closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
         let_go = self.state is S.VOIDING and not self.decided  # the holds were let go when the voiding began
         self._enter(S.ENDED, type(content).__name__)
@@ -303,7 +303,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._to_bank.answered(now)
         margin = self._pace.timing.decision_margin
         if min(self._held_until, self._asked_at + vote.valid_for) < now + margin:
-            reason = "a hold or the money set aside was about to run out before all had voted"
+            reason = "a hold or the reserved money was about to expire before all had voted"
             return [*self._cancel_holds(), *self._void(reason, "FundsReserved", now)]
         self._enter(S.CONFIRMING, "FundsReserved")
         self._vote = vote, seal
@@ -423,7 +423,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
         """The resource's proof that the bank has paid; one that comes after the end is only kept."""
         if self.state is S.RESERVING:
-            raise RemoteProtocolError("nothing is agreed yet that could be settled")
+            raise RemoteProtocolError("settling needs an agreement")
         unit.check_proof(settled)
         agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
         kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]

@@ -58,8 +58,8 @@ class ConfirmedUnit:
         """Why it cannot be had although it was paid, or the empty string."""
         paid = f"{self.resource} was paid for unit {self.agreement.request.number}"
         if self.failed is not None:
-            return f"{paid} and says that it failed; the money is claimed back"
-        return f"{paid} and gave the money back" if self.refunded else ""
+            return f"{paid} and reports a failure; a refund is requested"
+        return f"{paid} and refunded the money" if self.refunded else ""
 
     def confirm(self, vote: FundsReserved, seal: Seal) -> Send:
         """The CONFIRM: the agreement, to be signed by the host, and the bank's vote."""
@@ -89,11 +89,11 @@ class ConfirmedUnit:
         """
         agreement = self.agreement
         if settled.agreement.body != agreement or settled.agreement.signers != (agreement.user, agreement.resource):
-            raise RemoteProtocolError("the proof is of another agreement or lacks a signature")
+            raise RemoteProtocolError("the proof belongs to another agreement or lacks a signature")
         payment, seal = settled.payment, settled.payment_seal
         told = (seal.signer, seal.role, seal.receiver) == (agreement.bank, Role.BANK, agreement.resource)
         if not told or (payment.agreement_id, payment.amount) != (agreement.agreement_id, agreement.cost):
-            raise RemoteProtocolError("the proof lacks the bank's word that this was paid")
+            raise RemoteProtocolError("the proof lacks the bank's statement of payment")
 
     def bought(self) -> BoughtUnit:
         """The unit as the outcome has it."""
@@ -120,6 +120,4 @@ def check_failure(failed: Failed, agreement: Agreement) -> None:
     """
     sold = agreement.offer.offer_id
     if failed.offer_id != sold:
-        raise RemoteProtocolError(
-            f"{agreement.agreement_id} is of {sold}, and {failed.offer_id} is said to have failed"
-        )
+        raise RemoteProtocolError(f"wrong offer of {agreement.agreement_id}: got {failed.offer_id}, expected {sold}")

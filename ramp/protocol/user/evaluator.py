@@ -108,8 +108,7 @@ def misfits(offers: Iterable[Offer], units: Mapping[int, RequestUnit], *, best_o
         if problem := size_problem(unit, offer.cores, length):
             found.append(Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem))
         elif not best_offers and offer.cost > (cap := cost_cap(unit, offer.cores, length)):
-            dear = (
-                f"{credits_text(offer.cost)} credits with {offer.cores} cores; at any size {credits_text(cap)} at most"
-            )
+            asked = f"{credits_text(offer.cost)} credits with {offer.cores} cores"
+            dear = f"{asked}; expected at most {credits_text(cap)} at any size"
             found.append(Refusal(offer.unit, RefusalCode.BAD_PRICE, detail=dear))
     return tuple(found)

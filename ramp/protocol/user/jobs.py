@@ -118,7 +118,7 @@ class OwnJobs:
             return self._submit(command.order, now)
         job = self._jobs.get(command.job_id)
         if job is None:
-            refused = JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of that name has been ordered")
+            refused = JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of this name has been ordered")
             return [Report(QueryAnswered(command.query_id, refused))]
         agreement_id = job.order.agreement_id
         content: Content
@@ -144,7 +144,7 @@ class OwnJobs:
         state = "" if agreement is None else self._state_of(order.agreement_id)
         # a job in a queue takes orders before it starts, which is when it is bought for good
         if agreement is None or (state != "active" and (state, agreement.offer.in_queue) != ("settling", True)):
-            detail = f"{order.agreement_id} is nothing that is bought and not given back"
+            detail = f"{order.agreement_id} is not an active agreement"
             refused = JobRefused(order.job_id, order.agreement_id, NOT_BOUGHT, detail)
             return [Report(QueryAnswered(ORDER_MARK + order.job_id, refused))]
         job = self._jobs[order.job_id] = OwnJob(agreement.request_id, agreement.resource, order, now)

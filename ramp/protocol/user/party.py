@@ -191,7 +191,7 @@ class UserParty:
             claims, self._claims = self._claims, []
             effects += self._claimed(claims, now)
         elif purchase is not None:  # nothing of it has left this agent
-            reason = "the user agent failed before the request had begun"
+            reason = "the user agent failed before the request began"
             outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
             effects.append(Report(RequestEnded(outcome)))
         return self._armed(effects)
@@ -369,7 +369,7 @@ class UserParty:
             | OrderPosted,
         ):
             return []
-        raise RemoteProtocolError(f"{type(content).__name__} belongs to no conversation here")
+        raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """The purchase that a message belongs to; what the bank says unasked names the order only."""
@@ -400,7 +400,7 @@ class UserParty:
 
     def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
         if lacking := _lacking(records):
-            what = f"the journal has no {' and no '.join(lacking)} of it; it is not taken up, restore a backup"
+            what = f"the journal has no {' and no '.join(lacking)} of it, so it is not resumed; restore a backup"
             return [Report(RecordsMissing(request_id, what))]
         started = next(record for record in records if isinstance(record, RequestStarted))
         # what is on record goes on without its rule: no auction does, and prices that are agreed stand

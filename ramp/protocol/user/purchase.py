@@ -227,7 +227,7 @@ class Purchase:
     def _late_proposal(self, message: Message) -> list[Effect]:
         if not isinstance(message.content, Proposal):
             return []
-        late = "it came after the bidding"
+        late = "the offer came after the bidding"
         return [
             reject(self._user, message.sender, self.request_id, offer.offer_id, late)
             for offer in message.content.offers

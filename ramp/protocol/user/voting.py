@@ -34,7 +34,7 @@ INTERRUPTED = "the user agent was interrupted before the decision; nothing was b
 REQUEST_ENDED = "the request has ended"
 """What sellers are told of a request that buys nothing."""
 
-PRICE_RISEN = "the price has risen since it was approved"
+PRICE_RISEN = "the price has risen since approval"
 """Reason of a request whose owner was shown less: another offer, by which a price was found, has lapsed meanwhile."""
 
 
@@ -149,7 +149,7 @@ class Voting(StateMachine[VotingState]):
             self._forget_cancelling(message.sender, content.offer_id, now)
             self._end_if_cancelled("HoldCancelled")
         elif not isinstance(content, NotUnderstood):
-            raise RemoteProtocolError(f"{type(content).__name__} is no vote")
+            raise RemoteProtocolError(f"{type(content).__name__} is not a vote")
         return self._armed(effects)
 
     def withdraw(self, now: Instant) -> list[Effect]:
@@ -252,7 +252,7 @@ class Voting(StateMachine[VotingState]):
     def _check_voter(self, sender: str, offer_id: str) -> None:
         ballot = self._ballot_of(offer_id)
         if ballot is not None and sender != ballot.offer.resource:
-            raise RemoteProtocolError(f"{sender} votes on another's offer")
+            raise RemoteProtocolError(f"{sender} votes on another resource's offer")
 
     def _on_granted(self, sender: str, granted: HoldGranted, seal: Seal, now: Instant) -> list[Effect]:
         ballot = self._ballot_of(granted.offer_id)
@@ -273,7 +273,7 @@ class Voting(StateMachine[VotingState]):
         if len(held) < len(self._ballots):
             return []
         if min(unit.held_until for unit in held) < now + self._pace.timing.decision_margin:
-            reason = "a hold was about to run out before all units were agreed"
+            reason = "a hold was about to expire before all units were agreed"
             return self._abort(RequestStatus.WITHDRAWN, reason, "HoldGranted", now)
         try:
             held = tuple(replace(unit, priced=self._priced(unit, now)) for unit in held)
@@ -308,7 +308,7 @@ class Voting(StateMachine[VotingState]):
             ballot.index += 1
             return effects + self._ask(ballot, now)
         ballot.lost = True
-        reason = f"no resource would hold a slot for unit {ballot.number}; the last to refuse said {detail or code}"
+        reason = f"no resource holds a slot for unit {ballot.number}; the last refusal: {detail or code}"
         return effects + self._abort(RequestStatus.WITHDRAWN, reason, stimulus, now)
 
     # -- aborting ------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ async def test_a_vote_that_is_void_again_buys_nothing(market, enter):
 @pytest.mark.parametrize(
     ("what", "changed"),
     [
-        ("has 1 units, not 2", lambda agreement: {"units_total": 2}),
+        ("has 1 units, expected 2", lambda agreement: {"units_total": 2}),
         ("unit", lambda agreement: {"request": replace(agreement.request, cores=TotalCores(7))}),
         ("unit", lambda agreement: {"request": replace(agreement.request, deadline=agreement.request.deadline + HOUR)}),
         ("not set aside as long", lambda agreement: {"valid_until": agreement.valid_until + MINUTE}),
@@ -266,7 +266,7 @@ async def test_one_buyer_cannot_hold_a_machine_without_paying(market, enter):
         (granted if isinstance(vote, HoldGranted) else refused).append((offer, vote))
     assert len(granted) == 2
     assert {vote.code for _, vote in refused if isinstance(vote, HoldRefused)} == {RefusalCode.QUOTA}
-    assert "128 granted to one buyer" in refused[0][1].detail
+    assert "at most 128 cores" in refused[0][1].detail
     outcome = await asyncio.to_thread(market.buy, "alice", fresh("request"), [unit(1, 100, in_hours(1))])
     assert outcome["status"] == "committed", outcome
     assert outcome["units"][0]["offer"]["resource"] == "big1@localhost"

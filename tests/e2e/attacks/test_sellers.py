@@ -101,7 +101,7 @@ async def test_it_takes_the_money_and_tells_the_buyer_that_it_failed(market, mor
     await moriarty.say(P.FAILURE, "alice", failed, agreement.request_id)
     outcome = await buying
     assert outcome["status"] == "failed", outcome
-    assert "was paid for unit 1 and says that it failed; the money is claimed back" in outcome["reason"]
+    assert "was paid for unit 1 and reports a failure; a refund is requested" in outcome["reason"]
     await asyncio.to_thread(until, lambda: balances(market) == before, "the money is back")
     await asyncio.to_thread(
         until, lambda: agreement_state(market, agreement.agreement_id) == ("cancelled", ""), "alice knows it"
@@ -123,7 +123,7 @@ async def test_it_takes_the_money_and_tells_the_bank_that_it_failed(market, mori
     await moriarty.say(P.FAILURE, "bank", failed, agreement.request_id)
     outcome = await buying
     assert outcome["status"] == "failed", outcome
-    assert "was paid for unit 1 and gave the money back" in outcome["reason"]
+    assert "was paid for unit 1 and refunded the money" in outcome["reason"]
     assert balances(market) == before
     await asyncio.to_thread(
         until, lambda: agreement_state(market, agreement.agreement_id) == ("cancelled", ""), "alice knows it"
@@ -135,7 +135,7 @@ async def test_it_takes_the_money_and_gives_no_proof_and_does_not_let_the_buyer_
     before = balances(market)
     moriarty.honest_to_bank = True
     if refusing:
-        moriarty.on_cancellation = CancellationRefused("", "started", "the slot has begun")
+        moriarty.on_cancellation = CancellationRefused("", "started", "the slot has already begun")
     outcome = await (await begun(market, 5))
     assert outcome["status"] == "committed", outcome  # on the bank's own word, when it is asked to void
     (bought,) = outcome["units"]

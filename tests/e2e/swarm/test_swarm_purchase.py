@@ -125,7 +125,7 @@ def test_what_cannot_be_paid_is_not_confirmed_at_all(market, books):
     before = books.balances()
     outcome = market.buy("poor", "request-poor", [unit(1, 8, begin), unit(2, 200, begin)])
     assert outcome["status"] == "failed", outcome
-    assert "the bank refuses the order: poor@localhost has 1 000.00 available, not 7 160.00" in outcome["reason"]
+    assert "the bank refuses the order: poor@localhost has 1 000.00 available, needs 7 160.00" in outcome["reason"]
     assert not outcome["units"]
     books.come_right()
     assert books.balances() == before

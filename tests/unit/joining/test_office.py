@@ -152,7 +152,7 @@ def test_who_asks_gets_the_list_only_if_it_is_newer(office: EnrolmentOffice) -> 
 
 
 def test_nothing_else_has_a_place_at_the_office(office: EnrolmentOffice) -> None:
-    with pytest.raises(RemoteProtocolError, match="nothing for an enrolment office"):
+    with pytest.raises(RemoteProtocolError, match="not a message for an enrolment office"):
         heard(office, "a@s", c.ClockQuery("q"))
     assert heard(office, "a@s", c.NotUnderstood("?")) == []
 
@@ -274,7 +274,7 @@ def test_a_list_that_has_run_out_is_told_once() -> None:
     watch.start(0)
     assert watch.deadline == 5 * SECOND + 1
     (progress,) = told(watch.tick(5 * SECOND + 1))
-    assert progress == RevocationsFollowed(3, "it has run out, and no newer one has come")
+    assert progress == RevocationsFollowed(3, "the list has expired and no newer one has arrived")
     assert told(watch.tick(6 * SECOND)) == []
     watch.handle(RevocationsKept(4, 20 * SECOND), 7 * SECOND)
     assert told(watch.tick(21 * SECOND))

@@ -110,9 +110,9 @@ def test_what_a_void_has_given_back_may_be_spent() -> None:
 def test_every_refund_is_looked_at_and_all_of_a_payment_together() -> None:
     stray = [replace(REFUND, transfer_id=f"refund:{name}", agreement_id=name, reverses=name) for name in ("x", "y")]
     findings = Book([*START, *map(TransferEntered, stray)]).validate()
-    assert [line for line in findings if "is no posted payment" in line] == [
-        "refund:x reverses x, which is no posted payment",
-        "refund:y reverses y, which is no posted payment",
+    assert [line for line in findings if "is not a posted payment" in line] == [
+        "refund:x reverses x, which is not a posted payment",
+        "refund:y reverses y, which is not a posted payment",
     ]
     parts = [replace(stray[number], amount=40, reverses="payment:a-1") for number in (0, 1)]
     findings = Book([*START, TransferEntered(PAYMENT), *map(TransferEntered, parts)]).validate()
@@ -130,9 +130,9 @@ def test_every_addition_is_looked_at_and_what_it_adds_to() -> None:
     added["payment:a-1#3"] = "payment:c-1"
     transfers = [PAYMENT, replace(open_one, posted_at=None), of_nothing, replace(of_another, credit_account="kelvin")]
     assert check_refunds([*transfers, elsewhere], added) == [
-        "payment:a-1#1 adds to payment:b-1, which is no payment between the same two",
-        "payment:a-1#2 adds to payment:a-1, which is no payment between the same two",
-        "payment:a-1#3 adds to payment:c-1, which is no payment between the same two",
+        "payment:a-1#1 adds to payment:b-1, which is not a payment between the same parties",
+        "payment:a-1#2 adds to payment:a-1, which is not a payment between the same parties",
+        "payment:a-1#3 adds to payment:c-1, which is not a payment between the same parties",
     ]
     back = replace(REFUND, transfer_id="refund:a-1#1", agreement_id="a-1#1", amount=1, reverses="payment:a-1#1")
     assert check_refunds([of_nothing, back], {"payment:a-1#1": "payment:b-1"})[1:] == [
@@ -188,12 +188,12 @@ def test_every_account_is_looked_at() -> None:
         ([TransferEntered(replace(PAYMENT, voided_at=9))], "payment:a-1 is both posted and voided"),
         (
             [TransferEntered(replace(PAYMENT, reverses="deposit:d-1"))],
-            "payment:a-1 reverses deposit:d-1 but is no refund",
+            "payment:a-1 reverses deposit:d-1 but is not a refund",
         ),
         ([TransferSettled(PAYMENT)], "payment:a-1 is settled but was never entered"),
         (
             [TransferEntered(PAYMENT), TransferSettled(PAYMENT)],
-            "payment:a-1 is settled as posted but was posted already",
+            "payment:a-1 is settled as posted but was already posted",
         ),
         (
             [TransferEntered(HELD), TransferSettled(replace(PAYMENT, amount=61))],
@@ -212,7 +212,7 @@ def test_every_account_is_looked_at() -> None:
         ),
         (
             [TransferEntered(HELD), TransferEntered(REFUND)],
-            "refund:a-1 reverses payment:a-1, which is no posted payment",
+            "refund:a-1 reverses payment:a-1, which is not a posted payment",
         ),
         ([AccountOpened(ALICE)], "account alice is opened twice"),
         ([AccountClosed(Account("bob", AccountKind.USER, 0, 1, 9))], "account bob is closed but was never opened"),
@@ -254,7 +254,7 @@ def test_kept_balances_are_compared_with_the_transfers() -> None:
     ("entries", "finding"),
     [
         ([TransferEntered(HELD)], "payment:a-1 is pending without a reserved order"),
-        ([TransferEntered(PAY_1)], "payment:a-1 is pending without an order that says so"),
+        ([TransferEntered(PAY_1)], "payment:a-1 is pending without an order in that state"),
         ([*ENTER[:2]], "order o-1 is reserved without the payment of a-2"),
         ([*ENTER[:2], AccountOpened(Account("bob", AccountKind.USER, 0, 1)), ENTER[2]], "without the payment of a-2"),
         ([*ENTER[:2], TransferEntered(replace(PAY_2, amount=21))], "order o-1 is reserved, but its a-2 is not"),
@@ -263,7 +263,7 @@ def test_kept_balances_are_compared_with_the_transfers() -> None:
         ([*ENTER, *SIGN, OrderSettled(POSTED), POST_1], "order o-1 is posted without the payment of a-2"),
         ([*ENTER, *SIGN, OrderSettled(POSTED), POST_1, VOID_2], "order o-1 is posted, but its a-2 is not"),
         ([*ENTER, *SIGN, OrderSettled(POSTED), VOID_1, VOID_2], "order o-1 is posted, but its a-1 is not"),
-        ([*ENTER, *SIGN, POST_1, POST_2], "payment:a-1 is posted without an order that says so"),
+        ([*ENTER, *SIGN, POST_1, POST_2], "payment:a-1 is posted without an order in that state"),
         (
             [*ENTER, *SIGN, OrderSettled(POSTED), VOID_1, VOID_2, POST_1, POST_2],
             "payment:a-2 is posted without an order",
@@ -294,14 +294,17 @@ def test_kept_balances_are_compared_with_the_transfers() -> None:
         ([OrderEntered(replace(RESERVED, valid_until=10)), *ENTER[1:]], "order o-1 is reserved after its deadline"),
         (
             [OrderEntered(replace(RESERVED, user="hector")), *ENTER[1:]],
-            "with hector, which is no account of the kind user",
+            "with hector, which is not a user account",
         ),
         (
             [OrderEntered(replace(RESERVED, lines=(OrderLine("a-1", "market", 5),)))],
-            "with market, which is no account of the kind resource",
+            "with market, which is not a resource account",
         ),
-        ([*ENTER, SIGN[0], SIGN[0]], "a-1 is countersigned without waiting for it"),
-        ([*ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, SIGN[0]], "a-1 is countersigned without waiting for it"),
+        ([*ENTER, SIGN[0], SIGN[0]], "a-1 is countersigned, but no reserved order awaits it"),
+        (
+            [*ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, SIGN[0]],
+            "a-1 is countersigned, but no reserved order awaits it",
+        ),
         ([*ENTER, AgreementCountersigned("a-1", 100, 500)], "a-1 is countersigned after the deadline of order o-1"),
         (
             [*ENTER, *SIGN, OrderSettled(POSTED), POST_1, POST_2, TransferEntered(replace(REFUND_1, order_id=""))],
@@ -317,7 +320,7 @@ def test_each_invariant_of_orders_is_checked(entries: list[Entry], finding: str)
 def test_a_countersignature_that_no_order_waits_for_is_no_ledger() -> None:
     with pytest.raises(LedgerCorrupt, match="a-1"):
         Book([*START, SIGN[0]])
-    assert any("a-1 is countersigned without" in line for line in validate([*START, SIGN[0]], {}))
+    assert any("a-1 is countersigned, but" in line for line in validate([*START, SIGN[0]], {}))
 
 
 def test_only_refunds_bring_a_resource_below_its_limit() -> None:

@@ -32,7 +32,7 @@ AGREED = Agreement(
 )
 def test_the_seller_says_what_is_not_as_agreed(changes: dict[str, Any], what: str) -> None:
     problem = agreement_problem(replace(AGREED, **changes), OFFER, UNIT, "R-1")
-    assert problem == f"its {what} is not the one agreed"
+    assert problem == f"the {what} differs from what was agreed"
 
 
 def test_the_asking_price_of_the_last_call_is_not_the_users_own() -> None:

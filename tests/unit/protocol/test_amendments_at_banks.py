@@ -63,7 +63,7 @@ def test_the_buyer_who_comes_too_late_hears_that_it_is_posted(paid: Any) -> None
 
 def test_what_the_buyer_gives_up_is_never_posted(paid: Any) -> None:
     for said in (withdrawn(paid), brought(paid), withdrawn(paid)):
-        refused = c.AmendmentRefused("a1", 1, "withdrawn", "its buyer has withdrawn it")
+        refused = c.AmendmentRefused("a1", 1, "withdrawn", "the buyer withdrew the amendment")
         assert (said.performative, said.content) == (Performative.REFUSE, refused)
     assert paid.posted("alice") == 104_000
 
@@ -224,7 +224,7 @@ def test_what_is_added_is_paid_by_its_order(paid: Any) -> None:
 def test_an_order_for_another_seller_pays_nothing_and_stays(paid: Any) -> None:
     bank = ordered(paid)
     other = replace(GROWN, number=2)
-    refused = c.AmendmentRefused("a1", 2, "unknown_order", "its order does not name it")
+    refused = c.AmendmentRefused("a1", 2, "unknown_order", "the amendment is not in its order")
     assert added(bank, other) == [("res1", refused)]
     assert bank.reserved() == 48_000
     assert bank.posted("res1") == 96_000
@@ -250,5 +250,5 @@ def test_an_order_is_void_where_something_else_was_signed_than_ordered(
 
 def test_without_an_order_nothing_is_added(paid: Any) -> None:
     ((receiver, content),) = added(paid)
-    assert (receiver, content) == ("res1", c.AmendmentRefused("a1", 1, "unknown_order", "no order names it"))
+    assert (receiver, content) == ("res1", c.AmendmentRefused("a1", 1, "unknown_order", "no order contains it"))
     assert paid.ledger.amendments("a1") == ()

@@ -175,7 +175,7 @@ def test_one_change_at_a_time(buyer: Buyer) -> None:
     buyer.resize()
     outcome = outcome_of(buyer.resize(cores=4))
     assert (outcome.done, outcome.code) == (False, "another_open")
-    assert "a1 is being changed already" in outcome.detail
+    assert "a1 is already being changed" in outcome.detail
 
 
 def test_one_order_pays_at_one_bank() -> None:
@@ -347,7 +347,7 @@ def test_nobody_speaks_for_the_bank(buyer: Buyer) -> None:
 def test_a_proof_of_something_else_is_refused(buyer: Buyer) -> None:
     buyer.resize()
     cancelled = Signed(Cancellation("c1", "a1", "o1", "alice", "res", "", 0), ("alice", "res"))
-    with pytest.raises(RemoteProtocolError, match="Cancellation; right would be an Amendment"):
+    with pytest.raises(RemoteProtocolError, match="must be of an Amendment, got Cancellation"):
         buyer.hears(replace(PROOF, amendment=cancelled))
 
 
@@ -375,7 +375,7 @@ def test_a_silent_seller_is_asked_again_and_then_passed_over(buyer: Buyer) -> No
     assert (withdrawal.receiver, withdrawal.content) == ("bank", c.AmendmentWithdrawal("a1", 1))
     assert buyer.changes.deadline == PATIENCE + SECOND  # the bank is asked for ever
     outcome = outcome_of(buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn"), PATIENCE + 1))
-    assert (outcome.code, outcome.detail) == ("no_answer", "res has not had it posted in time")
+    assert (outcome.code, outcome.detail) == ("no_answer", "res has not posted the amendment in time")
 
 
 def test_who_has_agreed_is_waited_for_until_it_cannot_be_posted_any_more(buyer: Buyer) -> None:
@@ -416,7 +416,7 @@ def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
     assert len(messages(not_understood("res"))) == 1
     outcome = outcome_of(buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn")))
     assert outcome.code == "not_understood"
-    assert "res does not understand it" in outcome.detail
+    assert "res does not understand the amendment" in outcome.detail
 
 
 def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any) -> None:
@@ -442,7 +442,7 @@ def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number(
 def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
     assert buyer.changes.doubts == {}
     buyer.resize()
-    said = "amendment 1 of a1 is with res; until bank has posted it the slot stays as it was"
+    said = "amendment 1 of a1 awaits res; the slot stays unchanged until bank has posted it"
     assert buyer.changes.doubts == {"a1": said}
     buyer.hears(c.AmendmentRefused("a1", 1, "too_late"))
     assert buyer.changes.doubts == {"a1": "bank has been asked to void amendment 1 of a1; its answer decides"}

@@ -179,7 +179,7 @@ def test_limits_of_what_is_agreed_to(desk: Desk) -> None:
 
 def test_sentences_of_refusals_name_what_would_be_right(desk: Desk) -> None:
     old = desk.amendment(effective_at=10 * MINUTE, valid_until=11 * MINUTE)
-    assert "right would be at most 300 s apart" in refusal(desk.propose(old, 5 * MINUTE + 1))[1]
+    assert "expected at most 300 s apart, check both clocks" in refusal(desk.propose(old, 5 * MINUTE + 1))[1]
     assert "1970-01-01T00:00:10Z" in refusal(desk.propose(desk.amendment(), NOTICE))[1]
     assert "right would be 10 s" in refusal(desk.propose(desk.amendment(effective_at=NOTICE - SECOND)))[1]
 
@@ -226,7 +226,7 @@ def test_one_change_at_a_time(desk: Desk) -> None:
     (again,) = desk.propose(body)
     assert isinstance(again, fx.Send)
     assert (again.message.performative, again.message.content) == (Performative.AGREE, c.AmendmentAgreed("a1", 1))
-    assert "amendment 1 of it is open" in refusal(desk.propose(desk.amendment(cores=4, number=2)))[1]
+    assert "amendment 1 of the slot is still open" in refusal(desk.propose(desk.amendment(cores=4, number=2)))[1]
 
 
 def test_the_last_word_is_said_again(desk: Desk) -> None:
@@ -344,7 +344,7 @@ def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) 
     (question,) = desk.bank(c.AmendmentRefused("a1", 1, "withdrawn", "by its buyer"))
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
     assert desk.participant.size == large
-    assert refusal(desk.resized(question)) == ("withdrawn", "the bank does not post it: by its buyer")
+    assert refusal(desk.resized(question)) == ("withdrawn", "the bank refuses the amendment: by its buyer")
 
 
 def test_the_bank_posts_what_was_signed_and_nothing_else(desk: Desk, refused: Any) -> None:
@@ -411,9 +411,9 @@ def test_a_slot_that_is_given_back_is_changed_no_more(desk: Desk) -> None:
     desk.agreed()
     desk.participant.state = ParticipantState.REFUNDING
     (question,) = desk.sizes.tick(NOTICE)
-    assert refusal(desk.resized(question)) == ("not_active", "the slot is being given back")
+    assert refusal(desk.resized(question)) == ("not_active", "the slot is being released")
     code, detail = refusal(desk.propose(desk.amendment(number=2), SECOND))
-    assert (code, detail) == ("not_active", "the slot is refunding; right would be sold")
+    assert (code, detail) == ("not_active", "the slot is refunding, expected sold")
 
 
 def test_a_slot_that_is_released_has_nothing_to_change(desk: Desk) -> None:
@@ -432,7 +432,7 @@ def test_a_slot_that_cannot_have_its_old_size_again_is_told_once(desk: Desk) -> 
     (question,) = desk.bank(c.AmendmentRefused("a1", 1, "withdrawn"))
     assert desk.sizes.stranded() == []
     desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="none are left"))
-    why = "the slot cannot have its old size again: none are left"
+    why = "the slot cannot return to its old size: none are left"
     assert desk.sizes.stranded() == [(body.offer_id, why)]
     assert desk.sizes.stranded() == []
 

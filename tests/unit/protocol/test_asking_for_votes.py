@@ -55,7 +55,7 @@ def test_each_refusal_leads_to_the_next_best_and_the_last_ends_the_request(alice
     assert asked(refuse(alice, "res2")) == ["res3"]
     assert asked(refuse(alice, "res3", "no room at all")) == []
     assert alice.outcome.status is RequestStatus.WITHDRAWN
-    assert alice.outcome.reason.endswith("the last to refuse said no room at all")
+    assert alice.outcome.reason.endswith("the last refusal: no room at all")
 
 
 @pytest.mark.parametrize(("detail", "told"), [("sold meanwhile", "sold meanwhile"), ("", "slot_taken")])

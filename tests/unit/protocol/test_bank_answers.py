@@ -47,7 +47,7 @@ def test_a_void_is_remembered_as_long_as_an_order_may_last_and_no_longer(bank: A
     assert isinstance(withdrawn("o1", 7 * 24 * HOUR + 10), c.OrderVoided)  # of a job that waits for its start
     refused = withdrawn("o2", 7 * 24 * HOUR + 11)
     assert (type(refused), refused.code) == (c.OrderRefused, "bad_terms")
-    assert refused.detail.endswith("at most 15 minutes, for one job in a queue 168 hours")
+    assert refused.detail.endswith("at most 15 minutes, or for one queued job 168 hours")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_claim_for_what_was_never_paid_says_so(bank: Any, said: Any, seal_for:
     bank.order()
     answers = said(bank.hear("alice", c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice")), 30))
     (refused,) = [each for each in answers if isinstance(each, c.RefundRefused)]
-    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "it was never paid")
+    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "the agreement was never paid")
 
 
 def test_a_document_that_does_not_hold_is_no_evidence(bank: Any) -> None:

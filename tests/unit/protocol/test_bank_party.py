@@ -191,7 +191,7 @@ def test_an_agreement_that_no_order_names_leaves_no_trace(bank: Any, said: Any) 
     """Attack A6: who learns an id in advance cannot have it refused for good."""
     entries = bank.ledger.entries()
     (refused,) = said(bank.countersign(bank.line()))
-    assert refused == c.PaymentRefused("a1", "unknown_agreement", "no order names it")
+    assert refused == c.PaymentRefused("a1", "unknown_agreement", "no order contains it")
     broken = c.Unverified("agreement", "a1", "bad_signature", "the digest does not fit")
     assert type(said(bank.hear("res1", broken, 10))[0]) is c.PaymentRefused
     assert bank.ledger.entries() == entries
@@ -307,7 +307,7 @@ def test_a_claim_with_somebody_elses_word_brings_nothing(
 def test_a_claim_rests_on_a_resources_word_to_its_bearer(bank: Any, seal_for: Any, receiver: str, role: Role) -> None:
     bank.order()
     bank.countersign(bank.line())
-    with pytest.raises(RemoteProtocolError, match="not a resource's word to its buyer"):
+    with pytest.raises(RemoteProtocolError, match="must be a resource's message to its buyer"):
         claim(bank, seal_for(FAILED, "res1", receiver, role))
     assert bank.posted("res1") == COST
 
@@ -408,7 +408,7 @@ def test_what_became_of_an_agreement_is_told_to_its_parties_only(
     (answer,) = said(bank.hear(sender, c.PaymentQuery("a1"), 30))
     assert type(answer) is (c.PaymentMade if learns else c.PaymentRefused)
     if not learns:
-        assert (answer.code, answer.detail) == ("unknown_agreement", "no order names it with its sender")
+        assert (answer.code, answer.detail) == ("unknown_agreement", "no order contains it with its sender")
 
 
 def test_while_others_are_awaited_a_question_is_not_answered(bank: Any, said: Any) -> None:
@@ -435,7 +435,7 @@ def test_a_resource_sees_its_account_and_reserved_money_is_shown(bank: Any, said
 
 @pytest.mark.parametrize("role", [Role.BANK, Role.DIRECTORY, Role.KEEPER])
 def test_others_have_no_accounts(bank: Any, role: Role) -> None:
-    with pytest.raises(RemoteProtocolError, match="is for a user to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a user"):
         bank.hear("alice", c.AccountQuery("n1", "alice"), 10, role=role)
 
 
@@ -451,7 +451,7 @@ def test_a_query_is_answered_once(bank: Any, said: Any) -> None:
 def test_deposits_are_the_keepers_orders_and_count_once(bank: Any, said: Any) -> None:
     order = c.DepositOrder("d9", "mallory", 500, "prize")
     for role in set(Role) - {Role.KEEPER}:
-        with pytest.raises(RemoteProtocolError, match="is for a keeper to say"):
+        with pytest.raises(RemoteProtocolError, match="must come from a keeper"):
             bank.hear("mallory", order, 10, role=role)
     first, second = (said(bank.hear("keeper", order, now))[-1] for now in (10, 11))
     assert first == second
@@ -467,7 +467,7 @@ def test_a_deposit_is_logged(bank: Any) -> None:
 
 
 def test_the_overview_is_the_keepers(bank: Any, said: Any) -> None:
-    with pytest.raises(RemoteProtocolError, match="is for a keeper to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a keeper"):
         bank.hear("alice", c.OverviewQuery("q"), 10)
     paid(bank)
     (page,) = said(bank.hear("keeper", c.OverviewQuery("q"), 30))
@@ -478,7 +478,7 @@ def test_the_overview_is_the_keepers(bank: Any, said: Any) -> None:
 
 
 def test_what_is_nothing_for_a_bank(bank: Any) -> None:
-    with pytest.raises(RemoteProtocolError, match="Confirmed is nothing for a bank"):
+    with pytest.raises(RemoteProtocolError, match="Confirmed is not a message for a bank"):
         bank.hear("res1", c.Confirmed("a1", "o1"))
     plain = Message(Performative.NOT_UNDERSTOOD, "res1", "bank", "r1", c.NotUnderstood("what?"))
     assert bank.take(plain) == []

@@ -468,12 +468,12 @@ def test_the_reasons_name_what_is_wrong(seal_message: Any) -> None:
     right = seal_message(QUERY)
     with pytest.raises(RemoteProtocolError, match="AccountQuery is not sealed"):
         sealed_by(QUERY, Role.USER)
-    with pytest.raises(RemoteProtocolError, match="bears another's seal"):
+    with pytest.raises(RemoteProtocolError, match="is sealed by another party"):
         sealed_by(replace(right, sender="mallory"), Role.USER)
-    with pytest.raises(RemoteProtocolError, match="is for a keeper to say; alice is certified as user"):
+    with pytest.raises(RemoteProtocolError, match="must come from a keeper; alice is certified as user"):
         sealed_by(right, Role.KEEPER)
-    with pytest.raises(RemoteProtocolError, match="alice speaks for bank"):
+    with pytest.raises(RemoteProtocolError, match="alice may not speak for bank"):
         said_by(right, "bank", Role.USER)
-    with pytest.raises(RemoteProtocolError, match="right would be at most 300 s apart"):
+    with pytest.raises(RemoteProtocolError, match="expected at most 300 s apart, check both clocks"):
         sealed_lately(right, Role.USER, AGE + 1, Timing())
     assert sealed_lately(right, Role.USER, AGE, Timing()) == right.seal

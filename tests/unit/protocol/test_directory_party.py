@@ -77,13 +77,13 @@ def test_who_is_unknown_cannot_be_struck_out_in_advance(directory: Any) -> None:
 
 @pytest.mark.parametrize("role", sorted(set(Role) - {Role.RESOURCE}))
 def test_only_resources_register(directory: Any, role: Role) -> None:
-    with pytest.raises(RemoteProtocolError, match="is for a resource to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a resource"):
         directory.hear("res", c.Registration(SERVICE, LEASE, 1), role=role)
 
 
 def test_services_are_a_fixed_list(directory: Any) -> None:
     with pytest.raises(
-        RemoteProtocolError, match="there is no service 'printer'; right would be resource-draining, resource-trader"
+        RemoteProtocolError, match="unknown service 'printer', expected resource-draining, resource-trader"
     ):
         directory.hear("res", c.Registration("printer", LEASE, 1), role=Role.RESOURCE)
     (listing,) = [each.message.content for each in directory.hear("alice", c.DirectoryQuery("q", "printer"))]

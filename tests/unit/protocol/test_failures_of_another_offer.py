@@ -18,7 +18,7 @@ def test_of_a_bought_unit_only_its_own_offer_can_have_failed(alice: Any) -> None
     alice.committed()
     failed = alice.failed()
     alice.hear("res1", alice.proof())
-    with pytest.raises(RemoteProtocolError, match="offer-res9-9 is said to have failed"):
+    with pytest.raises(RemoteProtocolError, match="got offer-res9-9"):
         alice.hear("res1", replace(failed, offer_id="offer-res9-9"))
     assert RefundClaimed in written(alice.hear("res1", failed))
 
@@ -26,6 +26,6 @@ def test_of_a_bought_unit_only_its_own_offer_can_have_failed(alice: Any) -> None
 def test_of_a_unit_that_is_being_confirmed_too(alice: Any) -> None:
     alice.committed()
     failed = alice.failed()
-    with pytest.raises(RemoteProtocolError, match="offer-res9-9 is said to have failed"):
+    with pytest.raises(RemoteProtocolError, match="got offer-res9-9"):
         alice.hear("res1", replace(failed, offer_id="offer-res9-9"))
     assert FailureTold in written(alice.hear("res1", failed))

@@ -213,26 +213,26 @@ def test_what_would_pass_is_named_the_largest_first(desk: Desk) -> None:
     taken = Refusal(1, RefusalCode.CORES_TAKEN)
     desk.call()
     code, detail = refusal(desk.quoted(taken, taken, free(4), free(2), free(1)))
-    assert (code, detail) == ("cores_taken", "what is to be added is not free; right would be 20 cores")
+    assert (code, detail) == ("cores_taken", "the addition is not free; available: 20 cores")
 
 
 def test_a_shorter_time_that_would_pass_is_named_by_its_end(desk: Desk) -> None:
     taken = Refusal(1, RefusalCode.CORES_TAKEN)
     desk.call(replace(CALL, cores=16, until=3 * HOUR))
     detail = refusal(desk.quoted(taken, free(16), *(free(16) for _ in range(5))))[1]
-    assert detail.endswith("right would be an end at 1970-01-01T02:30:00Z")
+    assert detail.endswith("available: an end at 1970-01-01T02:30:00Z")
 
 
 def test_where_nothing_would_pass_the_slot_stays(desk: Desk) -> None:
     desk.call()
     detail = refusal(desk.quoted(*(Refusal(1, RefusalCode.CORES_TAKEN) for _ in range(5))))[1]
-    assert detail.endswith("right would be to leave the slot as it is")
+    assert detail.endswith("no smaller one is available")
 
 
 @pytest.mark.parametrize(
     ("price", "detail"),
     [
-        (PriceRefusal(RefusalCode.PRICE, 90, "dear"), "right would be 90 credits/core-hour"),
+        (PriceRefusal(RefusalCode.PRICE, 90, "dear"), "acceptable price: 90 credits/core-hour"),
         (PriceRefusal(RefusalCode.PRICE, None, "never"), "never"),
     ],
 )

@@ -34,7 +34,7 @@ def test_it_is_told_and_not_taken_up(lost: tuple[type, ...], names: str, alice: 
     alice.bought()
     again, effects = restarted_user(without(alice.journal, *lost), SECOND)
     (reason,) = told(effects)
-    assert reason == f"the journal has {names}; it is not taken up, restore a backup"
+    assert reason == f"the journal has {names}, so it is not resumed; restore a backup"
     assert again.party.purchases == {}
     assert again.party.agreements == {}
 

@@ -154,14 +154,14 @@ def test_a_cancelled_job_that_the_launcher_never_had_was_never_started(seller: S
     seller.hears(ORDER)
     seller.hears(CANCELLATION, 1)
     seller.seen(None, 2)
-    assert (seller.status.state, seller.status.detail) == (JobState.CANCELLED, "it was never started")
+    assert (seller.status.state, seller.status.detail) == (JobState.CANCELLED, "the job never started")
 
 
 def test_a_job_that_is_lost_after_its_slot_is_not_launched_again(seller: Seller) -> None:
     seller.hears(ORDER)
     seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
     assert asked(seller.seen(None, 2 * HOUR)) == []
-    assert (seller.status.state, seller.status.detail) == (JobState.FAILED, "the site knows the job no longer")
+    assert (seller.status.state, seller.status.detail) == (JobState.FAILED, "the site no longer knows the job")
 
 
 def test_a_launcher_that_does_not_know_what_it_was_given_is_in_doubt_till_the_slots_end(seller: Seller) -> None:
@@ -171,7 +171,7 @@ def test_a_launcher_that_does_not_know_what_it_was_given_is_in_doubt_till_the_sl
     assert asked(seller.seen(None, HOUR + 6 * MINUTE)) == [fx.SubmitJob]
     seller.seen(None, HOUR + 6 * MINUTE)
     assert (seller.status.delivery, seller.status.state) == (Delivery.PENDING, JobState.QUEUED)
-    assert seller.status.detail == "the site was given the job, and knows nothing of it"
+    assert seller.status.detail == "the job was submitted, but the site does not know it"
 
 
 def test_an_undelivered_job_ended_when_that_was_seen(seller: Seller) -> None:
@@ -258,7 +258,7 @@ def test_a_job_nobody_knows_of_after_its_slot_is_told_with_the_reason(seller: Se
     seller.seen(ev.MachineInDoubt("the batch system is down"), 1)
     seller.tick(2 * HOUR + 2 * MINUTE)
     assert seller.status.state is JobState.FAILED
-    assert seller.status.detail == ("its slot is over, and nobody knows what became of it: the batch system is down")
+    assert seller.status.detail == ("the slot is over, and the result of the job is unknown: the batch system is down")
 
 
 @pytest.mark.parametrize(
@@ -293,15 +293,13 @@ def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: Seller) ->
     seller.hears(replace(ORDER, cores=8))
     assert jobs.in_the_way("offer-res-1", 8, 2 * HOUR) == ""
     assert jobs.in_the_way("other", 1, HOUR) == ""
-    assert (
-        jobs.in_the_way("offer-res-1", 7, 2 * HOUR) == "the job job-1 has 8 cores; right would be to let it end first"
-    )
-    until = "the job job-1 may run until 1970-01-01T02:00:00Z; it would have to end first"
+    assert jobs.in_the_way("offer-res-1", 7, 2 * HOUR) == "job job-1 uses 8 cores; wait until it ends"
+    until = "job job-1 may run until 1970-01-01T02:00:00Z; wait until it ends"
     assert jobs.in_the_way("offer-res-1", 8, 2 * HOUR - 1) == until
     seller.seen(ev.JobSight(JobState.DONE, "1", 8, HOUR, HOUR + 1, 0), HOUR + 1)
     assert jobs.in_the_way("offer-res-1", 1, HOUR) == ""
     seller.hears(replace(ORDER, job_id="job-2", cores=4), HOUR + 2)
-    assert "the job job-2 has 4 cores" in jobs.in_the_way("offer-res-1", 3, 2 * HOUR)
+    assert "job job-2 uses 4 cores" in jobs.in_the_way("offer-res-1", 3, 2 * HOUR)
 
 
 def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Seller) -> None:

@@ -107,7 +107,7 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     taken = market.status()
     assert (taken.state, taken.delivery, taken.due_at) == (JobState.TAKEN, Delivery.PENDING, LATEST)
     reservation = market.job().to_run.reservation_id
-    assert taken.detail == f"it begins when job {reservation} of the queue has started"
+    assert taken.detail == f"the slot begins when queued job {reservation} starts"
     market.world.run(limit=20 * MINUTE)
     assert market.launcher.launches == {}
     paid = market.world.now
@@ -139,7 +139,7 @@ def test_a_queue_that_loses_its_job_before_its_time_has_not_delivered(market: Ma
     market.world.run(limit=MINUTE)
     status = market.status()
     assert (status.state, status.delivery) == (JobState.FAILED, Delivery.UNDELIVERED)
-    told = "not delivered: the job in the queue had not started by "
+    told = "not delivered: the queued job had not started by "
     assert status.detail.startswith(told)
     assert before < from_iso(status.detail.removeprefix(told)) < before + MINUTE  # and not by a time still to come
 
@@ -174,7 +174,7 @@ def test_a_start_that_comes_too_late_is_not_delivered_and_costs_nothing(market: 
     market.world.run(limit=LATEST - market.world.now + MINUTE)
     status = market.status()
     assert (status.state, status.delivery) == (JobState.FAILED, Delivery.UNDELIVERED)
-    assert status.detail == f"not delivered: the job in the queue had not started by {iso(LATEST)}"
+    assert status.detail == f"not delivered: the queued job had not started by {iso(LATEST)}"
     balance = market.world.ledger.balance("alice")
     assert (balance.posted, balance.reserved, market.launcher.launches) == (10**7, 0, {})
     market.world.finish()
@@ -190,7 +190,7 @@ def test_a_buyer_who_withdraws_or_cancels_is_owed_nothing(market: Market) -> Non
     for job_id in ("job-1", "job-2"):
         status = market.status(job_id)
         assert (status.state, status.delivery) == (JobState.CANCELLED, Delivery.PENDING)
-        assert status.detail == "it was never started"
+        assert status.detail == "the job never started"
     assert market.launcher.launches == {}
 
 

@@ -74,7 +74,7 @@ def test_the_answer_is_told_and_kept(alice: Any, answer: Any) -> None:
 def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
     bought = alice.bought()
     (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
-    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         answer(alice, message, status(bought, JobState.DONE), by="res2")
     assert alice.party.jobs.known[0].word is None
 
@@ -125,7 +125,7 @@ def test_what_is_final_stays(alice: Any, answer: Any) -> None:
     assert alice.party.jobs.known[0].word.state is JobState.DONE
 
 
-REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is released; right would be sold")
+REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is released, expected sold")
 
 
 def test_an_order_that_was_refused_stays_so(alice: Any, answer: Any) -> None:
@@ -161,7 +161,7 @@ def test_questions_go_to_the_resource_and_unknown_jobs_nowhere(alice: Any, answe
         (asked,) = sent(alice.command(command))
         assert (type(asked.content), asked.performative, asked.receiver) == (kind, performative, "res1")
     (told,) = alice.command(ev.JobAsked("q4", "job-9"))
-    assert told.progress.answer == c.JobRefused("job-9", "", "unknown_job", "no job of that name has been ordered")
+    assert told.progress.answer == c.JobRefused("job-9", "", "unknown_job", "no job of this name has been ordered")
 
 
 @pytest.mark.parametrize("answered", [False, True])

@@ -84,9 +84,9 @@ def test_an_overview_nobody_asked_for_is_old_news(keeper: Any) -> None:
 
 def test_a_page_is_the_banks(keeper: Any) -> None:
     ask(keeper)
-    with pytest.raises(RemoteProtocolError, match="mallory speaks for bank"):
+    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
         keeper.hear("mallory", LAST, role=Role.BANK)
-    with pytest.raises(RemoteProtocolError, match="is for a bank to say"):
+    with pytest.raises(RemoteProtocolError, match="must come from a bank"):
         keeper.hear("bank", LAST, role=Role.KEEPER)
 
 
@@ -110,7 +110,7 @@ def test_a_refusal_is_told(keeper: Any) -> None:
 
 
 def test_what_is_nothing_for_a_keeper(keeper: Any) -> None:
-    with pytest.raises(RemoteProtocolError, match="Confirmed is nothing for a keeper"):
+    with pytest.raises(RemoteProtocolError, match="Confirmed is not a message for a keeper"):
         keeper.hear("res1", c.Confirmed("a1", "o1"))
 
 

@@ -56,11 +56,11 @@ def test_a_repeated_or_older_word_is_acknowledged_and_changes_nothing(alice: Any
 
 def test_only_the_agreements_own_resource_is_believed_of_its_own_reservation(alice: Any) -> None:
     alice.bought()
-    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", word(alice), role=Role.RESOURCE)
-    with pytest.raises(RemoteProtocolError, match="R-7 is not the reservation"):
+    with pytest.raises(RemoteProtocolError, match="got R-7, expected"):
         alice.hear("res1", word(alice, reservation_id="R-7"), role=Role.RESOURCE)
-    with pytest.raises(RemoteProtocolError, match="agreement-7 is nothing that was bought here"):
+    with pytest.raises(RemoteProtocolError, match="agreement-7 is not an agreement of this user"):
         alice.hear("res1", c.SlotMoved("agreement-7", "R", "n1", 5), role=Role.RESOURCE)
     assert alice.party.moves.last == {}
 

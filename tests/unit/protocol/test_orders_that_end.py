@@ -100,7 +100,7 @@ def test_what_is_paid_before_a_void_is_asked_for_is_proved_by_the_resources(alic
 def test_what_is_no_word_of_a_commitment_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
     alice.committed()
     assert alice.hear("res1", c.NotUnderstood("garbled")) == []
-    with pytest.raises(RemoteProtocolError, match="Rejection has no place in a commitment"):
+    with pytest.raises(RemoteProtocolError, match="Rejection is not a message of a commitment"):
         alice.hear("res1", c.Rejection("r1", "offer-res1-1", "no"))
     assert alice.confirmation.state.value == "confirming"
 

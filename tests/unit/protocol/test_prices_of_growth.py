@@ -147,7 +147,7 @@ def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer)
         assert now is not None
         effects = buyer.growths.tick(now)
         ended = failed(effects) if outcomes(effects) else []
-    why = "res2 has named no price in time"
+    why = "res2 did not name a price in time"
     assert ended == [(each, False, 16, 5 * HOUR, "no_answer", why) for each in ("a1", "a2")]
     assert Timing().query_limit <= now
     assert (buyer.growths.open, buyer.growths.deadline, buyer.proposed) == ((), None, [])
@@ -205,7 +205,7 @@ def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buye
 
 def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
-    told = "71 credits/core-hour are asked; at most 70 were to be paid"
+    told = "71 credits/core-hour asked, expected at most 70"
     assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
     assert buyer.priced(60, "a2") == []  # nobody waits for it any more
 
@@ -222,7 +222,7 @@ def test_all_together_may_cost_so_much(buyer: Buyer, max_cost: int, proposes: bo
     effects = buyer.priced(60, "a2")
     assert bool(messages(effects)) is proposes
     if not proposes:
-        told = f"it would cost {credits_text(2 * CHARGE)} credits; at most {credits_text(max_cost)} were to be paid"
+        told = f"total cost is {credits_text(2 * CHARGE)} credits, expected at most {credits_text(max_cost)}"
         assert [(each.code, each.detail) for each in outcomes(effects)] == [("too_expensive", told)] * 2
 
 
@@ -246,7 +246,7 @@ def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
 def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Buyer) -> None:
     buyer.asks()
     buyer.standing = "cancelling"
-    assert [each[4:] for each in failed(buyer.priced())] == [("not_active", "a1 is cancelling meanwhile")]
+    assert [each[4:] for each in failed(buyer.priced())] == [("not_active", "a1 is cancelling now")]
 
 
 def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
@@ -263,7 +263,7 @@ def test_only_the_seller_names_its_price_or_refuses(buyer: Buyer) -> None:
         lambda: buyer.priced(sender="res2"),
         lambda: buyer.said(c.AmendmentRefused("a1", 1, "cores_taken", "full"), sender="res2"),
     ):
-        with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+        with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
             say()
 
 
@@ -280,7 +280,7 @@ def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
 def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Buyer) -> None:
     buyer.asks()
     ((*_, code, detail),) = failed(buyer.growths.on_not_understood("a1", 1, "res1", 1))
-    assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand it")
+    assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand the price inquiry")
 
 
 def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(buyer: Buyer) -> None:
@@ -290,7 +290,7 @@ def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(
     (withdrawal,) = messages(buyer.growths.on_not_understood("a1", 1, "res1", 2))
     assert withdrawal.receiver == "bank"
     assert isinstance(withdrawal.content, c.OrderWithdrawal)
-    assert withdrawal.content.reason.startswith("res1 does not understand it")
+    assert withdrawal.content.reason.startswith("res1 does not understand the amendment")
     assert buyer.growths.deadline == 2 + SECOND  # when the bank is asked again
 
 

@@ -101,7 +101,7 @@ def test_what_has_not_started_in_time_costs_nothing_and_is_deleted() -> None:
     assert (market.stage, market.state(), market.alice) == ("failed", "released", (10**7, 0))
     outcome = market.world.users["alice"].purchases["r1"].outcome
     assert outcome is not None
-    assert "the job has not started by then, and nothing is paid" in outcome.reason
+    assert "the job has not started by then, so you pay nothing" in outcome.reason
     assert market.machine.reservations(market.world.now) == ()
     market.world.finish()
 

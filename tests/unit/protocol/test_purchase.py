@@ -101,7 +101,7 @@ def test_best_offers_are_shown_as_such_where_nothing_is_bought(alice: Any) -> No
     (unit,) = alice.outcome.units
     assert alice.outcome.status is RequestStatus.NO_OFFERS
     assert (unit.offer, unit.meets_request, unit.paid) == (offer, False, None)
-    assert alice.outcome.reason == "no offer meets the request for unit 1; the best offers that do not are shown"
+    assert alice.outcome.reason == "no offer meets the request for unit 1; the best other offers are shown"
 
 
 def test_the_units_are_named_that_have_no_offer_at_all(alice: Any) -> None:

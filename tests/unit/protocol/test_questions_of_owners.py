@@ -44,7 +44,7 @@ def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) ->
     assert effects[0].message.receiver == "res1"
     assert said(alice.tick(alice.party.deadline)) == asked
     status = c.MachineStatus("q", "{}")
-    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", status)
     assert answers(alice.hear("res1", status)) == [QueryAnswered("q", status)]
     assert alice.hear("res1", status) == []  # a copy

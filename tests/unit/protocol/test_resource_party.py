@@ -232,7 +232,7 @@ def test_the_agreements_unit_is_that_of_the_call(resource: Any, said: Any, chang
     offer, _ = resource.hold()
     unit = replace(resource.agreement(offer).request, **change)
     told = rejected(resource, said, offer, resource.commitment(resource.agreement(offer, request=unit)))
-    assert told == "its unit is not the one agreed"
+    assert told == "the unit differs from what was agreed"
 
 
 def test_the_users_own_price_limit_may_stand_in_the_agreement(resource: Any) -> None:
@@ -282,7 +282,7 @@ def test_a_single_unit_cannot_pass_for_one_of_two(resource: Any, said: Any) -> N
     """Attack A4: the order has one line, the agreement says that it has two."""
     offer, _ = resource.hold()
     commitment = resource.commitment(resource.agreement(offer, units_total=2), vote={"lines": (LINE,)})
-    assert rejected(resource, said, offer, commitment) == "the order has 1 units, not 2"
+    assert rejected(resource, said, offer, commitment) == "the order has 1 units, expected 2"
 
 
 @pytest.mark.parametrize("signers", [(), ("mallory",), ("alice", "mallory"), ("alice", "res")])
@@ -300,7 +300,7 @@ def test_one_agreement_id_buys_one_slot(resource: Any, said: Any) -> None:
     resource.commit(first)
     (refused,) = said(resource.commit(second))
     assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.BAD_AGREEMENT)
-    assert "another slot is sold" in refused.detail
+    assert "another slot is already sold" in refused.detail
     assert resource.state(second) == "held"
     stranger = resource.agreement(replace(second, offer_id="offer-that-never-was"), "a2")
     (refused,) = said(resource.hear("alice", resource.commitment(stranger)))
@@ -393,7 +393,7 @@ def commit_message(resource: Any, offer: Any) -> Any:
 def test_only_the_bank_speaks_for_the_bank(resource: Any, word: Any) -> None:
     offer, _ = resource.hold()
     resource.commit(offer)
-    with pytest.raises(RemoteProtocolError, match="mallory speaks for bank"):
+    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
         resource.hear("mallory", word, role=Role.BANK)
     with pytest.raises(RemoteProtocolError, match="certified as user"):
         resource.hear("bank", word, role=Role.USER)
@@ -552,7 +552,7 @@ def granted(said: Any, effects: list[Any]) -> bool:
     answer = said(effects)[-1]
     if isinstance(answer, c.HoldRefused):
         assert answer.code is RefusalCode.QUOTA
-        assert "right are at most" in answer.detail or "granted to one buyer" in answer.detail
+        assert "expected at most" in answer.detail or "unpaid slots of one buyer" in answer.detail
     return isinstance(answer, c.HoldGranted)
 
 
@@ -678,7 +678,7 @@ def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: A
 
 
 def test_what_is_nothing_for_a_resource_is_the_peers_fault(resource: Any) -> None:
-    with pytest.raises(RemoteProtocolError, match="Confirmed is nothing for a resource"):
+    with pytest.raises(RemoteProtocolError, match="Confirmed is not a message for a resource"):
         resource.hear("res1", c.Confirmed("a1", "o"))
 
 

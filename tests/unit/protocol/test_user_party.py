@@ -53,7 +53,7 @@ def submit(alice: Any) -> None:
 
 def test_a_listing_comes_from_the_directory_only(alice: Any) -> None:
     submit(alice)
-    with pytest.raises(RemoteProtocolError, match="res1 speaks for directory"):
+    with pytest.raises(RemoteProtocolError, match="res1 may not speak for directory"):
         alice.hear("res1", c.DirectoryListing("r1", "resource-trader", ("res1",)), role=Role.DIRECTORY)
 
 
@@ -79,7 +79,7 @@ def test_an_offer_in_anothers_name_is_rejected(alice: Any, said: Any) -> None:
 )
 def test_only_the_resource_asked_votes(alice: Any, vote: Any) -> None:
     alice.auction()
-    with pytest.raises(RemoteProtocolError, match="res2 votes on another's offer"):
+    with pytest.raises(RemoteProtocolError, match="res2 votes on another resource's offer"):
         alice.hear("res2", vote)
 
 
@@ -248,7 +248,7 @@ def test_a_refused_commitment_is_worth_no_claim(alice: Any) -> None:
 
 def test_another_resources_refusal_stops_nothing(alice: Any) -> None:
     alice.committed()
-    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
     assert alice.confirmation.state.value == "confirming"
 
@@ -344,7 +344,7 @@ def test_failed_after_posting_is_claimed(alice: Any, said: Any) -> None:
     assert types(said(effects)) == [c.RefundClaim]
     assert alice.party.agreement_state(agreement_id) == "cancelling"
     assert alice.hear("res1", alice.failed()) == []  # a copy
-    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", alice.failed())
 
 
@@ -529,9 +529,9 @@ def test_a_cancellation_goes_to_the_resource_and_then_to_the_bank(alice: Any, sa
     first = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
     assert receivers(first, Signed) == ["res1"]
     assert isinstance(said(first)[0].body, Cancellation)
-    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", c.CancellationDone(agreement_id, 5000))
-    with pytest.raises(RemoteProtocolError, match="res1 speaks for bank"):
+    with pytest.raises(RemoteProtocolError, match="res1 may not speak for bank"):
         alice.hear("res1", c.RefundMade(agreement_id, "t", 5000), role=Role.BANK)
     second = alice.hear("res1", c.CancellationDone(agreement_id, 5000))
     assert receivers(second, Signed) == ["bank"]
@@ -580,7 +580,7 @@ def test_an_account_query_never_uses_a_nonce_twice(alice: Any, said: Any) -> Non
 
 def test_an_account_statement_comes_from_the_bank_only(alice: Any) -> None:
     alice.command(ev.AccountAsked("q", None, None))
-    with pytest.raises(RemoteProtocolError, match="mallory speaks for bank"):
+    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
         alice.hear("mallory", c.AccountStatement("q", "alice", 10**9, 0, 0, 0), role=Role.BANK)
 
 

@@ -46,7 +46,7 @@ def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hol
     if not counts:
         alice.hear("res1", c.HoldCancelled("r1", "offer-res1-1"))
         assert alice.outcome.status is RequestStatus.WITHDRAWN
-        assert (alice.outcome.code, "about to run out" in alice.outcome.reason) == ("", True)  # codes are of rules
+        assert (alice.outcome.code, "about to expire" in alice.outcome.reason) == ("", True)  # codes are of rules
 
 
 def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
@@ -74,7 +74,7 @@ def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(a
     voting.start(0)
     assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
     wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
-    with pytest.raises(RemoteProtocolError, match="MachineStatus is no vote"):
+    with pytest.raises(RemoteProtocolError, match="MachineStatus is not a vote"):
         voting.handle(wrong, 1)
 
 

@@ -31,7 +31,7 @@ def test_they_are_found_by_their_names() -> None:
         PREDICTORS.find("bmpb")
     with pytest.raises(ConfigurationError, match="quantil"):
         PREDICTORS.find("bmbp").new({"quantil": 0.9})
-    with pytest.raises(ConfigurationError, match="no predictor"):
+    with pytest.raises(ConfigurationError, match="expected a callable and a dataclass"):
         predictor(lambda _: None, options=int)  # type: ignore[arg-type, return-value]
 
 

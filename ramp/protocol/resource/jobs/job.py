@@ -102,7 +102,7 @@ class Job(StateMachine[JobState]):
     def _awaits(self) -> str:
         if not self.waits_for_start:
             return ""
-        return f"it begins when job {self.to_run.reservation_id} of the queue has started"
+        return f"the slot begins when queued job {self.to_run.reservation_id} starts"
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -142,9 +142,9 @@ class Job(StateMachine[JobState]):
         if not self.waits_for_start or self.state.is_final:
             return self.cancel(now)
         if not late:
-            return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
+            return self._ended(JobSight(S.CANCELLED, detail="the job never started"), "JobSeen", now)
         self.delivery = Delivery.UNDELIVERED
-        detail = f"not delivered: the job in the queue had not started by {iso(min(now, self._offer.start))}"
+        detail = f"not delivered: the queued job had not started by {iso(min(now, self._offer.start))}"
         return self._ended(JobSight(S.FAILED, detail=detail), "JobSeen", now)
 
     def replay(self, record: JobCancelAsked | JobEnded) -> None:
@@ -171,7 +171,7 @@ class Job(StateMachine[JobState]):
     def tick(self, now: Instant) -> list[Effect]:
         """Look how it is, unless nobody will ever know."""
         if now >= self.to_run.end_at + END_MARGIN and (self._doubt or self.asked):
-            what = f"its slot is over, and nobody knows what became of it: {self._doubt or 'no answer'}"
+            what = f"the slot is over, and the result of the job is unknown: {self._doubt or 'no answer'}"
             if not self.has_started and not self._cancelling:
                 self.delivery = Delivery.UNDELIVERED
             return self._ended(replace(self.sight, state=S.FAILED, detail=what), "deadline", now)
@@ -186,7 +186,7 @@ class Job(StateMachine[JobState]):
         if self.state.is_final:
             return []
         if self.waits_for_start:
-            return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
+            return self._ended(JobSight(S.CANCELLED, detail="the job never started"), "JobSeen", now)
         first, self._cancelling = not self._cancelling, True
         noted = [Persist(JobCancelAsked(self.taken.offer_id, self.order.job_id, now))] if first else []
         return [*noted, *self.look(now, again=True)]
@@ -232,14 +232,14 @@ class Job(StateMachine[JobState]):
         A launcher runs nothing twice (`JobToRun`), so what has run meanwhile all the same does no harm.
         """
         if self._cancelling:
-            return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
+            return self._ended(JobSight(S.CANCELLED, detail="the job never started"), "JobSeen", now)
         waits = self.state in (S.TAKEN, S.QUEUED)
         if waits and submitted:  # asked again only after a pause
-            self._doubt = "the site was given the job, and knows nothing of it"
+            self._doubt = "the job was submitted, but the site does not know it"
             return self._measured(now, known=False)
         if waits and now < self.to_run.end_at:
             return [self._submit()]
-        return self._ended(JobSight(S.FAILED, detail="the site knows the job no longer"), "JobSeen", now)
+        return self._ended(JobSight(S.FAILED, detail="the site no longer knows the job"), "JobSeen", now)
 
     def _submit(self) -> SubmitJob:
         self.asked = self._submitting = True
@@ -251,7 +251,7 @@ class Job(StateMachine[JobState]):
         if started is None:
             if now < (self._limit if known else self.to_run.end_at) or self._cancelling:
                 return []
-            return self._undelivered(f"the job had not started {seconds(now - due):g} s after its time", now)
+            return self._undelivered(f"the job had not started {seconds(now - due):g} s after its start time", now)
         if self.delivery is Delivery.PENDING:
             if 0 < self.sight.cores < self.order.cores:
                 return self._undelivered(f"the job got {self.sight.cores} of {self.order.cores} cores", now)

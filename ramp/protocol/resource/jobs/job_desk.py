@@ -136,10 +136,10 @@ class JobDesk:
         job = self._jobs.get(word.job_id)
         if participant is None or participant.user != message.sender:
             return [
-                self._refuse(message, word, "unknown_agreement", "nothing is sold to its sender under that agreement")
+                self._refuse(message, word, "unknown_agreement", "no slot is sold to the sender under this agreement")
             ]
         if job is not None and job.taken.offer_id != participant.offer.offer_id:
-            return [self._refuse(message, word, "other_job", "another slot has a job of that name")]
+            return [self._refuse(message, word, "other_job", "another slot has a job of this name")]
         if isinstance(word, JobOrder) and job is None:
             refusal = self._problem(word, participant, now)
             if refusal is not None:
@@ -156,12 +156,10 @@ class JobDesk:
             self._wait(message, job)
             return job.start(now)
         if job is None:
-            return [self._refuse(message, word, "unknown_job", "no job of that name has been ordered on that slot")]
+            return [self._refuse(message, word, "unknown_job", "this slot has no job of this name")]
         if isinstance(word, JobOrder):
             if word != job.order:
-                return [
-                    self._refuse(message, word, "other_job", "another job of that name has been ordered on that slot")
-                ]
+                return [self._refuse(message, word, "other_job", "this slot has another job of this name")]
             return [self._tell(message, job)]
         if isinstance(word, JobOutputQuery):
             if job.waits_for_start:
@@ -179,22 +177,28 @@ class JobDesk:
         """Why a job cannot be run, as code and sentence."""
         offer = participant.offer
         if self._terms is None or not self._terms.launches:
-            return "launching_off", "this resource launches no jobs; `ramp show ID --as env` tells how to do it oneself"
+            return (
+                "launching_off",
+                "this resource launches no jobs; `ramp show ID --as env` shows how to start one yourself",
+            )
         unmapped = self._terms.problem(participant.user)
         if unmapped:
             return "no_account", unmapped
         awaited = offer.in_queue and participant.state in AWAITED
         if participant.state is not ParticipantState.SOLD and not awaited:
-            return "not_active", f"the slot is {participant.state}; right would be sold"
+            return "not_active", f"the slot is {participant.state}, expected sold"
         cores, end = participant.size
         if now >= end:
             return "slot_over", f"the slot ended at {iso(end)}"
         if order.begin_at >= end:
-            return "begins_too_late", f"the job is to begin at {iso(order.begin_at)}, the slot ends at {iso(end)}"
+            return (
+                "begins_too_late",
+                f"the job must begin before the slot ends at {iso(end)}, got {iso(order.begin_at)}",
+            )
         if order.cores > cores:
-            return "too_many_cores", f"the slot has {cores} cores, not {order.cores}"
+            return "too_many_cores", f"the job must use at most the slot's {cores} cores, got {order.cores}"
         if len(self._by_offer.get(offer.offer_id, ())) >= JOBS_A_SLOT_MAX:
-            return "too_many_jobs", f"a slot takes {JOBS_A_SLOT_MAX} jobs at most"
+            return "too_many_jobs", f"a slot takes at most {JOBS_A_SLOT_MAX} jobs"
         problem = limits_problem(order)
         return ("beyond_limits", problem) if problem else None
 
@@ -247,9 +251,9 @@ class JobDesk:
             if job.state.is_final:
                 continue
             if job.order.cores > cores:
-                return f"the job {job.order.job_id} has {job.order.cores} cores; right would be to let it end first"
+                return f"job {job.order.job_id} uses {job.order.cores} cores; wait until it ends"
             if end < job.to_run.end_at:
-                return f"the job {job.order.job_id} may run until {iso(job.to_run.end_at)}; it would have to end first"
+                return f"job {job.order.job_id} may run until {iso(job.to_run.end_at)}; wait until it ends"
         return ""
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:

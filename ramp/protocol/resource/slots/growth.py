@@ -49,7 +49,7 @@ class SlotGrowth(SizeChange):
     def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
         """Give up what is not paid in time, or ask machine or bank again; see `SizeChange.tick`."""
         if self.state in (S.HOLDING, S.AGREED) and now >= self.body.valid_until:
-            detail = f"the bank was not asked to post it by {iso(self.body.valid_until)}"
+            detail = f"the bank was not asked to post the amendment by {iso(self.body.valid_until)}"
             return self._restore("expired", detail, "deadline")
         return self._ask_again(now)
 
@@ -64,7 +64,7 @@ class SlotGrowth(SizeChange):
         """The buyer says that the order is void; once the bank has been asked, its word counts alone."""
         if self.state not in (S.HOLDING, S.AGREED):
             return []
-        return self._restore("withdrawn", "its buyer has withdrawn it", "AmendmentWithdrawal")
+        return self._restore("withdrawn", "the buyer withdrew the amendment", "AmendmentWithdrawal")
 
     # -- the machine ---------------------------------------------------------------------------------------------
 

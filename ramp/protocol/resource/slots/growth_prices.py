@@ -134,7 +134,7 @@ class GrowthPrices:
         missing = next((answer for answer in pieces if isinstance(answer, Refusal)), None)
         if missing is not None:
             nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
-            told = f"what is to be added is not free; right would be {nearest or 'to leave the slot as it is'}"
+            told = f"the addition is not free; {f'available: {nearest}' if nearest else 'no smaller one is available'}"
             return [self._refuse(call_id, str(missing.code), told)]
         slots = [answer for answer in pieces if isinstance(answer, Slot)]
         asking, user = pending.call.cpu_hour_cost, pending.message.sender
@@ -148,7 +148,7 @@ class GrowthPrices:
         named: list[int] = []
         for price in prices:
             if isinstance(price, PriceRefusal):
-                nearest = "" if price.nearest is None else f"right would be {price.nearest} credits/core-hour"
+                nearest = "" if price.nearest is None else f"acceptable price: {price.nearest} credits/core-hour"
                 return [self._refuse(call_id, str(price.code), nearest or price.detail)]
             named.append(price)
         del self._pending[call_id]

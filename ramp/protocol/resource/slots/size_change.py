@@ -130,10 +130,10 @@ class SizeChange(StateMachine[SizeChangeState]):
         if self.state is not S.POSTING:
             return []
         if isinstance(content, AmendmentRefused):
-            return self._restore(content.code, f"the bank does not post it: {content.detail}", "AmendmentRefused")
+            return self._restore(content.code, f"the bank refuses the amendment: {content.detail}", "AmendmentRefused")
         posted, right = (content.refund, content.charge), (self.body.refund, self.body.charge)
         if posted != right:
-            raise RemoteProtocolError(f"refund and charge posted are {posted} minor units; right would be {right}")
+            raise RemoteProtocolError(f"posted refund and charge in minor units: got {posted}, expected {right}")
         self._enter(S.ENDED, "AmendmentPosted")
         self._retry.answered(now)
         self.deadline = None
@@ -152,7 +152,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         body = self.body
         if self.state is S.AGREED and now >= body.effective_at:
             if not sold:
-                return self._restore("not_active", "the slot is being given back", "deadline")
+                return self._restore("not_active", "the slot is being released", "deadline")
             if now >= body.valid_until:
                 return self._too_late()
             self._enter(S.TAKING, "deadline")
@@ -207,7 +207,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self._end(str(code), refusal.detail, "SlotResized", now)
 
     def _not_restored(self, refusal: Refusal) -> None:
-        self.stranded = f"the slot cannot have its old size again: {refusal.detail}"
+        self.stranded = f"the slot cannot return to its old size: {refusal.detail}"
 
     def _ask_machine(self) -> ResizeSlot:
         wanted = self.body if self.state in (S.HOLDING, S.TAKING) else self._state
@@ -255,7 +255,7 @@ class SizeChange(StateMachine[SizeChangeState]):
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _too_late(self) -> list[Effect]:
-        detail = f"the machine has not given it back by {iso(self.body.valid_until)}"
+        detail = f"the machine has not released the cores by {iso(self.body.valid_until)}"
         return self._restore("expired", detail, "deadline")
 
     def _restore(self, code: str, detail: str, stimulus: str) -> list[Effect]:

@@ -208,9 +208,9 @@ class SizeDesk:
         body = signed.body
         assert isinstance(body, Amendment)
         if participant is None or participant.agreement is None:
-            return [_refuse(message, body, "unknown_agreement", "nothing is sold for that offer")]
+            return [_refuse(message, body, "unknown_agreement", "no slot is sold for this offer")]
         if signed.signers != (participant.user,) or body.user != participant.user:
-            raise RemoteProtocolError("the document is not signed by the buyer, and by the buyer only")
+            raise RemoteProtocolError("the document must be signed by the buyer only")
         if body.agreement_id != participant.agreed.agreement_id:
             return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
@@ -249,7 +249,7 @@ class SizeDesk:
     ) -> list[Effect]:
         """A buyer asks at what price a slot may grow."""
         if participant is None or participant.agreement is None or participant.user != message.sender:
-            return [refused(message, call, "unknown_agreement", "nothing is sold to its sender under that agreement")]
+            return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
         slot = self._slot(participant)
         if slot.change is not None and slot.change.body.number == call.number:
             return []  # a copy of the call comes after the proposal that followed it
@@ -316,10 +316,10 @@ class SizeDesk:
         if standing is not None:
             return standing
         if abs(now - body.issued_at) > timing.message_age:
-            age = f"issued at {iso(body.issued_at)}, the clock here says {iso(now)}"
-            return "too_old", f"{age}; right would be at most {seconds(timing.message_age):g} s apart"
+            age = f"issued at {iso(body.issued_at)}, but the clock here says {iso(now)}"
+            return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         if now >= body.effective_at:
-            return "too_late", f"it should have taken effect at {iso(body.effective_at)}"
+            return "too_late", f"the effective time {iso(body.effective_at)} is in the past"
         problem = amendment_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
@@ -328,8 +328,8 @@ class SizeDesk:
         if body.grows:
             latest = now + timing.amendment_notice + EFFECT_SLACK
             if body.effective_at > latest:
-                told = f"it should take effect at {iso(body.effective_at)}"
-                return "long_notice", f"{told}; right would be at {iso(latest)} at the latest"
+                told = f"the amendment takes effect at {iso(body.effective_at)}"
+                return "long_notice", f"{told}, expected {iso(latest)} or earlier"
             return self._selling_problem(slot, body.cores, body.until) or self._price_problem(body, now)
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
@@ -338,9 +338,9 @@ class SizeDesk:
     def _standing_problem(self, slot: KeptSlot) -> tuple[str, str] | None:
         """Why nothing of a slot can be changed at present."""
         if slot.participant.state is not ParticipantState.SOLD:
-            return "not_active", f"the slot is {slot.participant.state}; right would be sold"
+            return "not_active", f"the slot is {slot.participant.state}, expected sold"
         if slot.change is not None:
-            return "another_open", f"amendment {slot.change.body.number} of it is open"
+            return "another_open", f"amendment {slot.change.body.number} of the slot is still open"
         return number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
@@ -355,9 +355,9 @@ class SizeDesk:
         """Why the price of what is added is none that this resource has named."""
         price = self.prices.price(body.previous, body.cores, body.until, now)
         if price is None:
-            return "no_price", "no price stands for that; right would be to ask for one first"
+            return "no_price", "this change has no valid price; ask for a price first"
         if body.cpu_hour_cost < price:
-            return "price", f"at {body.cpu_hour_cost} credits/core-hour; right would be {price} credits/core-hour"
+            return "price", f"the price must be at least {price} credits/core-hour, got {body.cpu_hour_cost}"
         return None
 
     def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:

@@ -61,19 +61,19 @@ class Moves:
         """
         agreement = self._agreements.get(word.agreement_id)
         if agreement is None:
-            raise RemoteProtocolError(f"{word.agreement_id} is nothing that was bought here")
+            raise RemoteProtocolError(f"{word.agreement_id} is not an agreement of this user")
         seal = said_by(message, agreement.resource, Role.RESOURCE)
         if word.reservation_id != agreement.reservation_id:
             raise RemoteProtocolError(
-                f"{word.reservation_id} is not the reservation of {word.agreement_id}; "
-                f"right would be {agreement.reservation_id}"
+                f"wrong reservation of {word.agreement_id}: got {word.reservation_id}, "
+                f"expected {agreement.reservation_id}"
             )
         answer = reply(message, Performative.CONFIRM, SlotMoveHeard(word.agreement_id, word.moved_at))
         before = self.last.get(word.agreement_id)
         if before is not None and word.moved_at <= before.moved_at:
             return [answer]
         if self._recorded[word.agreement_id] >= MOVES_MAX:
-            raise RemoteProtocolError(f"{word.agreement_id} has moved {MOVES_MAX} times, and no slot moves more often")
+            raise RemoteProtocolError(f"{word.agreement_id} has moved {MOVES_MAX} times, which is the limit")
         self._note(word)
         about = agreement.request_id
         progress = UnitMoved(about, word.agreement_id, agreement.resource, word.placement, word.moved_at)

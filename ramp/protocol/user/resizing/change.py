@@ -59,7 +59,7 @@ class Change(PatientMachine[AmendmentState]):
         what = f"amendment {body.number} of {body.agreement_id}"
         if self.state is S.WITHDRAWING:
             return f"{body.bank} has been asked to void {what}; its answer decides"
-        return f"{what} is with {body.resource}; until {body.bank} has posted it the slot stays as it was"
+        return f"{what} awaits {body.resource}; the slot stays unchanged until {body.bank} has posted it"
 
     def start(self, now: Instant) -> list[Effect]:
         """Propose it, for the first time or after a restart."""
@@ -100,13 +100,13 @@ class Change(PatientMachine[AmendmentState]):
         """This amendment makes no sense to the seller: what it does not understand it does not do."""
         if self.state is not S.ASKING or sender != self.amendment.resource:
             return []
-        self._why = "not_understood", f"{sender} does not understand it"
+        self._why = "not_understood", f"{sender} does not understand the amendment"
         return self._withdraw("NotUnderstood", now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Send again; give up what takes too long."""
         if self._is_out_of_patience(now):
-            self._why = "no_answer", f"{self.amendment.resource} has not had it posted in time"
+            self._why = "no_answer", f"{self.amendment.resource} has not posted the amendment in time"
             return self._withdraw("deadline", now)
         return self._ask_again(now)
 

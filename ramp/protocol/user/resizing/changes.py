@@ -216,7 +216,7 @@ class Changes:
         grows = all(is_growth(each.state, each.cores, each.until) for each in wanted)
         banks = {each.agreement.bank for each in wanted}
         if len(ids) > 1 and (not grows or len(banks) > 1):
-            detail = "only what adds to every one of them, and is paid at one bank, is paid together"
+            detail = "changes can be paid together only if each one adds and all use one bank"
             return self._none_done(ids, NOT_TOGETHER, detail)
         if grows:
             return self._grow(wanted, wish.max_cost, now, quote_only=wish.quote_only)
@@ -251,7 +251,7 @@ class Changes:
         if standing != "active":
             return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
         if agreement_id in self:
-            return ANOTHER_OPEN, f"{agreement_id} is being changed already; right would be to wait for the end of that"
+            return ANOTHER_OPEN, f"{agreement_id} is already being changed; wait until that change ends"
         return None
 
     def _wanted(self, agreement_id: str, wish: AgreementResized) -> Wanted:
@@ -268,9 +268,9 @@ class Changes:
         ids = [each.agreement_id for each in wanted]
         for each in wanted:
             if each.agreement.offer.start_probability is not None:
-                return self._none_done(ids, "not_reserved", "what was bought is a submitted job, whose size is fixed")
+                return self._none_done(ids, "not_reserved", "the agreement is a submitted job, whose size is fixed")
             if each.number > AMENDMENT_NUMBER_MAX:
-                detail = f"{each.agreement_id} has had {AMENDMENT_NUMBER_MAX} amendments, which is the most"
+                detail = f"{each.agreement_id} has had {AMENDMENT_NUMBER_MAX} amendments, which is the limit"
                 return self._none_done(ids, "old_number", detail)
         asks = partial(self._growths.ask, wanted, max_cost, now, quote_only=quote_only)
         return guarded(wanted[0].agreement_id, asks)
@@ -315,7 +315,7 @@ class Changes:
             return self._growths.on_bank(message, content, now)
         body = content.amendment.body if isinstance(content, Amended) else content
         if isinstance(body, Agreement | Cancellation):
-            raise RemoteProtocolError(f"the proof is of {type(body).__name__}; right would be an Amendment")
+            raise RemoteProtocolError(f"the proof must be of an Amendment, got {type(body).__name__}")
         if isinstance(body, AmendmentPriced):
             return self._growths.on_priced(message, body, now)
         agreement_id, number = body.agreement_id, body.number

@@ -69,12 +69,12 @@ def check_proof(body: Amendment, proof: Amended) -> None:
         RemoteProtocolError: if not.
     """
     if proof.amendment.body != body or proof.amendment.signers != (body.user, body.resource):
-        raise RemoteProtocolError("the proof is of another amendment or lacks a signature")
+        raise RemoteProtocolError("the proof belongs to another amendment or lacks a signature")
     posted, seal = proof.posted, proof.posted_seal
     told = (seal.signer, seal.role, seal.receiver) == (body.bank, Role.BANK, body.resource)
     said = (posted.agreement_id, posted.number, posted.refund, posted.charge)
     if not told or said != (body.agreement_id, body.number, body.refund, body.charge):
-        raise RemoteProtocolError("the proof lacks the bank's word that this was posted")
+        raise RemoteProtocolError("the proof lacks the bank's statement of posting")
 
 
 class Growth(PatientMachine[AdditionState]):
@@ -116,7 +116,7 @@ class Growth(PatientMachine[AdditionState]):
             return ""
         if self.state is S.WITHDRAWING:
             return f"{self._bank} has been asked to void {self.order_id}; its answer decides"
-        return f"{self.order_id} pays for what is added; until {self._bank} has posted it all slots stay as they were"
+        return f"{self.order_id} pays for the addition; all slots stay unchanged until {self._bank} has posted it"
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Growth(PatientMachine[AdditionState]):
             who = ", ".join(sorted(set(silent))) if self.state is S.ASKING else self._bank
             if self.state is S.FUNDED:
                 who = ", ".join(sorted({each.body.resource for each in self._lines.values() if not each.proved}))
-            return self._withdraw("no_answer", f"{who} has not done its part in time", "deadline", now)
+            return self._withdraw("no_answer", f"{who} did not respond in time", "deadline", now)
         return self._ask_again(now)
 
     # -- messages ------------------------------------------------------------------------------------------------
@@ -200,14 +200,14 @@ class Growth(PatientMachine[AdditionState]):
         asked = {S.ASKING: {line.body.resource for line in self._lines.values()}, S.RESERVING: {self._bank}}
         if sender not in asked.get(self.state, ()):
             return []
-        detail = f"{sender} does not understand it"
+        detail = f"{sender} does not understand the amendment"
         return self._withdraw("not_understood", detail, "NotUnderstood", now)
 
     def _on_reserved(self, vote: FundsReserved, now: Instant) -> list[Effect]:
         if self.state is not S.RESERVING:
             return []
         if (vote.user, vote.lines, vote.valid_until) != (self._user, self._order_lines(), self.valid_until):
-            raise RemoteProtocolError("the bank has set another order aside")
+            raise RemoteProtocolError("the bank has reserved another order")
         self._retry.answered(now)
         self._enter(S.FUNDED, "FundsReserved")
         # so long as it can be posted, and then as long as an answer may take
@@ -248,7 +248,7 @@ class Growth(PatientMachine[AdditionState]):
             ]
         if self.state is S.RESERVING:
             return [self._to_bank(PaymentOrder(self.order_id, self._order_lines(), self.valid_until))]
-        reason = self._why[1] or "its buyer does not know how it ended"
+        reason = self._why[1] or "the buyer does not know how the amendment ended"
         return [self._to_bank(OrderWithdrawal(self.order_id, self.valid_until, reason))]
 
     def _order_lines(self) -> tuple[OrderLine, ...]:

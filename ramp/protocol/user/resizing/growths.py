@@ -220,7 +220,7 @@ class Growths:
         if (content.cores, content.until) != (wanted.cores, wanted.until):
             return []  # a late answer to an earlier call, of the same number since that came to no proposal
         if content.state != wanted.state.digest:
-            detail = f"{wanted.agreement.resource} names a price for another state of the slot than the one known"
+            detail = f"{wanted.agreement.resource} names a price for another state of the slot"
             return self._guarded(inquiry, lambda: self._failed(inquiry, OTHER_STATE, detail))
         return self._guarded(inquiry, partial(self._take_price, inquiry, content, now))
 
@@ -258,7 +258,7 @@ class Growths:
         """Somebody has not understood what was said of a slot."""
         inquiry, growth = self._inquiries.get(agreement_id), self._open.get(agreement_id)
         if inquiry is not None and inquiry.of(agreement_id).number == number:
-            return self._failed(inquiry, "not_understood", f"{sender} does not understand it")
+            return self._failed(inquiry, "not_understood", f"{sender} does not understand the price inquiry")
         if growth is None or not any(each.number == number for each in growth.amendments):
             return []
         return self._acts(growth, partial(growth.on_not_understood, sender, now), now)
@@ -298,14 +298,14 @@ class Growths:
     def _asked_again(self, inquiry: _Inquiry, now: Instant) -> list[Effect]:
         if now >= inquiry.limit:
             silent = [each.agreement.resource for each in inquiry.wanted if each.agreement_id not in inquiry.prices]
-            return self._failed(inquiry, "no_answer", f"{', '.join(sorted(set(silent)))} has named no price in time")
+            return self._failed(inquiry, "no_answer", f"{', '.join(sorted(set(silent)))} did not name a price in time")
         inquiry.retry.again(now)
         return self._calls(inquiry)
 
     def _take_price(self, inquiry: _Inquiry, priced: AmendmentPriced, now: Instant) -> list[Effect]:
         wanted = inquiry.of(priced.agreement_id)
         if priced.cpu_hour_cost > wanted.asking:
-            told = f"{priced.cpu_hour_cost} credits/core-hour are asked; at most {wanted.asking} were to be paid"
+            told = f"{priced.cpu_hour_cost} credits/core-hour asked, expected at most {wanted.asking}"
             return self._failed(inquiry, "price", told)
         inquiry.prices[priced.agreement_id] = priced.cpu_hour_cost
         if len(inquiry.prices) < len(inquiry.wanted):
@@ -313,7 +313,7 @@ class Growths:
         inquiry.retry.answered(now)
         gone = [each for each in inquiry.wanted if self._standing(each.agreement_id) != "active"]
         if gone:
-            what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} meanwhile"
+            what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} now"
             return self._failed(inquiry, NOT_ACTIVE, what)
         bodies = self._drawn_up(inquiry, now)
         for each, body in zip(inquiry.wanted, bodies, strict=True):
@@ -322,9 +322,7 @@ class Growths:
                 return self._failed(inquiry, *problem)
         total = sum(body.charge for body in bodies)
         if inquiry.max_cost is not None and total > inquiry.max_cost:
-            told = (
-                f"it would cost {credits_text(total)} credits; at most {credits_text(inquiry.max_cost)} were to be paid"
-            )
+            told = f"total cost is {credits_text(total)} credits, expected at most {credits_text(inquiry.max_cost)}"
             return self._failed(inquiry, TOO_EXPENSIVE, told)
         self.rest(priced.agreement_id)
         if inquiry.quote_only:
