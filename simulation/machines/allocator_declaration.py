@@ -48,8 +48,10 @@ def allocator(make: type[Policy], *, about: str = "") -> AllocatorDeclaration:
         ConfigurationError: the class is not derived from one of the two.
     """
     if not (isinstance(make, type) and issubclass(make, Policy)):
+        given = getattr(make, "__name__", type(make).__name__)
         raise ConfigurationError(
-            f"{make!r} is no allocator: it is derived neither from BoxPolicy nor from CablePolicy", key="allocator"
+            f"invalid allocator: got {given}, expected a class derived from BoxPolicy or CablePolicy",
+            key="allocator",
         )
     return AllocatorDeclaration(make, about or first_paragraph(make))
 
@@ -79,5 +81,7 @@ def make_policy(name: str, options: Mapping[str, Any], wanted: type[_Policy]) ->
             each for each in ALLOCATORS.listed() if each.declaration and issubclass(each.declaration.make, wanted)
         ]
         suitable = ", ".join(each.name for each in listed)
-        raise ConfigurationError(f"{name!r} is not for such a machine; there are {suitable}", key="allocator")
+        raise ConfigurationError(
+            f"allocator {name!r} does not suit this machine; choose one of {suitable}", key="allocator"
+        )
     return read_options(options, made, within="allocator_options")

@@ -153,9 +153,11 @@ class AngaraMachine(GridUnits):
             MachineError: any of them is taken, out of service or not there, or the job already runs.
         """
         if placement.job_id in self._state.running:
-            raise MachineError(f"{self.name}: job {placement.job_id} already runs")
+            raise MachineError(f"{self.name}: job {placement.job_id} is already running")
         if not placement.nodes or placement.nodes >> self.grid.size:
-            raise MachineError(f"{self.name}: job {placement.job_id}: its nodes are none of the {self.grid.size} here")
+            raise MachineError(
+                f"{self.name}: job {placement.job_id}: its nodes are not among the machine's {self.grid.size}"
+            )
         taken = placement.nodes & self._state.busy_units
         if taken:
             raise MachineError(f"{self.name}: job {placement.job_id}: nodes {self.hostlist(taken)} are not free")
@@ -214,7 +216,7 @@ class AngaraMachine(GridUnits):
 
     def restore(self, state: object) -> None:
         if not isinstance(state, _State):
-            raise MachineError(f"{self.name}: not a snapshot of this machine")
+            raise MachineError(f"{self.name}: the snapshot is of another machine")
         links = self._state.failed_links
         self._state = state.copy()
         if self._state.failed_links != links:
@@ -269,7 +271,9 @@ class AngaraMachine(GridUnits):
         index = self.boxes.policy.choose(boxes, busy)
         if not 0 <= index < len(boxes):
             name = type(self.boxes.policy).__name__
-            raise MachineError(f"{self.name}: allocator {name} chose box {index!r} of {len(boxes)}; 0 is the first")
+            raise MachineError(
+                f"{self.name}: allocator {name} must choose a box from 0 to {len(boxes) - 1}, got {index!r}"
+            )
         return int(rows[index])
 
     def _list_free(self, busy: int) -> int:

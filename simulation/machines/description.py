@@ -72,13 +72,15 @@ def machine_kind(description: type, build: Callable[[Any, BuildOptions], Machine
         ConfigurationError: the description is no dataclass, or `build` cannot be called.
     """
     if not is_dataclass(description) or not callable(build):
-        raise ConfigurationError("a kind of machine is a dataclass and a function that builds one", key="kind")
+        raise ConfigurationError(
+            "a kind of machine needs a dataclass and a function that builds the machine", key="kind"
+        )
     return MachineKind(description, build, about)
 
 
 def _adopt(given: Any) -> MachineKind:
     if not isinstance(given, MachineKind):
-        raise ConfigurationError(f"{given!r} is no kind of machine; `machine_kind` declares one", key="kind")
+        raise ConfigurationError("invalid kind of machine; declare it with `machine_kind`", key="kind")
     return given
 
 
@@ -106,7 +108,7 @@ def build_machine(
     """
     kind = description.get("kind")
     if not isinstance(kind, str):
-        words = "is missing" if kind is None else f"is {kind!r}; a text is wanted"
+        words = "is missing" if kind is None else f"must be text, got {kind!r}"
         raise wrong_options([(("kind",), words)], source=source, text=text)
     keys = {key: value for key, value in description.items() if key != "kind"}
     try:
@@ -136,7 +138,7 @@ def dimension_index(names: tuple[str, ...], name: str, key: str) -> int:
         ConfigurationError: there is none.
     """
     if name not in names:
-        raise ConfigurationError(f"no dimension {name!r}{nearest_name(name, names)}", key=f"{key}.dimension")
+        raise ConfigurationError(f"unknown dimension {name!r}{nearest_name(name, names)}", key=f"{key}.dimension")
     return names.index(name)
 
 

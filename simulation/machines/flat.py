@@ -21,7 +21,7 @@ class FlatMachine:
 
     def __init__(self, processors: int, name: str | None = None) -> None:
         if processors < 1:
-            raise MachineError(f"a flat machine needs at least 1 processor, not {processors}")
+            raise MachineError(f"a flat machine must have at least 1 processor, got {processors}")
         self._processors = processors
         self._name = name if name is not None else f"flat:{processors}"
         self._free = processors
@@ -70,10 +70,10 @@ class FlatMachine:
             MachineError: fewer are free, or the job already runs.
         """
         if placement.job_id in self._running:
-            raise MachineError(f"{self._name}: job {placement.job_id} already runs")
+            raise MachineError(f"{self._name}: job {placement.job_id} is already running")
         if placement.size > self._free:
             raise MachineError(
-                f"{self._name}: job {placement.job_id} takes {placement.size} processors, {self._free} are free"
+                f"{self._name}: job {placement.job_id} needs {placement.size} processors, but {self._free} are free"
             )
         self._running[placement.job_id] = placement
         self._free -= placement.size
@@ -120,9 +120,7 @@ class FlatMachine:
         Raises:
             MachineError: always.
         """
-        raise MachineError(
-            f"{self._name}: processors of a flat machine cannot be set to {state} one by one ({units:#x})"
-        )
+        raise MachineError(f"{self._name}: processors of a flat machine cannot be set to {state} one by one")
 
     def snapshot(self) -> tuple[int, dict[int, Placement]]:
         """The present state, to be given to `restore`."""
@@ -131,7 +129,7 @@ class FlatMachine:
     def restore(self, state: object) -> None:
         """Go back to a snapshot."""
         if not (isinstance(state, tuple) and len(state) == 2):
-            raise MachineError(f"{self._name}: not a snapshot of a flat machine")
+            raise MachineError(f"{self._name}: the snapshot is of another kind of machine")
         self._free, running = state
         self._running = dict(running)
 

@@ -25,7 +25,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if not self.extents or min(self.extents) < 1:
-            raise MachineError(f"a machine has extents of at least 1, not {list(self.extents)}")
+            raise MachineError(f"the extents of a machine must be at least 1, got {list(self.extents)}")
 
     @property
     def size(self) -> int:
@@ -45,7 +45,9 @@ class Grid:
         if len(coordinates) != len(self.extents) or not all(
             0 <= coordinate < extent for coordinate, extent in zip(coordinates, self.extents, strict=True)
         ):
-            raise MachineError(f"no unit at {list(coordinates)} on a machine of {'x'.join(map(str, self.extents))}")
+            raise MachineError(
+                f"coordinates {list(coordinates)} are outside the machine of {'x'.join(map(str, self.extents))}"
+            )
         number = 0
         for coordinate, extent in zip(coordinates, self.extents, strict=True):
             number = number * extent + coordinate

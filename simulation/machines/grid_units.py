@@ -150,7 +150,7 @@ class GridUnits:
         if units < 0 or units >> self.grid.size:
             raise MachineError(f"{self.name} has no {self.traits.unit_noun} {units.bit_length() - 1}")
         if state is NodeState.ALLOCATED:
-            raise MachineError(f"{self.name}: {self.traits.unit_noun}s become {state} by a job only")
+            raise MachineError(f"{self.name}: only a job sets {self.traits.unit_noun}s to {state}")
         now = self._state
         now.drained = now.drained | units if state is NodeState.DRAINED else now.drained & ~units
         now.down = now.down | units if state is NodeState.DOWN else now.down & ~units

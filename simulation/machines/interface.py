@@ -67,7 +67,7 @@ class JobRequest:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise MachineError(f"job {self.job_id}: size is {self.size}; a job asks for at least 1 unit")
+            raise MachineError(f"job {self.job_id}: size must be at least 1, got {self.size}")
         if self.shape is not None:
             volume = 1
             for extent in self.shape:

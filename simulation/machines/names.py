@@ -17,7 +17,7 @@ def digits_of(coordinates: Sequence[int]) -> str:
         MachineError: a coordinate has no digit.
     """
     if any(not 0 <= coordinate < len(DIGITS) for coordinate in coordinates):
-        raise MachineError(f"coordinates {list(coordinates)}: a name has one digit each, for 0 to {len(DIGITS) - 1}")
+        raise MachineError(f"coordinates must be 0 to {len(DIGITS) - 1} to form a name, got {list(coordinates)}")
     return "".join([DIGITS[coordinate] for coordinate in coordinates])
 
 

@@ -72,7 +72,7 @@ def map_lines(view: MachineView, style: Style = Style()) -> list[str]:
         MachineError: the machine has more than `UNITS_MAX` units.
     """
     if view.total > UNITS_MAX:
-        raise MachineError(f"{view.machine}: a map of {view.total} units is too large; at most {UNITS_MAX} are drawn")
+        raise MachineError(f"{view.machine}: a map can show at most {UNITS_MAX} units, got {view.total}")
     cells = _cells(view, style)
     if view.is_flat:
         return [" ".join(cells[first : first + FLAT_ROW]) for first in range(0, len(cells), FLAT_ROW)]

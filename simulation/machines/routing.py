@@ -65,10 +65,12 @@ class Fabric:
         if not self.order:
             object.__setattr__(self, "order", tuple(range(2 * dimensions)))
         if sorted(self.order) != list(range(2 * dimensions)):
-            raise MachineError(f"{list(self.order)} is no order of the {2 * dimensions} directions")
+            raise MachineError(
+                f"the order must list each of the {2 * dimensions} directions once, got {list(self.order)}"
+            )
         for unit, dimension in self.failed_links:
             if not (0 <= unit < self.grid.size and 0 <= dimension < dimensions):
-                raise MachineError(f"there is no link of unit {unit} in dimension {dimension}")
+                raise MachineError(f"unit {unit} has no link in dimension {dimension}")
         lowest = []
         for dimension in range(dimensions):
             members = [range(extent) for extent in self.grid.extents]

@@ -281,7 +281,7 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         unknown = sorted(set(state) - STATE_KEYS)
         if unknown:
             where = unknown[0]
-            raise ValueError(f"unknown key; known are {', '.join(sorted(STATE_KEYS))}")  # noqa: TRY301
+            raise ValueError(f"unknown key; expected one of {', '.join(sorted(STATE_KEYS))}")  # noqa: TRY301
         view = replace(view, now_s=_seconds(state.get("time_s", 0.0)))
         where = "drained"
         drained = view.drained | _units(view, str(state.get("drained", "")))
@@ -335,14 +335,14 @@ def _size(view: MachineView, text: str) -> int:
         return _units(view, text).bit_count()
     size = int(text or 0)
     if not 0 <= size <= view.total:
-        raise MachineError(f"{size} processors on a machine of {view.total}")
+        raise MachineError(f"processors must be 0 to {view.total}, got {size}")
     return size
 
 
 def _seconds(value: Any) -> float:
     seconds = float(value)
     if not isfinite(seconds):
-        raise ValueError(f"{value} is no number of seconds")
+        raise ValueError(f"must be a number of seconds, got {value}")
     return seconds
 
 

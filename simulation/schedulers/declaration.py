@@ -58,7 +58,7 @@ class SchedulerDeclaration:
         for name in values:
             listed = [(each.name, each.declaration) for each in SCHEDULERS.listed() if each.declaration]
             having = [other for other, its in listed if its.options and name in its.options.__dataclass_fields__]
-            others = f"; {', '.join(having)} have" if having else ""
+            others = f"; available for {', '.join(having)}" if having else ""
             raise ConfigurationError(f"has no option {name!r}{others}", key=within or None)
         return None
 
@@ -77,7 +77,7 @@ class SchedulerDeclaration:
         missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
         if missing:
             raise ConfigurationError(
-                f"{type(made).__name__} is no scheduler: it has no method {', '.join(missing)}", key="scheduler"
+                f"{type(made).__name__} lacks the scheduler methods {', '.join(missing)}", key="scheduler"
             )
         return made
 
@@ -96,14 +96,14 @@ def scheduler(
         ConfigurationError: `make` cannot be called, or is a class that lacks a scheduler's methods.
     """
     if not callable(make):
-        raise ConfigurationError(f"{make!r} is no class or function that makes a scheduler", key="scheduler")
+        raise ConfigurationError("a scheduler must be a class or function that makes one", key="scheduler")
     missing = [name for name in _METHODS if isinstance(make, type) and not hasattr(make, name)]
     if missing:
         raise ConfigurationError(
-            f"{getattr(make, '__name__', make)} is no scheduler: it has no method {', '.join(missing)}", key="scheduler"
+            f"{getattr(make, '__name__', make)} lacks the scheduler methods {', '.join(missing)}", key="scheduler"
         )
     if options is not None and not is_dataclass(options):
-        raise ConfigurationError(f"{options!r} is no dataclass of options", key="scheduler")
+        raise ConfigurationError("the options must be a dataclass", key="scheduler")
     return SchedulerDeclaration(make, about or first_paragraph(make), options, compiled, compiled_by_event)
 
 

@@ -140,7 +140,7 @@ def test_what_is_broken_is_told_where_it_is_used_and_listed() -> None:
             "broken",
             r"scheduler: broken of guest_broken:Scheduler \(guest-policies\) cannot be loaded: RuntimeError: no such",
         ),
-        ("wrong", r"wrong of guest_policies:NO_SCHEDULER .*: 7 is no class or function that makes a scheduler"),
+        ("wrong", r"wrong of guest_policies:NO_SCHEDULER .*: a scheduler must be a class or function that makes one"),
     ):
         with pytest.raises(ConfigurationError, match=words):
             simulation.simulate("synthetic", machine="flat:64", scheduler=name)

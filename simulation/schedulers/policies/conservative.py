@@ -159,6 +159,6 @@ class ConservativeBackfill:
 
 SCHEDULER = scheduler(
     ConservativeBackfill,
-    about="Later jobs may overtake that delay nobody before them.",
+    about="Later jobs may overtake if they delay no earlier job.",
     compiled="simulation.schedulers.compiled.conservative:conservative",
 )

@@ -195,7 +195,7 @@ class EasyBackfill:
 
 SCHEDULER = scheduler(
     EasyBackfill,
-    about="Later jobs may overtake that do not delay the first one (default).",
+    about="Later jobs may overtake if they do not delay the first job (default).",
     compiled_by_event="simulation.schedulers.compiled.easy_event_order:easy_event_by_event",
     compiled="simulation.schedulers.compiled.easy:easy",
 )

@@ -218,6 +218,6 @@ def _ways_to_grow(running: RunningJob, machine: Machine) -> Iterator[JobRequest]
 
 SCHEDULER = scheduler(
     MalleableJobs,
-    about="Malleable jobs shrink for the first that waits, and grow when nobody does.",
+    about="Malleable jobs shrink for the first waiting job and grow when the queue is empty.",
     options=MalleableOptions,
 )
