@@ -1,9 +1,9 @@
 """A torus of nodes whose jobs never share a link: Angara.
 
 A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019. A job gets a routable set of nodes, one in
-which every pair has a route that stays inside (`simulation.machines.routing`). Boxes are such sets; where nodes or
+which every pair has a route inside the set (`simulation.machines.routing`). Boxes are such sets; where nodes or
 links have failed, a box without its failed nodes may still be one, with the hardware's first and last steps.
-Units are nodes. All nodes of a box are locked, those that were not asked for are transit nodes.
+Units are nodes. A job locks all nodes of its box; those that it did not request are transit nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from simulation.machines.routing import Fabric
 
 @dataclass(frozen=True, slots=True)
 class TorusLayout:
-    """What the machine is; never changes.
+    """The unchanging description of the machine.
 
     Attributes:
         name: from the machine's file.
@@ -69,7 +69,7 @@ class _State:
 
     @property
     def busy_units(self) -> int:
-        """Bit set of the nodes that a new job must avoid."""
+        """Return the bit set of the nodes that a new job must avoid."""
         return self.held_units | self.drained | self.down
 
 
@@ -97,20 +97,20 @@ class AngaraMachine(GridUnits):
 
     @property
     def fabric(self) -> Fabric:
-        """The links as they are now, for the routability check."""
+        """Return the present links for the routability check."""
         return Fabric(self.grid, self._state.failed_links)
 
     def place(self, request: JobRequest) -> Placement | None:
         return self.place_until(request, 0, 1, {})
 
     def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
-        """The same, told what is expected of the times; only the allocator `room-ahead` heeds them.
+        """Decide the place as `place` does, with expected end times; only the allocator `room-ahead` uses them.
 
         Args:
-            request: what is asked.
+            request: the request.
             now: the time, microseconds.
             end: when the job is expected to end, after `now`.
-            ends: when running jobs are expected to end, after `now`; one that is not named stays.
+            ends: expected ends of running jobs, after `now`; jobs not listed keep running.
         """
         busy = self._state.busy_units
         if request.size > self.grid.size - busy.bit_count():
@@ -150,7 +150,7 @@ class AngaraMachine(GridUnits):
         """Take the placement's nodes.
 
         Raises:
-            MachineError: any of them is taken, out of service or not there, or the job already runs.
+            MachineError: a node is taken, out of service or unknown, or the job is already running.
         """
         if placement.job_id in self._state.running:
             raise MachineError(f"{self.name}: job {placement.job_id} is already running")
@@ -171,10 +171,10 @@ class AngaraMachine(GridUnits):
         self._state.held_units &= ~placement.nodes
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
-        """Give a running job another size: within or around its box where that can be had (`reallocation`).
+        """Change the size of a running job, within or around its box where possible (`reallocation`).
 
         Raises:
-            MachineError: the job holds nothing.
+            MachineError: the job is not running.
         """
         return reallocate(self, request)
 
@@ -182,7 +182,7 @@ class AngaraMachine(GridUnits):
         """Take the cable from a node to its neighbour upwards out of service, or put it back (`failed=False`).
 
         Raises:
-            MachineError: there is no such cable.
+            MachineError: the cable does not exist.
         """
         changed = {(unit, dimension)}
         links = self._state.failed_links | changed if failed else self._state.failed_links - changed
@@ -190,7 +190,7 @@ class AngaraMachine(GridUnits):
         self._use_links(frozenset(links))
 
     def maximal_boxes(self, *, greedy: bool = False) -> list[int]:
-        """Bit sets of the maximal free boxes: all of them, or those that the published greedy search finds."""
+        """Return bit sets of the maximal free boxes: all, or those that the published greedy search finds."""
         arrays = self.boxes.arrays
         words = self.boxes.table.words_of(self._state.busy_units)
         if greedy:
@@ -202,7 +202,7 @@ class AngaraMachine(GridUnits):
         return [self.boxes.table.units_of(int(box)) for box in boxes]
 
     def phi(self, *, greedy: bool = False) -> int:
-        """The study's measure of the present state: nodes x size of the largest maximal boxes + their number."""
+        """Return the study's measure of the state: nodes x size of the largest maximal boxes + their number."""
         table = self.boxes.table
         if greedy:
             found = np.empty(self.grid.size, np.int64)
@@ -223,7 +223,7 @@ class AngaraMachine(GridUnits):
             self._use_links(self._state.failed_links)
 
     def copy(self) -> AngaraMachine:
-        """An independent machine in the same state; tables are shared."""
+        """Return an independent machine in the same state; tables are shared."""
         twin = AngaraMachine(self.layout, self.boxes)
         twin._state = self._state.copy()
         twin._dead = self._dead

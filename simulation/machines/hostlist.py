@@ -31,11 +31,11 @@ _PREFIX = re.compile(r"[a-z0-9._-]*")
 
 
 def expand(text: str, *, prefix: str | None = None, dimensions: int | None = None) -> list[str]:
-    """Names of a hostlist in the order written; a name written twice comes twice.
+    """Expand a hostlist to its names in the written order, duplicates included.
 
     Args:
         text: the list.
-        prefix: if given, every name must be this prefix and a coordinate a dimension.
+        prefix: if given, every name must be this prefix and one coordinate for each dimension.
         dimensions: coordinates of a name; only needed with `prefix` (3 by default).
 
     Raises:
@@ -52,22 +52,22 @@ def expand(text: str, *, prefix: str | None = None, dimensions: int | None = Non
 
 
 def expand_coordinates(text: str, prefix: str, dimensions: int) -> list[tuple[int, ...]]:
-    """Coordinates of a hostlist's units on a machine of that prefix and number of dimensions.
+    """Expand a hostlist to the coordinates of its units on a machine with that prefix and number of dimensions.
 
     Raises:
-        MachineError: malformed, or a name that is none of this machine's.
+        MachineError: malformed, or a name of another machine.
     """
     names = expand(text, prefix=prefix, dimensions=dimensions)
     return [tuple(DIGITS.index(digit) for digit in name[len(prefix) :]) for name in names]
 
 
 def is_prefix(text: str) -> bool:
-    """Whether names of a host list may begin so."""
+    """Return whether names of a host list may begin with this prefix."""
     return _PREFIX.fullmatch(text) is not None
 
 
 def compress(names: Iterable[str], *, dimensions: int = DEFAULT_DIMENSIONS) -> str:
-    """The shortest form that later Slurm prints for the names; duplicates vanish.
+    """Compress names to the form that later Slurm prints; duplicates are removed.
 
     Args:
         names: single names (no brackets).
@@ -96,7 +96,7 @@ def compress(names: Iterable[str], *, dimensions: int = DEFAULT_DIMENSIONS) -> s
 
 
 def compress_coordinates(prefix: str, cells: Iterable[Sequence[int]]) -> str:
-    """Hostlist of the units at the coordinates, all of one prefix."""
+    """Return the hostlist of the units at the coordinates, all with one prefix."""
     items = [
         digits_of(low) if low == high else f"{digits_of(low)}x{digits_of(high)}"
         for low, high in cover(tuple(cell) for cell in cells)
@@ -107,7 +107,7 @@ def compress_coordinates(prefix: str, cells: Iterable[Sequence[int]]) -> str:
 
 
 def cover(cells: Iterable[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Disjoint boxes, as their two corners, that hold exactly the cells: grown from the first cell, last axis first."""
+    """Cover the cells exactly with disjoint boxes (two corners each), grown from the first cell, last axis first."""
     remaining = set(cells)
     boxes = []
     for low in sorted(remaining):

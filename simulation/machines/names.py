@@ -11,7 +11,7 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def digits_of(coordinates: Sequence[int]) -> str:
-    """The digits of a unit's coordinates.
+    """Return the digits of a unit's coordinates.
 
     Raises:
         MachineError: a coordinate has no digit.
@@ -22,5 +22,5 @@ def digits_of(coordinates: Sequence[int]) -> str:
 
 
 def unit_name(prefix: str, coordinates: Sequence[int]) -> str:
-    """Name of the unit at the coordinates, for example bgl012."""
+    """Return the name of the unit at the coordinates, for example bgl012."""
     return prefix + digits_of(coordinates)

@@ -1,4 +1,4 @@
-"""Requests in Slurm's words: the srun and sbatch options that Blue Gene support brought.
+"""Requests as Slurm's srun and sbatch options for Blue Gene.
 
 `--geometry`/`-g`, `--no-rotate`/`-R`, `--conn-type`, `--node-use`, `--nodes`/`-N`, and the environment variables that
 stand for the first three. Option names and values as in Slurm 1.0 to 2.x.
@@ -25,7 +25,7 @@ _LETTERS = {"M": Connection.MESH, "T": Connection.TORUS, "N": Connection.NAV}
 
 
 class NodeUse(enum.StrEnum):
-    """What the second processor of a compute node does: communication, or a task of its own."""
+    """Use of a compute node's second processor: communication, or a task of its own."""
 
     COPROCESSOR = "coprocessor"
     VIRTUAL = "virtual"
@@ -50,7 +50,7 @@ class SlurmOptions:
     node_use: NodeUse = NodeUse.COPROCESSOR
 
     def request(self, job_id: int, *, cnodes_per_midplane: int = DEFAULT_CNODES) -> JobRequest:
-        """The request to a machine whose units are midplanes.
+        """Return the request to a machine whose units are midplanes.
 
         Args:
             job_id: of the job.
@@ -73,14 +73,14 @@ class SlurmOptions:
 
 
 def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> SlurmOptions:
-    """Read a job's options; what the command line does not say, the environment may.
+    """Read a job's options from the command line; the environment supplies missing ones.
 
     Args:
         arguments: words such as `--geometry=2x2x4`, `-g 2x2x4`, `-R`.
         environment: SLURM_GEOMETRY, SLURM_CONN_TYPE, SLURM_NO_ROTATE are read.
 
     Raises:
-        ConfigurationError: an unknown option, or a value that makes no sense.
+        ConfigurationError: an unknown option or an invalid value.
     """
     given: dict[str, str] = {}
     words = list(arguments)
@@ -122,10 +122,10 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | Non
 
 
 def parse_geometry(text: str) -> tuple[int, ...]:
-    """Extents in midplanes: `2x2x4` (also `2,2,4`, as old srun had it).
+    """Parse extents in midplanes: `2x2x4` (also `2,2,4`, as in old srun).
 
     Raises:
-        ConfigurationError: it is not a list of positive numbers.
+        ConfigurationError: the text is not a list of positive numbers.
     """
     if _GEOMETRY.fullmatch(text) is None or 0 in (extents := tuple(map(int, re.split("[xX,]", text)))):
         raise ConfigurationError(
@@ -135,10 +135,10 @@ def parse_geometry(text: str) -> tuple[int, ...]:
 
 
 def parse_connection(text: str) -> Connection | tuple[Connection, ...]:
-    """MESH, TORUS or NAV in any case, or one letter a dimension as on Blue Gene/Q (TTM).
+    """Parse MESH, TORUS or NAV in any case, or one letter for each dimension as on Blue Gene/Q (TTM).
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: the text has another form.
     """
     try:
         return Connection(text.lower())
