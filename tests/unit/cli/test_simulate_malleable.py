@@ -145,7 +145,7 @@ def test_a_scheduler_that_changes_no_size_says_so(pair: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--resize-cost", 5), "resize-cost.*malleable-share is missing"),
+        (("--resize-cost", 5), "resize-cost.*needs --malleable-share"),
         (
             ("--malleable-share", 0.5, "--event-order", "pyss"),
             "needs the event order batch, got pyss",

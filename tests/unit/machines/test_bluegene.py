@@ -215,7 +215,7 @@ def test_placements_of_another_machine_are_refused(machine):
         machine.allocate(Placement(1, 1, 1, (1, 1, 1), (0, 0, 0), (MESH,) * 3, ((0,), (0,), (0,)), ((14,), (), ())))
     with pytest.raises(MachineError, match="3 dimensions, got 2"):
         machine.allocate(Placement(1, 1, 1, (1, 1), (0, 0), (MESH,) * 2, ((0,), (0,)), ((), ())))
-    with pytest.raises(MachineError, match="not a snapshot"):
+    with pytest.raises(MachineError, match="the snapshot is of another"):
         machine.restore(load_machine("bgl-half").snapshot())
 
 

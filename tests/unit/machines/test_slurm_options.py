@@ -68,5 +68,5 @@ def test_requests():
     assert parse_options(["-N", "1k", "-g", "2x2x2"]).request(7).size == 8
     with pytest.raises(ConfigurationError, match="8192 nodes need 16 midplanes, but the geometry has 8"):
         parse_options(["-N", "8k", "-g", "2x2x2"]).request(7)
-    with pytest.raises(ConfigurationError, match="gives --geometry or --nodes"):
+    with pytest.raises(ConfigurationError, match="give --geometry or --nodes"):
         parse_options([]).request(7)
