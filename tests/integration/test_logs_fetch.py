@@ -157,7 +157,7 @@ def test_the_same_log_packed_otherwise_is_accepted(archive: Archive, tmp_path: P
 def test_refusals_name_address_and_reason(archive: Archive, tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match=r"/nothing/Test-2026-1\.swf\.gz: the server answered 404"):
         fetch_log(LOG, tmp_path, source=f"{archive.address}/nothing")
-    with pytest.raises(WorkloadError, match="is no address"):
+    with pytest.raises(WorkloadError, match="invalid address"):
         fetch_log(LOG, tmp_path, source="file:///etc/passwd")
     with pytest.raises(WorkloadError, match=r"127\.0\.0\.1:1/"):
         fetch_log(LOG, tmp_path, source="http://127.0.0.1:1")
