@@ -1,11 +1,11 @@
-"""How an allocator is declared, and all that are: in `simulation.machines.allocators`, or by other packages.
+"""Declaration of allocators: those in `simulation.machines.allocators` and those of other packages.
 
-A declaration stands at the end of the allocator's own file, and its options are the fields of its class:
+Declare an allocator at the end of its file; its options are the fields of its class:
 
     ALLOCATOR = allocator(TorusDistance, about="Compact boxes by the distances that packets really travel.")
 
-Guests give such a constant, or just the class, as an entry point of the group `ramp.allocators` or by its place
-(`module:Name`, `FILE.py:Name`).
+Other packages register the constant or the class as an entry point of the group `ramp.allocators`, or users name its
+place (`module:Name`, `FILE.py:Name`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Policy = TypeVar("_Policy", BoxPolicy, CablePolicy)
 
 @dataclass(frozen=True, slots=True)
 class AllocatorDeclaration:
-    """An allocator that can be had by name.
+    """An allocator with a name.
 
     Attributes:
         make: its class, a dataclass whose fields are its options.
@@ -45,11 +45,13 @@ def allocator(make: type[Policy], *, about: str = "") -> AllocatorDeclaration:
         about: one line; by default the first paragraph of the docstring.
 
     Raises:
-        ConfigurationError: the class is not derived from one of the two.
+        ConfigurationError: the class is derived from neither.
     """
     if not (isinstance(make, type) and issubclass(make, Policy)):
+        given = getattr(make, "__name__", type(make).__name__)
         raise ConfigurationError(
-            f"{make!r} is no allocator: it is derived neither from BoxPolicy nor from CablePolicy", key="allocator"
+            f"invalid allocator: got {given}, expected a class derived from BoxPolicy or CablePolicy",
+            key="allocator",
         )
     return AllocatorDeclaration(make, about or first_paragraph(make))
 
@@ -63,15 +65,15 @@ ALLOCATORS: Final = Sort("allocator", "simulation.machines.allocators", "ALLOCAT
 
 
 def make_policy(name: str, options: Mapping[str, Any], wanted: type[_Policy]) -> _Policy:
-    """An allocator with options.
+    """Make an allocator with options.
 
     Args:
         name: of `ALLOCATORS`, or its place.
         options: by name; the others have their defaults.
-        wanted: what it has to be derived from.
+        wanted: required base class.
 
     Raises:
-        ConfigurationError: there is none of that name for such machines, or an option is unknown or wrong.
+        ConfigurationError: no allocator of this name suits these machines, or an option is unknown or wrong.
     """
     made = ALLOCATORS.find(name).make
     if not issubclass(made, wanted):
@@ -79,5 +81,7 @@ def make_policy(name: str, options: Mapping[str, Any], wanted: type[_Policy]) ->
             each for each in ALLOCATORS.listed() if each.declaration and issubclass(each.declaration.make, wanted)
         ]
         suitable = ", ".join(each.name for each in listed)
-        raise ConfigurationError(f"{name!r} is not for such a machine; there are {suitable}", key="allocator")
+        raise ConfigurationError(
+            f"allocator {name!r} does not suit this machine; choose one of {suitable}", key="allocator"
+        )
     return read_options(options, made, within="allocator_options")

@@ -1,9 +1,9 @@
 """A torus of nodes whose jobs never share a link: Angara.
 
 A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019. A job gets a routable set of nodes, one in
-which every pair has a route that stays inside (`simulation.machines.routing`). Boxes are such sets; where nodes or
+which every pair has a route inside the set (`simulation.machines.routing`). Boxes are such sets; where nodes or
 links have failed, a box without its failed nodes may still be one, with the hardware's first and last steps.
-Units are nodes. All nodes of a box are locked, those that were not asked for are transit nodes.
+Units are nodes. A job locks all nodes of its box; those that it did not request are transit nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from simulation.machines.routing import Fabric
 
 @dataclass(frozen=True, slots=True)
 class TorusLayout:
-    """What the machine is; never changes.
+    """The unchanging description of the machine.
 
     Attributes:
         name: from the machine's file.
@@ -69,7 +69,7 @@ class _State:
 
     @property
     def busy_units(self) -> int:
-        """Bit set of the nodes that a new job must avoid."""
+        """Return the bit set of the nodes that a new job must avoid."""
         return self.held_units | self.drained | self.down
 
 
@@ -97,20 +97,20 @@ class AngaraMachine(GridUnits):
 
     @property
     def fabric(self) -> Fabric:
-        """The links as they are now, for the routability check."""
+        """Return the present links for the routability check."""
         return Fabric(self.grid, self._state.failed_links)
 
     def place(self, request: JobRequest) -> Placement | None:
         return self.place_until(request, 0, 1, {})
 
     def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
-        """The same, told what is expected of the times; only the allocator `room-ahead` heeds them.
+        """Decide the place as `place` does, with expected end times; only the allocator `room-ahead` uses them.
 
         Args:
-            request: what is asked.
+            request: the request.
             now: the time, microseconds.
             end: when the job is expected to end, after `now`.
-            ends: when running jobs are expected to end, after `now`; one that is not named stays.
+            ends: expected ends of running jobs, after `now`; jobs not listed keep running.
         """
         busy = self._state.busy_units
         if request.size > self.grid.size - busy.bit_count():
@@ -150,12 +150,14 @@ class AngaraMachine(GridUnits):
         """Take the placement's nodes.
 
         Raises:
-            MachineError: any of them is taken, out of service or not there, or the job already runs.
+            MachineError: a node is taken, out of service or unknown, or the job is already running.
         """
         if placement.job_id in self._state.running:
-            raise MachineError(f"{self.name}: job {placement.job_id} already runs")
+            raise MachineError(f"{self.name}: job {placement.job_id} is already running")
         if not placement.nodes or placement.nodes >> self.grid.size:
-            raise MachineError(f"{self.name}: job {placement.job_id}: its nodes are none of the {self.grid.size} here")
+            raise MachineError(
+                f"{self.name}: job {placement.job_id}: its nodes are not among the machine's {self.grid.size}"
+            )
         taken = placement.nodes & self._state.busy_units
         if taken:
             raise MachineError(f"{self.name}: job {placement.job_id}: nodes {self.hostlist(taken)} are not free")
@@ -169,10 +171,10 @@ class AngaraMachine(GridUnits):
         self._state.held_units &= ~placement.nodes
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
-        """Give a running job another size: within or around its box where that can be had (`reallocation`).
+        """Change the size of a running job, within or around its box where possible (`reallocation`).
 
         Raises:
-            MachineError: the job holds nothing.
+            MachineError: the job is not running.
         """
         return reallocate(self, request)
 
@@ -180,7 +182,7 @@ class AngaraMachine(GridUnits):
         """Take the cable from a node to its neighbour upwards out of service, or put it back (`failed=False`).
 
         Raises:
-            MachineError: there is no such cable.
+            MachineError: the cable does not exist.
         """
         changed = {(unit, dimension)}
         links = self._state.failed_links | changed if failed else self._state.failed_links - changed
@@ -188,7 +190,7 @@ class AngaraMachine(GridUnits):
         self._use_links(frozenset(links))
 
     def maximal_boxes(self, *, greedy: bool = False) -> list[int]:
-        """Bit sets of the maximal free boxes: all of them, or those that the published greedy search finds."""
+        """Return bit sets of the maximal free boxes: all, or those that the published greedy search finds."""
         arrays = self.boxes.arrays
         words = self.boxes.table.words_of(self._state.busy_units)
         if greedy:
@@ -200,7 +202,7 @@ class AngaraMachine(GridUnits):
         return [self.boxes.table.units_of(int(box)) for box in boxes]
 
     def phi(self, *, greedy: bool = False) -> int:
-        """The study's measure of the present state: nodes x size of the largest maximal boxes + their number."""
+        """Return the study's measure of the state: nodes x size of the largest maximal boxes + their number."""
         table = self.boxes.table
         if greedy:
             found = np.empty(self.grid.size, np.int64)
@@ -214,14 +216,14 @@ class AngaraMachine(GridUnits):
 
     def restore(self, state: object) -> None:
         if not isinstance(state, _State):
-            raise MachineError(f"{self.name}: not a snapshot of this machine")
+            raise MachineError(f"{self.name}: the snapshot is of another machine")
         links = self._state.failed_links
         self._state = state.copy()
         if self._state.failed_links != links:
             self._use_links(self._state.failed_links)
 
     def copy(self) -> AngaraMachine:
-        """An independent machine in the same state; tables are shared."""
+        """Return an independent machine in the same state; tables are shared."""
         twin = AngaraMachine(self.layout, self.boxes)
         twin._state = self._state.copy()
         twin._dead = self._dead
@@ -269,7 +271,9 @@ class AngaraMachine(GridUnits):
         index = self.boxes.policy.choose(boxes, busy)
         if not 0 <= index < len(boxes):
             name = type(self.boxes.policy).__name__
-            raise MachineError(f"{self.name}: allocator {name} chose box {index!r} of {len(boxes)}; 0 is the first")
+            raise MachineError(
+                f"{self.name}: allocator {name} must choose a box from 0 to {len(boxes) - 1}, got {index!r}"
+            )
         return int(rows[index])
 
     def _list_free(self, busy: int) -> int:

@@ -1,4 +1,4 @@
-"""Machines from their descriptions (the tables of a TOML file), without touching the file system.
+"""Build machines from descriptions (the tables of a TOML file) without reading files.
 
 Every `kind` of machine is declared in its own file in `simulation.machines.kinds`, or by another package (entry point
 group `ramp.machines`): a dataclass of what its file says, and a function that builds it.
@@ -31,11 +31,11 @@ Prefix = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What a machine is built with besides its description.
+    """Options for building a machine beside its description.
 
     Attributes:
-        allocator: overrules the description's, or None.
-        allocator_options: of the allocator; overrule the description's one by one.
+        allocator: replaces the description's allocator; None keeps it.
+        allocator_options: each option replaces the description's.
         link_table: where link tables come from.
     """
 
@@ -69,16 +69,18 @@ def machine_kind(description: type, build: Callable[[Any, BuildOptions], Machine
     """Declare a kind of machine; arguments as of `MachineKind`.
 
     Raises:
-        ConfigurationError: the description is no dataclass, or `build` cannot be called.
+        ConfigurationError: the description is not a dataclass, or `build` is not callable.
     """
     if not is_dataclass(description) or not callable(build):
-        raise ConfigurationError("a kind of machine is a dataclass and a function that builds one", key="kind")
+        raise ConfigurationError(
+            "a kind of machine needs a dataclass and a function that builds the machine", key="kind"
+        )
     return MachineKind(description, build, about)
 
 
 def _adopt(given: Any) -> MachineKind:
     if not isinstance(given, MachineKind):
-        raise ConfigurationError(f"{given!r} is no kind of machine; `machine_kind` declares one", key="kind")
+        raise ConfigurationError("invalid kind of machine; declare it with `machine_kind`", key="kind")
     return given
 
 
@@ -98,15 +100,15 @@ def build_machine(
     Args:
         description: the tables of the machine's file.
         source: the file's name, for messages.
-        text: the file's text, so that lines can be told.
-        options: what else it is built with.
+        text: the file's text, for line numbers in messages.
+        options: options beside the description.
 
     Raises:
-        ConfigurationError: a key is missing, unknown or has a value that makes no machine.
+        ConfigurationError: a key is missing or unknown, or has an invalid value.
     """
     kind = description.get("kind")
     if not isinstance(kind, str):
-        words = "is missing" if kind is None else f"is {kind!r}; a text is wanted"
+        words = "is missing" if kind is None else f"must be text, got {kind!r}"
         raise wrong_options([(("kind",), words)], source=source, text=text)
     keys = {key: value for key, value in description.items() if key != "kind"}
     try:
@@ -125,23 +127,23 @@ def build_machine(
 
 
 def dimension_index(names: tuple[str, ...], name: str, key: str) -> int:
-    """Index of the dimension that an entry names.
+    """Return the index of the dimension that an entry names.
 
     Args:
         names: of the machine's dimensions.
-        name: of the one wanted.
+        name: of the dimension.
         key: of the entry, for messages.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: the dimension does not exist.
     """
     if name not in names:
-        raise ConfigurationError(f"no dimension {name!r}{nearest_name(name, names)}", key=f"{key}.dimension")
+        raise ConfigurationError(f"unknown dimension {name!r}{nearest_name(name, names)}", key=f"{key}.dimension")
     return names.index(name)
 
 
 def set_nodes(machine: Machine, prefix: str, *, drained: str, down: str) -> None:
-    """Drain and take down the units of a description's host lists.
+    """Set the units of a description's host lists to drained and down.
 
     Args:
         machine: changed.
@@ -150,7 +152,7 @@ def set_nodes(machine: Machine, prefix: str, *, drained: str, down: str) -> None
         down: host list.
 
     Raises:
-        ConfigurationError: a host list names what is no unit.
+        ConfigurationError: a host list names an unknown unit.
     """
     grid = Grid(machine.extents)
     for key, text, state in (("drained", drained, NodeState.DRAINED), ("down", down, NodeState.DOWN)):

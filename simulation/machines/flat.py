@@ -21,7 +21,7 @@ class FlatMachine:
 
     def __init__(self, processors: int, name: str | None = None) -> None:
         if processors < 1:
-            raise MachineError(f"a flat machine needs at least 1 processor, not {processors}")
+            raise MachineError(f"a flat machine must have at least 1 processor, got {processors}")
         self._processors = processors
         self._name = name if name is not None else f"flat:{processors}"
         self._free = processors
@@ -51,13 +51,13 @@ class FlatMachine:
         return self._running
 
     def place(self, request: JobRequest) -> Placement | None:
-        """Decide where the request would run now; shape and connection mean nothing here."""
+        """Decide whether the request fits now; shape and connection are ignored."""
         if request.size > self._free:
             return None
         return Placement(request.job_id, request.size)
 
     def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
-        """Index and placement of the first request that fits now."""
+        """Return the index and placement of the first request that fits now."""
         for index, request in enumerate(requests):
             if request.size <= self._free:
                 return index, Placement(request.job_id, request.size)
@@ -67,13 +67,13 @@ class FlatMachine:
         """Take the placement's processors.
 
         Raises:
-            MachineError: fewer are free, or the job already runs.
+            MachineError: fewer are free, or the job is already running.
         """
         if placement.job_id in self._running:
-            raise MachineError(f"{self._name}: job {placement.job_id} already runs")
+            raise MachineError(f"{self._name}: job {placement.job_id} is already running")
         if placement.size > self._free:
             raise MachineError(
-                f"{self._name}: job {placement.job_id} takes {placement.size} processors, {self._free} are free"
+                f"{self._name}: job {placement.job_id} needs {placement.size} processors, but {self._free} are free"
             )
         self._running[placement.job_id] = placement
         self._free -= placement.size
@@ -85,10 +85,10 @@ class FlatMachine:
         self._free += placement.size
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
-        """Give a running job another size; processors have no identity, so it keeps all that both sizes have.
+        """Change the size of a running job; it keeps the smaller number of its two sizes.
 
         Raises:
-            MachineError: the job holds nothing.
+            MachineError: the job is not running.
         """
         before = self._running.get(request.job_id)
         if before is None:
@@ -101,37 +101,35 @@ class FlatMachine:
         return Reallocation(before, after, min(before.size, after.size))
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Whether the machine has that many processors."""
+        """Return whether the machine has enough processors."""
         return request.size <= self._processors
 
     def describe(self, placement: Placement) -> dict[str, Any]:
-        """Trace fields: only the number of processors means something here."""
+        """Return the trace fields; only the number of processors has a value."""
         return {"shape": [placement.size], "origin": [], "connection": [], "nodes": str(placement.size), "links": {}}
 
     def node_state(self, unit: int) -> NodeState:
-        """Processors have no identity: the first `capacity - free` ones count as allocated."""
+        """Return the state of a processor; the first `capacity - free` processors count as allocated."""
         if not 0 <= unit < self._processors:
             raise MachineError(f"{self._name} has no processor {unit}; it has 0 to {self._processors - 1}")
         return NodeState.ALLOCATED if unit < self._processors - self._free else NodeState.IDLE
 
     def set_node_state(self, units: int, state: NodeState) -> None:
-        """Refused: processors of a flat machine have no identity.
+        """Refuse to change states: processors of a flat machine have no identity.
 
         Raises:
             MachineError: always.
         """
-        raise MachineError(
-            f"{self._name}: processors of a flat machine cannot be set to {state} one by one ({units:#x})"
-        )
+        raise MachineError(f"{self._name}: processors of a flat machine cannot be set to {state} one by one")
 
     def snapshot(self) -> tuple[int, dict[int, Placement]]:
-        """The present state, to be given to `restore`."""
+        """Return the present state for `restore`."""
         return self._free, dict(self._running)
 
     def restore(self, state: object) -> None:
-        """Go back to a snapshot."""
+        """Restore the state of a snapshot."""
         if not (isinstance(state, tuple) and len(state) == 2):
-            raise MachineError(f"{self._name}: not a snapshot of a flat machine")
+            raise MachineError(f"{self._name}: the snapshot is of another kind of machine")
         self._free, running = state
         self._running = dict(running)
 

@@ -25,7 +25,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if not self.extents or min(self.extents) < 1:
-            raise MachineError(f"a machine has extents of at least 1, not {list(self.extents)}")
+            raise MachineError(f"the extents of a machine must be at least 1, got {list(self.extents)}")
 
     @property
     def size(self) -> int:
@@ -33,11 +33,11 @@ class Grid:
         return prod(self.extents)
 
     def stride(self, dimension: int) -> int:
-        """Difference of unit numbers between neighbours in the dimension."""
+        """Return the difference of unit numbers between neighbours in the dimension."""
         return prod(self.extents[dimension + 1 :])
 
     def unit(self, coordinates: Sequence[int]) -> int:
-        """Number of the unit at the coordinates.
+        """Return the number of the unit at the coordinates.
 
         Raises:
             MachineError: the coordinates are outside.
@@ -45,14 +45,16 @@ class Grid:
         if len(coordinates) != len(self.extents) or not all(
             0 <= coordinate < extent for coordinate, extent in zip(coordinates, self.extents, strict=True)
         ):
-            raise MachineError(f"no unit at {list(coordinates)} on a machine of {'x'.join(map(str, self.extents))}")
+            raise MachineError(
+                f"coordinates {list(coordinates)} are outside the machine of {'x'.join(map(str, self.extents))}"
+            )
         number = 0
         for coordinate, extent in zip(coordinates, self.extents, strict=True):
             number = number * extent + coordinate
         return number
 
     def coordinates(self, unit: int) -> tuple[int, ...]:
-        """Coordinates of a unit number."""
+        """Return the coordinates of a unit number."""
         found = []
         for extent in reversed(self.extents):
             unit, coordinate = divmod(unit, extent)
@@ -60,7 +62,7 @@ class Grid:
         return tuple(reversed(found))
 
     def bits(self, members: Sequence[Iterable[int]]) -> int:
-        """Bit set of the units in the Cartesian product of the coordinates given for each dimension."""
+        """Return the bit set of the units in the Cartesian product of each dimension's coordinates."""
         # a product of one factor a dimension: bits of different coordinates never meet, so no carry arises
         result = 1
         for dimension, coordinates in enumerate(members):
@@ -69,22 +71,22 @@ class Grid:
         return result
 
     def line_count(self, dimension: int) -> int:
-        """Number of lines that run in the dimension."""
+        """Return the number of lines in the dimension."""
         return self.size // self.extents[dimension]
 
     def line(self, dimension: int, others: Sequence[int]) -> int:
-        """Number of the line through the coordinates of all other dimensions (in order)."""
+        """Return the number of the line through the coordinates of all other dimensions (in order)."""
         number = 0
         for coordinate, extent in zip(others, self._others(dimension), strict=True):
             number = number * extent + coordinate
         return number
 
     def line_coordinates(self, dimension: int, line: int) -> tuple[int, ...]:
-        """Coordinates, in all other dimensions, of a line number."""
+        """Return the coordinates of a line in all other dimensions."""
         return Grid(self._others(dimension) or (1,)).coordinates(line)[: len(self.extents) - 1]
 
     def lines_through(self, dimension: int, members: Sequence[Sequence[int]]) -> Iterator[int]:
-        """Numbers of the lines of the dimension that cross the Cartesian product of the members, ascending."""
+        """Return the lines of the dimension that cross the members' Cartesian product, ascending."""
         others = [coordinates for index, coordinates in enumerate(members) if index != dimension]
         for coordinates in product(*others):
             yield self.line(dimension, coordinates)
@@ -94,7 +96,7 @@ class Grid:
 
 
 def rotations(shape: Sequence[Hashable]) -> list[tuple[int, ...]]:
-    """Orders in which a shape's extents can be laid along the dimensions: permutations of indices, doubles left out.
+    """List the orders of a shape's extents along the dimensions: permutations of indices without duplicates.
 
     The order of the list is that of the permutations: the shape as given comes first. Entries may be anything that
     tells two extents apart, for example (extent, connection).
@@ -110,10 +112,10 @@ def rotations(shape: Sequence[Hashable]) -> list[tuple[int, ...]]:
 
 
 def shapes_of_size(size: int, extents: Sequence[int]) -> list[tuple[int, ...]]:
-    """Shapes, sorted extents, of the smallest volume not below `size` that fit into the extents in some rotation.
+    """List the shapes (sorted extents) of the smallest volume from `size` up that fit in some rotation.
 
     Returns:
-        An empty list where the machine is smaller than `size`.
+        The shapes; empty if the machine is smaller than `size`.
     """
     limits = sorted(extents)
     by_volume: dict[int, set[tuple[int, ...]]] = {}
@@ -124,7 +126,7 @@ def shapes_of_size(size: int, extents: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def bits_of(bits: int) -> Iterable[int]:
-    """Positions of the bits that are set, ascending."""
+    """Return the positions of the set bits, ascending."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1

@@ -1,4 +1,4 @@
-"""What all machines whose units have coordinates do alike: names, host lists, and what is in service."""
+"""Common part of machines whose units have coordinates: names, host lists and units in service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulation.machines.names import unit_name
 
 
 class GridLayout(Protocol):
-    """What such a machine is made of; never changes."""
+    """The unchanging parts of such a machine."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class GridLayout(Protocol):
 
 
 class UnitState(Protocol):
-    """What is taken and what is out of service; bit sets of units, and placements by job."""
+    """Units in use and out of service as bit sets, and placements by job."""
 
     running: dict[int, Placement]
     drained: int
@@ -45,12 +45,12 @@ class UnitState(Protocol):
 
     @property
     def busy_units(self) -> int:
-        """What a new job must avoid."""
+        """Units that a new job must avoid."""
         ...
 
     @property
     def held_units(self) -> int:
-        """What jobs hold."""
+        """Units that jobs hold."""
         ...
 
 
@@ -118,19 +118,19 @@ class GridUnits:
         }
 
     def hostlist(self, units: int) -> str:
-        """Slurm's hostlist of a bit set of units: boxes between two corners, one digit a dimension."""
+        """Return Slurm's hostlist of a bit set of units: boxes between two corners, one digit a dimension."""
         cells = [self.grid.coordinates(unit) for unit in bits_of(units)]
         return compress_coordinates(self.prefix, cells) if cells else ""
 
     def unit_name(self, unit: int) -> str:
-        """Name of a unit: prefix and one base-36 digit a dimension."""
+        """Return a unit's name: the prefix and one base-36 digit for each dimension."""
         return unit_name(self.prefix, self.grid.coordinates(unit))
 
     def node_state(self, unit: int) -> NodeState:
-        """State of a unit; one that runs a job counts as allocated though it may be drained.
+        """Return the state of a unit; a unit with a job counts as allocated even if drained.
 
         Raises:
-            MachineError: there is no such unit.
+            MachineError: the unit does not exist.
         """
         if not 0 <= unit < self.grid.size:
             raise MachineError(f"{self.name} has no {self.traits.unit_noun} {unit}; it has 0 to {self.grid.size - 1}")
@@ -142,15 +142,15 @@ class GridUnits:
         return NodeState.DRAINED if self._state.drained & bit else NodeState.IDLE
 
     def set_node_state(self, units: int, state: NodeState) -> None:
-        """Put the units of the bit set out of service (DRAINED, DOWN) or back into it (IDLE). Jobs keep running.
+        """Take the units of the bit set out of service (DRAINED, DOWN) or put them back (IDLE). Jobs keep running.
 
         Raises:
-            MachineError: there is no such unit, or units do not come into that state by an order.
+            MachineError: a unit does not exist, or only a job sets this state.
         """
         if units < 0 or units >> self.grid.size:
             raise MachineError(f"{self.name} has no {self.traits.unit_noun} {units.bit_length() - 1}")
         if state is NodeState.ALLOCATED:
-            raise MachineError(f"{self.name}: {self.traits.unit_noun}s become {state} by a job only")
+            raise MachineError(f"{self.name}: only a job sets {self.traits.unit_noun}s to {state}")
         now = self._state
         now.drained = now.drained | units if state is NodeState.DRAINED else now.drained & ~units
         now.down = now.down | units if state is NodeState.DOWN else now.down & ~units

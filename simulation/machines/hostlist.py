@@ -31,11 +31,11 @@ _PREFIX = re.compile(r"[a-z0-9._-]*")
 
 
 def expand(text: str, *, prefix: str | None = None, dimensions: int | None = None) -> list[str]:
-    """Names of a hostlist in the order written; a name written twice comes twice.
+    """Expand a hostlist to its names in the written order, duplicates included.
 
     Args:
         text: the list.
-        prefix: if given, every name must be this prefix and a coordinate a dimension.
+        prefix: if given, every name must be this prefix and one coordinate for each dimension.
         dimensions: coordinates of a name; only needed with `prefix` (3 by default).
 
     Raises:
@@ -52,22 +52,22 @@ def expand(text: str, *, prefix: str | None = None, dimensions: int | None = Non
 
 
 def expand_coordinates(text: str, prefix: str, dimensions: int) -> list[tuple[int, ...]]:
-    """Coordinates of a hostlist's units on a machine of that prefix and number of dimensions.
+    """Expand a hostlist to the coordinates of its units on a machine with that prefix and number of dimensions.
 
     Raises:
-        MachineError: malformed, or a name that is none of this machine's.
+        MachineError: malformed, or a name of another machine.
     """
     names = expand(text, prefix=prefix, dimensions=dimensions)
     return [tuple(DIGITS.index(digit) for digit in name[len(prefix) :]) for name in names]
 
 
 def is_prefix(text: str) -> bool:
-    """Whether names of a host list may begin so."""
+    """Return whether names of a host list may begin with this prefix."""
     return _PREFIX.fullmatch(text) is not None
 
 
 def compress(names: Iterable[str], *, dimensions: int = DEFAULT_DIMENSIONS) -> str:
-    """The shortest form that later Slurm prints for the names; duplicates vanish.
+    """Compress names to the form that later Slurm prints; duplicates are removed.
 
     Args:
         names: single names (no brackets).
@@ -96,7 +96,7 @@ def compress(names: Iterable[str], *, dimensions: int = DEFAULT_DIMENSIONS) -> s
 
 
 def compress_coordinates(prefix: str, cells: Iterable[Sequence[int]]) -> str:
-    """Hostlist of the units at the coordinates, all of one prefix."""
+    """Return the hostlist of the units at the coordinates, all with one prefix."""
     items = [
         digits_of(low) if low == high else f"{digits_of(low)}x{digits_of(high)}"
         for low, high in cover(tuple(cell) for cell in cells)
@@ -107,7 +107,7 @@ def compress_coordinates(prefix: str, cells: Iterable[Sequence[int]]) -> str:
 
 
 def cover(cells: Iterable[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Disjoint boxes, as their two corners, that hold exactly the cells: grown from the first cell, last axis first."""
+    """Cover the cells exactly with disjoint boxes (two corners each), grown from the first cell, last axis first."""
     remaining = set(cells)
     boxes = []
     for low in sorted(remaining):
@@ -149,23 +149,23 @@ def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
         character = text[position]
         if character == "[":
             if opened >= 0:
-                _refuse(text, position, position + 1, "a bracket inside a bracket")
+                _refuse(text, position, position + 1, "bracket inside a bracket")
             opened = position
         elif character == "]":
             if opened < 0:
-                _refuse(text, position, position + 1, "a closing bracket without an opening one")
+                _refuse(text, position, position + 1, "closing bracket without an opening bracket")
             opened = -1
         elif character == "," and opened < 0:
             items.append((first, position))
             first = position + 1
     if opened >= 0:
-        _refuse(text, opened, opened + 1, "this bracket is never closed")
+        _refuse(text, opened, opened + 1, "bracket is not closed")
     items.append((first, end))
     trimmed = []
     for low, high in items:
         item = text[low:high]
         if not item.strip():
-            _refuse(text, low, max(high, low + 1), "a name is missing here")
+            _refuse(text, low, max(high, low + 1), "missing name")
         trimmed.append((low + len(item) - len(item.lstrip()), high - len(item) + len(item.rstrip())))
     return trimmed
 
@@ -178,10 +178,10 @@ def _expand_item(text: str, start: int, end: int) -> list[str]:
         return [text[start:end]]
     _check_prefix(text, start, opening)
     if text[end - 1] != "]":
-        _refuse(text, text.index("]", opening) + 1, end, "nothing may follow the bracket")
+        _refuse(text, text.index("]", opening) + 1, end, "text after the bracket; expected a comma or the end")
     if text.find("[", opening + 1, end) >= 0:
         second = text.index("[", opening + 1)
-        _refuse(text, second, second + 1, "one bracket a name")
+        _refuse(text, second, second + 1, "second bracket in a name; expected one")
     names: list[str] = []
     position = opening + 1
     for part in text[opening + 1 : end - 1].split(","):
@@ -199,7 +199,7 @@ def _expand_part(text: str, position: int, part: str) -> list[str]:
     if numbers is not None:
         low, high = numbers.groups()
         if len(high) < len(low) or int(high) < int(low):
-            _refuse(text, position, end, f"the range ends at {high}, before its start {low}")
+            _refuse(text, position, end, f"the range ends at {high} before it starts at {low}")
         if int(high) - int(low) >= HOSTS_MAX:
             _refuse(text, position, end, f"more than {HOSTS_MAX} names")
         return [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
@@ -207,7 +207,7 @@ def _expand_part(text: str, position: int, part: str) -> list[str]:
     if dashed is not None:
         low, high = dashed.groups()
         dash = position + len(low) + 1
-        reason = f"no dash stands in a box; right would be {low}x{high} ({_MISPRINT})"
+        reason = f"dash in a box; write {low}x{high} ({_MISPRINT})"
         _refuse(text, dash, dash + 1, reason)
     if _SINGLE.fullmatch(part) is None:
         wrong = next((index for index, character in enumerate(part) if character not in DIGITS + "x-"), None)
@@ -222,12 +222,12 @@ def _expand_part(text: str, position: int, part: str) -> list[str]:
 def _expand_box(text: str, position: int, low: str, high: str) -> list[str]:
     end = position + len(low) + 1 + len(high)
     if len(low) != len(high):
-        _refuse(text, position, end, f"the corners {low} and {high} have different numbers of digits")
+        _refuse(text, position, end, f"corners {low} and {high} must have the same number of digits")
     sides = []
     count = 1
     for first, last in zip(low, high, strict=True):
         if first > last:
-            _refuse(text, position, end, f"corner {high} lies below corner {low}; the low corner comes first")
+            _refuse(text, position, end, f"corner {high} is below corner {low}; write the lower corner first")
         sides.append(DIGITS[DIGITS.index(first) : DIGITS.index(last) + 1])
         count *= len(sides[-1])
     if count > HOSTS_MAX:
@@ -239,7 +239,7 @@ def _check_prefix(text: str, start: int, end: int) -> None:
     match = _PREFIX.match(text, start, end)
     reached = match.end() if match is not None else start
     if reached < end:
-        _refuse(text, reached, reached + 1, "a prefix is of lower-case letters, digits, '.', '_' and '-'")
+        _refuse(text, reached, reached + 1, "invalid prefix; expected lower-case letters, digits, '.', '_' and '-'")
 
 
 def _check_names(text: str, start: int, end: int, names: list[str], prefix: str, dimensions: int) -> None:
@@ -247,7 +247,12 @@ def _check_names(text: str, start: int, end: int, names: list[str], prefix: str,
         suffix = name.removeprefix(prefix)
         if not name.startswith(prefix) or len(suffix) != dimensions or suffix.strip(DIGITS):
             example = prefix + "0" * dimensions
-            _refuse(text, start, end, f"{name} is not {prefix!r} and {dimensions} digits 0-9, A-Z, as in {example}")
+            _refuse(
+                text,
+                start,
+                end,
+                f"invalid name {name}; expected {prefix!r} and {dimensions} digits 0-9, A-Z, as in {example}",
+            )
 
 
 def _refuse(text: str, start: int, end: int, reason: str) -> None:

@@ -1,8 +1,8 @@
-"""What every simulated machine offers to schedulers, planners and the command line.
+"""Interface of simulated machines for schedulers, planners and the command line.
 
-A scheduler asks `place` (a decision that changes nothing), then `allocate`, later `release`. It never learns which
+A scheduler calls `place` (which changes nothing), then `allocate`, later `release`. It does not know which
 machine it serves. Units are what the machine allocates: midplanes on Blue Gene/L, nodes on Angara, processors on a
-flat machine. A machine decides alike whenever its state is alike: no clock, no random source.
+flat machine. Equal states give equal decisions: a machine has no clock and no random source.
 
 Machines are read from TOML by `simulation.machine_files.load_machine`; `FlatMachine` is in `simulation.machines.flat`.
 """
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Connection(enum.StrEnum):
-    """How the midplanes of a job are joined along a dimension (Slurm's --conn-type).
+    """Connection of a job's midplanes along a dimension (Slurm's --conn-type).
 
-    `NAV` takes a torus where one can be had and a mesh otherwise.
+    `NAV` takes a torus where possible and a mesh otherwise.
     """
 
     MESH = "mesh"
@@ -46,7 +46,7 @@ class NodeState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a job asks of a machine.
+    """A job's request to a machine.
 
     Attributes:
         job_id: identifies the job while it holds units; unique among running jobs.
@@ -54,8 +54,8 @@ class JobRequest:
         shape: extents, one a dimension; None means any shape of that size.
         rotate: whether the shape may be turned.
         connection: one value for all dimensions, or one per extent of the shape, turned along with it.
-        kind: all that matters for a decision: requests of one kind fit or do not fit together. When one request of a
-            kind does not fit, none of that kind does until units or links become free.
+        kind: all that matters for a decision. If one request of a kind does not fit, no request of that kind fits
+            until units or links become free.
     """
 
     job_id: int
@@ -67,7 +67,7 @@ class JobRequest:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise MachineError(f"job {self.job_id}: size is {self.size}; a job asks for at least 1 unit")
+            raise MachineError(f"job {self.job_id}: size must be at least 1, got {self.size}")
         if self.shape is not None:
             volume = 1
             for extent in self.shape:
@@ -84,7 +84,7 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a job runs (or would run): the answer of `Machine.place`.
+    """The place where a job runs or could run: the answer of `Machine.place`.
 
     Attributes:
         job_id: the job.
@@ -134,32 +134,32 @@ class Reallocation:
 
     @property
     def gained(self) -> int:
-        """Units that it did not hold before."""
+        """Units added by the change."""
         return self.after.size - self.kept
 
     @property
     def left(self) -> int:
-        """Units that it holds no longer."""
+        """Units given up by the change."""
         return self.before.size - self.kept
 
     @property
     def moved(self) -> int:
-        """Units whose work had to go elsewhere though the size alone would not have asked for it."""
+        """Units whose work had to move although the change of size did not require it."""
         return min(self.before.size, self.after.size) - self.kept
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a machine says of itself, so that nobody has to know its class.
+    """Properties of a machine, so that callers need not know its class.
 
     Attributes:
-        unit_noun: what one of its units is called.
+        unit_noun: word for one of its units.
         has_places: units have coordinates and names: it is a `GridMachine`.
-        interchangeable: whatever is free fits, so that compiled loops that only count may run its logs.
+        interchangeable: any free units fit, so that compiled loops may count units only.
         exclusive_cables: jobs hold cables as well as units: it is a `BlueGene` or derived from it.
         wraps: free boxes may run over the seam of a ring.
-        chooses_shapes: jobs need only state a size, for its allocators are made to choose the shape.
-        heeds_ends: its decisions can heed expected ends: it is a `TimedMachine`.
+        chooses_shapes: its allocators choose the shape, so that jobs need only a size.
+        heeds_ends: its decisions can use expected ends: it is a `TimedMachine`.
         processors: of a unit; 0 where the market's configuration says how many.
         compute_nodes: of a unit.
         node_use: the processors of a compute node may be given another use (Slurm's --node-use).
@@ -182,7 +182,7 @@ class Machine(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What it is."""
+        """Properties of the machine."""
         ...
 
     @property
@@ -197,7 +197,7 @@ class Machine(Protocol):
 
     @property
     def capacity(self) -> int:
-        """Units that jobs may be given now, held or not (without drained and down ones)."""
+        """Units in service, free or held (without drained and down ones)."""
         ...
 
     @property
@@ -211,69 +211,69 @@ class Machine(Protocol):
         ...
 
     def place(self, request: JobRequest) -> Placement | None:
-        """Decide where the request would run now; changes nothing. None = it does not fit now."""
+        """Decide where the request would run now; change nothing. None = it does not fit now."""
         ...
 
     def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
-        """Index and placement of the first request that fits now: one call instead of a loop over `place`."""
+        """Return the index and placement of the first request that fits now: one call, no loop over `place`."""
         ...
 
     def allocate(self, placement: Placement) -> None:
         """Take the placement's units and links.
 
         Raises:
-            MachineError: any of them is taken or out of service, or the job already runs.
+            MachineError: a unit or link is taken or out of service, or the job is already running.
         """
         ...
 
     def release(self, job_id: int) -> None:
-        """Give back all that the job holds.
+        """Free all units and links of the job.
 
         Raises:
-            MachineError: the job holds nothing.
+            MachineError: the job is not running.
         """
         ...
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
-        """Give a running job another size: it keeps what it can of its units. None = nothing has changed.
+        """Change the size of a running job; it keeps as many units as possible. None = nothing has changed.
 
         Args:
-            request: what the job, which runs, wants from now on.
+            request: new request of the running job.
 
         Raises:
-            MachineError: the job holds nothing.
+            MachineError: the job is not running.
         """
         ...
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Whether the request fits when nothing runs, given what is drained or down now."""
+        """Return whether the request fits when no job runs, given the drained and down units."""
         ...
 
     def describe(self, placement: Placement) -> dict[str, Any]:
-        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}."""
+        """Return trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}."""
         ...
 
     def node_state(self, unit: int) -> NodeState:
-        """State of unit number `unit`."""
+        """Return the state of unit number `unit`."""
         ...
 
     def set_node_state(self, units: int, state: NodeState) -> None:
-        """Put the units of the bit set `units` out of service (DRAINED, DOWN) or back into it (IDLE).
+        """Take the units of the bit set `units` out of service (DRAINED, DOWN) or put them back (IDLE).
 
-        Jobs that run on them keep running; the units are only not given out again.
+        Their jobs keep running; new jobs do not get these units.
         """
         ...
 
     def snapshot(self) -> object:
-        """The present state, to be given to `restore` of this machine or of a copy."""
+        """Return the present state for `restore` of this machine or of a copy."""
         ...
 
     def restore(self, state: object) -> None:
-        """Go back to a snapshot, which can be restored any number of times."""
+        """Restore a snapshot; each can be restored any number of times."""
         ...
 
     def copy(self) -> Self:
-        """An independent machine in the same state; tables are shared, so it costs microseconds."""
+        """Return an independent machine in the same state; tables are shared, so a copy costs microseconds."""
         ...
 
 
@@ -282,17 +282,17 @@ class GridMachine(Machine, Protocol):
 
     @property
     def prefix(self) -> str:
-        """What a unit's name begins with; one base-36 digit a dimension follows."""
+        """Prefix of a unit's name; one base-36 digit for each dimension follows."""
         ...
 
     @property
     def grid(self) -> Grid:
-        """Its units by their coordinates."""
+        """Grid of the units."""
         ...
 
     @property
     def units_out(self) -> int:
-        """Bit set of the units that are drained or down."""
+        """Bit set of the drained and down units."""
         ...
 
     @property
@@ -301,32 +301,32 @@ class GridMachine(Machine, Protocol):
         ...
 
     def hostlist(self, units: int) -> str:
-        """Slurm's hostlist of a bit set of units."""
+        """Return Slurm's hostlist of a bit set of units."""
         ...
 
     def unit_name(self, unit: int) -> str:
-        """Name of one unit."""
+        """Return the name of a unit."""
         ...
 
 
 class TimedMachine(Machine, Protocol):
-    """A machine whose decisions can heed expected ends."""
+    """A machine whose decisions can use expected ends."""
 
     def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
-        """Decide where the request would run now, given when it and the running jobs are expected to end."""
+        """Decide where the request would run now, given the expected ends of this job and the running jobs."""
         ...
 
 
 def has_places(machine: Machine) -> TypeGuard[GridMachine]:
-    """Whether the machine's units have coordinates."""
+    """Return whether the machine's units have coordinates."""
     return machine.traits.has_places
 
 
 def has_cables(machine: Machine) -> TypeGuard[BlueGene]:
-    """Whether the machine's jobs hold cables."""
+    """Return whether the machine's jobs hold cables."""
     return machine.traits.exclusive_cables
 
 
 def heeds_ends(machine: Machine) -> TypeGuard[TimedMachine]:
-    """Whether the machine's decisions can heed expected ends."""
+    """Return whether the machine's decisions can use expected ends."""
     return machine.traits.heeds_ends

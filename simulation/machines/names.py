@@ -11,16 +11,16 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def digits_of(coordinates: Sequence[int]) -> str:
-    """The digits of a unit's coordinates.
+    """Return the digits of a unit's coordinates.
 
     Raises:
         MachineError: a coordinate has no digit.
     """
     if any(not 0 <= coordinate < len(DIGITS) for coordinate in coordinates):
-        raise MachineError(f"coordinates {list(coordinates)}: a name has one digit each, for 0 to {len(DIGITS) - 1}")
+        raise MachineError(f"coordinates must be 0 to {len(DIGITS) - 1} to form a name, got {list(coordinates)}")
     return "".join([DIGITS[coordinate] for coordinate in coordinates])
 
 
 def unit_name(prefix: str, coordinates: Sequence[int]) -> str:
-    """Name of the unit at the coordinates, for example bgl012."""
+    """Return the name of the unit at the coordinates, for example bgl012."""
     return prefix + digits_of(coordinates)

@@ -1,10 +1,10 @@
-"""Another size for a running job on a machine whose units have coordinates.
+"""Changes of a running job's size on a machine whose units have coordinates.
 
-The job's own units and cables count as free. What is looked for, in this order:
+The job's own units and cables count as free. The search order is:
 
-1. growing: the box with one dimension longer by whole planes, at its ends; shrinking: a box within its own. All units
-   that both sizes have are kept, and cables come along with the planes.
-2. any place that the machine's allocator finds; the job moves as far as it must.
+1. To grow, extend the box by whole planes at the ends of one dimension; to shrink, take a box within the job's own.
+   The job keeps all units common to both sizes; cables follow the planes.
+2. Take any place that the machine's allocator finds; the job moves as far as necessary.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulation.machines.interface import Connection, JobRequest, NodeState, Pla
 
 
 class ResizableGrid(Protocol):
-    """What is needed of the machine; decisions are tried on copies."""
+    """Interface needed of the machine; decisions are tried on copies."""
 
     @property
     def traits(self) -> Traits: ...
@@ -60,14 +60,14 @@ class ResizableGrid(Protocol):
 
 
 def reallocate(machine: ResizableGrid, request: JobRequest) -> Reallocation | None:
-    """Give a running job another size; see `Machine.reallocate`.
+    """Change the size of a running job; see `Machine.reallocate`.
 
     Args:
-        machine: changed where the size can be had.
-        request: what the job wants; a shape that is stated is kept to.
+        machine: changed if the new size fits.
+        request: the new request; a stated shape is kept.
 
     Raises:
-        MachineError: the job holds nothing.
+        MachineError: the job is not running.
     """
     before = machine.running.get(request.job_id)
     if before is None:
@@ -87,12 +87,12 @@ def _new_place(machine: ResizableGrid, before: Placement, request: JobRequest) -
 
 
 def places_in_place(machine: ResizableGrid, before: Placement, request: JobRequest) -> Iterator[Placement]:
-    """Where a job would run with another size that keeps all units which both sizes have, the best first.
+    """List places for another size of a job that keep all units common to both sizes, best first.
 
     Args:
-        machine: without the job; what is not free there is not taken.
-        before: what the job holds.
-        request: what it wants.
+        machine: without the job; only its free units are used.
+        before: the job's present placement.
+        request: the new request.
     """
     if request.size <= before.size:
         within = _only(machine, before.nodes).place(request)
@@ -107,13 +107,13 @@ def places_in_place(machine: ResizableGrid, before: Placement, request: JobReque
 
 
 def places_of_a_box(machine: ResizableGrid, box: Placement, size: int, connection: Connection) -> Iterator[Placement]:
-    """The same for a box that is set aside, as if nothing else were on the machine: who has what is not looked at.
+    """List places for another size of a reserved box as if the rest of the machine were free.
 
     Args:
-        machine: left as it is.
-        box: what has been set aside.
-        size: units that it shall have, exactly.
-        connection: how it has to be joined.
+        machine: not changed.
+        box: the reserved box.
+        size: new number of units, exact.
+        connection: required connection.
     """
     empty = machine.copy()
     for job_id in list(empty.running):
@@ -123,7 +123,7 @@ def places_of_a_box(machine: ResizableGrid, box: Placement, size: int, connectio
 
 
 def sizes_of_planes(shape: Sequence[int], extents: Sequence[int]) -> list[int]:
-    """Units that a box has with whole planes fewer or more in one dimension, its own size left out.
+    """List the sizes of a box with whole planes added or removed in one dimension, except its own size.
 
     Args:
         shape: of the box as it lies on the machine.

@@ -52,7 +52,7 @@ class Style:
 
 
 def render(view: MachineView, display: Display = "jobs", style: Style = Style()) -> str:
-    """The map with a table to its right, as smap's screen shows them."""
+    """Render the map with a table to its right, as smap's screen does."""
     left = map_lines(view, style)
     right = table_lines(view, display, style)
     plain = map_lines(view, Style(style.letters))
@@ -66,13 +66,13 @@ def render(view: MachineView, display: Display = "jobs", style: Style = Style())
 
 
 def map_lines(view: MachineView, style: Style = Style()) -> list[str]:
-    """The map alone, one text a line.
+    """Render the map alone, one text for each line.
 
     Raises:
         MachineError: the machine has more than `UNITS_MAX` units.
     """
     if view.total > UNITS_MAX:
-        raise MachineError(f"{view.machine}: a map of {view.total} units is too large; at most {UNITS_MAX} are drawn")
+        raise MachineError(f"{view.machine}: a map can show at most {UNITS_MAX} units, got {view.total}")
     cells = _cells(view, style)
     if view.is_flat:
         return [" ".join(cells[first : first + FLAT_ROW]) for first in range(0, len(cells), FLAT_ROW)]
@@ -100,7 +100,7 @@ def map_lines(view: MachineView, style: Style = Style()) -> list[str]:
 
 
 def table_lines(view: MachineView, display: Display, style: Style = Style()) -> list[str]:
-    """One of smap's tables, one text a line."""
+    """Render one of smap's tables, one text for each line."""
     columns, rows, colors = _TABLES[display](view, style)
     names = [name.lstrip(">") for name in columns]
     widths = [
@@ -121,12 +121,12 @@ def table_lines(view: MachineView, display: Display, style: Style = Style()) -> 
 
 
 def letters_of(view: MachineView, letters: str) -> dict[int, str]:
-    """The letter of each job, by number: in list order, over and over."""
+    """Return the letter of each job by its number: in list order, repeated as needed."""
     return {job.job_id: letters[index % len(letters)] for index, job in enumerate(view.jobs)}
 
 
 def duration(seconds: float) -> str:
-    """Elapsed time as squeue prints it: [days-]hours:minutes:seconds, the leading parts left out when zero."""
+    """Format elapsed time as squeue does: [days-]hours:minutes:seconds without leading zero parts."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)

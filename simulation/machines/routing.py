@@ -31,7 +31,7 @@ Ring = tuple[Direction, int]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A way from node to node.
+    """A route from node to node.
 
     Attributes:
         nodes: every node passed, from the source to the target.
@@ -65,10 +65,12 @@ class Fabric:
         if not self.order:
             object.__setattr__(self, "order", tuple(range(2 * dimensions)))
         if sorted(self.order) != list(range(2 * dimensions)):
-            raise MachineError(f"{list(self.order)} is no order of the {2 * dimensions} directions")
+            raise MachineError(
+                f"the order must list each of the {2 * dimensions} directions once, got {list(self.order)}"
+            )
         for unit, dimension in self.failed_links:
             if not (0 <= unit < self.grid.size and 0 <= dimension < dimensions):
-                raise MachineError(f"there is no link of unit {unit} in dimension {dimension}")
+                raise MachineError(f"unit {unit} has no link in dimension {dimension}")
         lowest = []
         for dimension in range(dimensions):
             members = [range(extent) for extent in self.grid.extents]
@@ -81,7 +83,7 @@ class Fabric:
         object.__setattr__(self, "_broken", tuple(broken))
 
     def step(self, units: int, direction: Direction) -> int:
-        """Bit set of the nodes one hop from `units` in a direction, over links that work."""
+        """Return the bit set of the nodes one hop from `units` in a direction, over working links."""
         dimensions = len(self.grid.extents)
         dimension = direction % dimensions
         extent = self.grid.extents[dimension]
@@ -97,14 +99,14 @@ class Fabric:
         return ((units & ~lowest) >> stride | (units & lowest) << jump) & ~broken
 
     def neighbours(self, units: int) -> int:
-        """Bit set of the nodes one hop from `units` in any direction, without `units` themselves where not reached."""
+        """Return the bit set of the nodes one hop from `units` in any direction."""
         found = 0
         for direction in self.order:
             found |= self.step(units, direction)
         return found
 
     def reached(self, source: int, inside: int, *, special_steps: bool = False) -> int:
-        """Bit set of the nodes that have a route from `source` which stays in `inside`.
+        """Return the bit set of the nodes that have a route from `source` within `inside`.
 
         Args:
             source: node number, a member of `inside`.
@@ -128,7 +130,7 @@ class Fabric:
         return found
 
     def is_routable(self, units: int, *, special_steps: bool = False) -> bool:
-        """Whether every ordered pair of a bit set has a route that stays inside.
+        """Return whether every ordered pair of a bit set has a route inside it.
 
         With `special_steps` a deadlock-free table of routes must be found as well (`route_table`).
         """
@@ -140,7 +142,7 @@ class Fabric:
         return all(everyone) and self.route_table(units, special_steps=True) is not None
 
     def routes(self, source: int, target: int, inside: int, *, special_steps: bool = False) -> Iterator[Route]:
-        """Routes from node to node that stay in `inside`: without special steps first, then the shortest first."""
+        """Return routes between two nodes within `inside`: those without special steps first, then by length."""
         plain = sorted(self._plain_routes(source, target, inside), key=lambda route: len(route.nodes))
         yield from plain
         if not special_steps:
@@ -155,7 +157,7 @@ class Fabric:
         yield from sorted(special, key=lambda route: len(route.nodes))
 
     def route_table(self, units: int, *, special_steps: bool = False) -> Mapping[tuple[int, int], Route] | None:
-        """A route for every ordered pair, inside the bit set, free of deadlock; None where none was found.
+        """Return a deadlock-free route inside the bit set for every ordered pair; None if none was found.
 
         Pairs that have a route in order take their shortest one; the others take, one after the other, the shortest
         route with special steps that closes no circle of waiting rings. A table that is found is right; with special
@@ -186,7 +188,7 @@ class Fabric:
         return table
 
     def ring(self, unit: int, direction: Direction) -> Ring:
-        """The ring that a hop from a node in a direction uses."""
+        """Return the ring that a hop from a node in a direction uses."""
         dimension = direction % len(self.grid.extents)
         stride = self.grid.stride(dimension)
         coordinate = unit // stride % self.grid.extents[dimension]
@@ -257,7 +259,7 @@ class _Waits:
         self._next: dict[Ring, set[Ring]] = {}
 
     def add(self, route: Route) -> bool:
-        """Add a route; False, and nothing changed, where it would close a circle."""
+        """Add a route; return False and change nothing if it would close a circle."""
         rings: list[Ring] = []
         for node, direction in zip(route.nodes, route.directions, strict=False):
             ring = self._fabric.ring(node, direction)

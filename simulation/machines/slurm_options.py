@@ -1,4 +1,4 @@
-"""Requests in Slurm's words: the srun and sbatch options that Blue Gene support brought.
+"""Requests as Slurm's srun and sbatch options for Blue Gene.
 
 `--geometry`/`-g`, `--no-rotate`/`-R`, `--conn-type`, `--node-use`, `--nodes`/`-N`, and the environment variables that
 stand for the first three. Option names and values as in Slurm 1.0 to 2.x.
@@ -25,7 +25,7 @@ _LETTERS = {"M": Connection.MESH, "T": Connection.TORUS, "N": Connection.NAV}
 
 
 class NodeUse(enum.StrEnum):
-    """What the second processor of a compute node does: communication, or a task of its own."""
+    """Use of a compute node's second processor: communication, or a task of its own."""
 
     COPROCESSOR = "coprocessor"
     VIRTUAL = "virtual"
@@ -50,7 +50,7 @@ class SlurmOptions:
     node_use: NodeUse = NodeUse.COPROCESSOR
 
     def request(self, job_id: int, *, cnodes_per_midplane: int = DEFAULT_CNODES) -> JobRequest:
-        """The request to a machine whose units are midplanes.
+        """Return the request to a machine whose units are midplanes.
 
         Args:
             job_id: of the job.
@@ -64,23 +64,23 @@ class SlurmOptions:
             size = prod(self.geometry)
             if midplanes is not None and midplanes > size:
                 raise ConfigurationError(
-                    f"{self.cnodes} nodes are {midplanes} midplanes, but the geometry has {size}", key="--nodes"
+                    f"{self.cnodes} nodes need {midplanes} midplanes, but the geometry has {size}", key="--nodes"
                 )
             return JobRequest(job_id, size, self.geometry, self.rotate, self.connection)
         if midplanes is None:
-            raise ConfigurationError("a job gives --geometry or --nodes", key="--geometry")
+            raise ConfigurationError("missing size; give --geometry or --nodes", key="--geometry")
         return JobRequest(job_id, midplanes, None, self.rotate, self.connection)
 
 
 def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> SlurmOptions:
-    """Read a job's options; what the command line does not say, the environment may.
+    """Read a job's options from the command line; the environment supplies missing ones.
 
     Args:
         arguments: words such as `--geometry=2x2x4`, `-g 2x2x4`, `-R`.
         environment: SLURM_GEOMETRY, SLURM_CONN_TYPE, SLURM_NO_ROTATE are read.
 
     Raises:
-        ConfigurationError: an unknown option, or a value that makes no sense.
+        ConfigurationError: an unknown option or an invalid value.
     """
     given: dict[str, str] = {}
     words = list(arguments)
@@ -89,7 +89,7 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | Non
         name, separator, value = word.partition("=")
         name = _ALIASES.get(name, name)
         if name not in _TAKES_VALUE:
-            raise ConfigurationError(f"unknown option {word!r}; known are {', '.join(sorted(_TAKES_VALUE))}")
+            raise ConfigurationError(f"unknown option {word!r}; expected one of {', '.join(sorted(_TAKES_VALUE))}")
         if _TAKES_VALUE[name] and not separator:
             if not words:
                 raise ConfigurationError("a value is missing", key=name)
@@ -115,27 +115,30 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | Non
         dimensions = len(options.geometry) if options.geometry is not None else None
         if dimensions is not None and dimensions != len(options.connection):
             raise ConfigurationError(
-                f"{len(options.connection)} connections for a geometry of {dimensions} extents", key="--conn-type"
+                f"got {len(options.connection)} connections, expected {dimensions}, one for each extent",
+                key="--conn-type",
             )
     return options
 
 
 def parse_geometry(text: str) -> tuple[int, ...]:
-    """Extents in midplanes: `2x2x4` (also `2,2,4`, as old srun had it).
+    """Parse extents in midplanes: `2x2x4` (also `2,2,4`, as in old srun).
 
     Raises:
-        ConfigurationError: it is not a list of positive numbers.
+        ConfigurationError: the text is not a list of positive numbers.
     """
     if _GEOMETRY.fullmatch(text) is None or 0 in (extents := tuple(map(int, re.split("[xX,]", text)))):
-        raise ConfigurationError(f"{text!r} is no geometry; give extents in midplanes, as in 2x2x4", key="--geometry")
+        raise ConfigurationError(
+            f"invalid geometry {text!r}; expected extents in midplanes, as in 2x2x4", key="--geometry"
+        )
     return extents
 
 
 def parse_connection(text: str) -> Connection | tuple[Connection, ...]:
-    """MESH, TORUS or NAV in any case, or one letter a dimension as on Blue Gene/Q (TTM).
+    """Parse MESH, TORUS or NAV in any case, or one letter for each dimension as on Blue Gene/Q (TTM).
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: the text has another form.
     """
     try:
         return Connection(text.lower())
@@ -145,7 +148,7 @@ def parse_connection(text: str) -> Connection | tuple[Connection, ...]:
             several = tuple(_LETTERS[letter] for letter in letters)
             return several[0] if len(several) == 1 else several
         raise ConfigurationError(
-            f"{text!r} is none of MESH, TORUS, NAV, nor one letter M, T, N a dimension", key="--conn-type"
+            f"got {text!r}, expected MESH, TORUS, NAV or one letter M, T, N for each dimension", key="--conn-type"
         ) from None
 
 
@@ -154,9 +157,11 @@ def _parse_nodes(text: str) -> int:
     match = _NODES.fullmatch(text)
     count = int(match.group(1)) * _SUFFIXES[match.group(2).lower()] if match is not None else 0
     if match is None or count < 1:
-        raise ConfigurationError(f"{text!r} is no number of nodes; give 512, 2k or 512-2k", key="--nodes")
+        raise ConfigurationError(
+            f"invalid number of nodes {text!r}; expected for example 512, 2k or 512-2k", key="--nodes"
+        )
     if match.group(3) is not None and int(match.group(3)) * _SUFFIXES[match.group(4).lower()] < count:
-        raise ConfigurationError(f"{text!r}: the most is less than the least", key="--nodes")
+        raise ConfigurationError(f"the maximum is below the minimum in {text!r}", key="--nodes")
     return count
 
 
@@ -164,7 +169,7 @@ def _parse_node_use(text: str) -> NodeUse:
     try:
         return NodeUse(text.lower())
     except ValueError:
-        raise ConfigurationError(f"{text!r} is neither VIRTUAL nor COPROCESSOR", key="--node-use") from None
+        raise ConfigurationError(f"must be VIRTUAL or COPROCESSOR, got {text!r}", key="--node-use") from None
 
 
 _ALIASES = {"-g": "--geometry", "-R": "--no-rotate", "-N": "--nodes", "--comm-type": "--conn-type"}

@@ -1,4 +1,4 @@
-"""Where would this job go? Tries a request on a machine in the state that a view shows (Slurm's --test-only)."""
+"""Try a request on a machine in the state that a view shows (Slurm's --test-only)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TRIAL_USER = "--test-only"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of trying a job.
+    """Result of trying a job.
 
     Attributes:
-        view: with one job more, waiting where there is no place now.
+        view: the view with this job, waiting if it does not fit now.
         placement: where it would run now, or None.
         fits_empty: whether it would fit if no job ran, given what is out of service.
     """
@@ -30,7 +30,7 @@ class Trial:
 
 
 def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
-    """A copy of the machine on which the view's jobs run and its drained and down midplanes are out of service.
+    """Copy the machine with the view's jobs running and its drained and down midplanes out of service.
 
     Raises:
         MachineError: two jobs of the view hold the same midplane or cable.

@@ -1,4 +1,4 @@
-"""What a map shows: a machine, its jobs, blocks, reservations and Slurm partitions at one moment.
+"""Content of a map: a machine, its jobs, blocks, reservations and Slurm partitions at one moment.
 
 Made from a machine state (a JSON document), from a simulation's trace at any second, or from a machine in memory.
 """
@@ -34,7 +34,7 @@ class ViewJob:
     """A job as the map and the job table show it.
 
     Attributes:
-        job_id: its number; below 0 what a market has booked, which has none.
+        job_id: its number; negative for market bookings.
         state: R, PD, H or RV.
         units: bit set of its units; 0 while it waits and on a flat machine.
         size: number of its units.
@@ -63,7 +63,7 @@ class ViewJob:
 
     @property
     def is_booked(self) -> bool:
-        """Whether this is a market's hold or reservation, now or later."""
+        """Return whether this is a market's hold or reservation, now or later."""
         return self.state in (HELD, RESERVED)
 
 
@@ -152,24 +152,24 @@ class MachineView:
 
     @property
     def allocated(self) -> int:
-        """Units that jobs run on; what is only booked is none of them."""
+        """Units with running jobs, without market bookings."""
         return sum(job.size for job in self.placed_jobs if not job.is_booked)
 
 
 def seconds_text(seconds: float) -> str:
-    """A moment in seconds with all its digits, and no more: 5, 1059644, 49.5."""
+    """Format a moment in seconds with all significant digits: 5, 1059644, 49.5."""
     return f"{seconds:.6f}".rstrip("0").rstrip(".")
 
 
 def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:
-    """The view of a machine in memory, its drained and down units and running jobs included."""
+    """Return the view of a machine in memory with its drained and down units and running jobs."""
     view = empty_view(machine, now_s)
     jobs = tuple(job_of_placement(machine, placement) for placement in machine.running.values())
     return replace(view, jobs=jobs)
 
 
 def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
-    """A running job as the map shows it."""
+    """Return a running job as the map shows it."""
     described = machine.describe(placement)
     return ViewJob(
         placement.job_id,
@@ -182,7 +182,7 @@ def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
 
 
 def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
-    """The view of a machine without its jobs."""
+    """Return the view of a machine without its jobs."""
     if not has_places(machine):
         return MachineView(machine.name, machine.extents, now_s=now_s)
     states = {unit: machine.node_state(unit) for unit in range(Grid(machine.extents).size)}
@@ -198,7 +198,7 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
 
 
 def with_block(job: ViewJob, node_use: str = "") -> tuple[ViewJob, tuple[ViewBlock, ...]]:
-    """A running job with the block that Slurm's dynamic layout makes for it; none where its machine has no cables.
+    """Add the block that Slurm's dynamic layout makes for a running job; machines without cables get no block.
 
     Args:
         job: of a machine of cabled lines it knows its connections.
@@ -215,7 +215,7 @@ def with_block(job: ViewJob, node_use: str = "") -> tuple[ViewJob, tuple[ViewBlo
 def view_of_trace(
     machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]], at_s: float, source: str
 ) -> MachineView:
-    """The machine at a second of a simulation's trace, each running job in a block of its own (`with_block`).
+    """Return the machine at a second of a simulation's trace, each running job in its own block (`with_block`).
 
     Advance reservations are listed until they end, and are on the map while they last.
 
@@ -227,7 +227,7 @@ def view_of_trace(
         source: the trace's name, for messages.
 
     Raises:
-        DocumentError: a row lacks a field or has one that makes no sense.
+        DocumentError: a row lacks a field or has an invalid one.
     """
     view = empty_view(machine, at_s)
     running: list[tuple[float, ViewJob]] = []
@@ -267,13 +267,13 @@ def _at(row: Mapping[str, Any], at_s: float) -> Mapping[str, Any]:
 
 
 def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> MachineView:
-    """The machine as a state document tells.
+    """Return the machine that a state document describes.
 
     The document's keys, all optional: `time_s`; hostlists `drained`, `down`; lists `jobs`, `blocks`, `reservations`,
     `slurm_partitions`, whose entries have the fields of the classes here, with the hostlist under `nodes`.
 
     Raises:
-        DocumentError: an entry lacks a field or has one that makes no sense, or two jobs hold the same unit.
+        DocumentError: an entry lacks a field or has an invalid one, or two jobs hold the same unit.
     """
     view = empty_view(machine)
     where = "time_s"
@@ -281,7 +281,7 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         unknown = sorted(set(state) - STATE_KEYS)
         if unknown:
             where = unknown[0]
-            raise ValueError(f"unknown key; known are {', '.join(sorted(STATE_KEYS))}")  # noqa: TRY301
+            raise ValueError(f"unknown key; expected one of {', '.join(sorted(STATE_KEYS))}")  # noqa: TRY301
         view = replace(view, now_s=_seconds(state.get("time_s", 0.0)))
         where = "drained"
         drained = view.drained | _units(view, str(state.get("drained", "")))
@@ -335,14 +335,14 @@ def _size(view: MachineView, text: str) -> int:
         return _units(view, text).bit_count()
     size = int(text or 0)
     if not 0 <= size <= view.total:
-        raise MachineError(f"{size} processors on a machine of {view.total}")
+        raise MachineError(f"processors must be 0 to {view.total}, got {size}")
     return size
 
 
 def _seconds(value: Any) -> float:
     seconds = float(value)
     if not isfinite(seconds):
-        raise ValueError(f"{value} is no number of seconds")
+        raise ValueError(f"must be a number of seconds, got {value}")
     return seconds
 
 

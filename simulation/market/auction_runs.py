@@ -208,7 +208,7 @@ def market(
         rule=rule,
     )
     if not requests:
-        raise ConfigurationError("nothing to submit; right would be at least one request")
+        raise ConfigurationError("no requests; submit at least one")
     pause = None if every is None else _duration(every, "every")
     buyers = _buyers(config, users)
     recorder = _Recorder()
@@ -264,7 +264,7 @@ def _run(world: World, recorder: _Recorder, ids: Sequence[str], limit: Duration)
     world.run(until=lambda: len(recorder.ended) == len(ids), limit=limit)
     missing = [each for each in ids if each not in recorder.ended]
     if missing:
-        raise TransportError(f"the simulated market has come to rest without an end of {', '.join(missing)}")
+        raise TransportError(f"the simulated market stopped before these requests ended: {', '.join(missing)}")
 
 
 def _duration(given: str | timedelta, name: str) -> Duration:
@@ -278,7 +278,7 @@ def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
     if users is None:
         return [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
     if users < 1:
-        raise ConfigurationError(f"{users} users; right would be at least one", key="users")
+        raise ConfigurationError(f"users must be at least 1, got {users}", key="users")
     return [UserSpec(f"user{number}", PLENTY, config.auction_rule) for number in range(1, users + 1)]
 
 
@@ -290,7 +290,7 @@ def _strategies(
     given = pricing if isinstance(pricing, Mapping) else {} if pricing is None else dict.fromkeys(names, pricing)
     for name in given:
         if name not in names:
-            raise ConfigurationError(f"there is no resource {name!r}{nearest_name(name, names)}", key="pricing")
+            raise ConfigurationError(f"unknown resource {name!r}{nearest_name(name, names)}", key="pricing")
     return {name: pricing_strategy(one) if isinstance(one, str) else one for name, one in given.items()}
 
 

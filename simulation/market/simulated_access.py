@@ -174,7 +174,7 @@ class _SimulatedLine:
             case _ if isinstance(request, answering.Question):
                 yield self._ask(request)
             case _:
-                reason = f"a user's agent does not serve the verb {verb_of(request)!r}"
+                reason = f"a user's agent does not support {verb_of(request)!r}"
                 yield Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason)
 
     @property
@@ -202,17 +202,17 @@ class _SimulatedLine:
         end = self._world.now + ANSWER_LIMIT
         while (found := come()) is None:
             if self._world.now >= end:
-                raise TransportError("the simulated market has come to rest without an answer")
+                raise TransportError("the simulated market stopped without an answer")
             self._world.run(until=lambda: bool(heard), limit=end - self._world.now)
             if not heard:
-                raise TransportError("the simulated market has come to rest without an answer")
+                raise TransportError("the simulated market stopped without an answer")
         return found
 
     def _follow(self, request_id: str) -> Iterator[Event]:
         while True:
             progress = self._next(lambda told: answering.request_of(told) == request_id)
             event = answering.told(progress, answering.no_files)
-            assert event is not None, "what belongs to a request is its owner's"
+            assert event is not None, "only the owner of a request may see it"
             self._approved = None
             yield event
             if isinstance(progress, pr.RequestEnded):

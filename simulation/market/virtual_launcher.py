@@ -78,13 +78,13 @@ class VirtualLauncher:
                     launched.cancelled_at = now
             case fx.ReadJobFile(call_id, _, name):
                 if job.job_id not in self._jobs:
-                    return ev.JobFileRead(call_id, None, code="no_file", detail=f"there is no {name}")
+                    return ev.JobFileRead(call_id, None, code="no_file", detail=f"no file {name}")
                 data = base64.b64encode(b"done\n").decode("ascii")
                 return ev.JobFileRead(call_id, data, 5, True)
             case _:
                 pass
         if fate.refused:
-            return ev.JobSeen(job.job_id, ev.JobSight(JobState.FAILED, detail="the batch system does not take it"))
+            return ev.JobSeen(job.job_id, ev.JobSight(JobState.FAILED, detail="the batch system refused the job"))
         return ev.JobSeen(job.job_id, None if fate.lost else self._sight(job.job_id, fate, now))
 
     def _in_doubt(self, question: fx.AskLauncher) -> ev.Answer:

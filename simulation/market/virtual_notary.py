@@ -63,7 +63,7 @@ class VirtualNotary:
             SignatureInvalid: if it is no text of a seal.
         """
         if not isinstance(text, SealedText):
-            raise SignatureInvalid("no notary has sealed this")
+            raise SignatureInvalid("the message has no valid seal")
         return text.message
 
     def verify(self, document: str, now: Instant) -> Signed:

@@ -245,7 +245,7 @@ class World(MarketView):
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
                 self._woken_at = (name, self.now)
                 if self._woken > WAKE_MAX:
-                    raise InvariantViolated("conversations_end", f"{name} wakes without end at {self.now}")
+                    raise InvariantViolated("conversations_end", f"{name} wakes endlessly at one instant")
                 actor.ticket = actor.armed_for = None
                 self._guarded(actor, lambda host, now: host.tick(now))
             case Restart(name):

@@ -140,7 +140,7 @@ def machine_figure(
 ) -> Figure:
     """The picture before it is written; arguments and errors as for `draw_machine`."""
     if view.is_flat:
-        raise MachineError(f"{view.machine}: a flat machine has no units in space to draw; smap prints it as text")
+        raise MachineError(f"{view.machine}: a flat machine has no coordinates to draw; use `smap` for a text map")
     inner = (*view.extents, 1, 1)[:3] if len(view.extents) < 3 else view.extents[-3:]
     slices = list(product(*map(range, view.extents[:-3])))
     paper = _Paper(inner)
@@ -202,7 +202,7 @@ def _draw_load(axes: Axes, load: Sequence[tuple[float, float]], view: MachineVie
         axes.text(last, bottom + 4, f" {letters[job.job_id]}", ha="left", va="center", fontsize=8)
     axes.set_xlim(hours[0], end)
     axes.set_ylim(0, 105)
-    axes.set_xlabel("hours from now" + (" (bars: what the market has booked)" if booked else ""))
+    axes.set_xlabel("hours from now" + (" (bars: market bookings)" if booked else ""))
     axes.set_ylabel("projected load (%)")
     axes.grid(visible=True, color=IDLE_COLOR)
 

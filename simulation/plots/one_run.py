@@ -85,7 +85,7 @@ def draw_gantt(
     if name_of is not None:
         _name_units(axes, capacity, name_of)
     axes.set_title(title, fontsize=10, loc="left")
-    scale = figure.colorbar(mapping, ax=axes, pad=0.01, label=f"{unit_noun}s that the job asked for")
+    scale = figure.colorbar(mapping, ax=axes, pad=0.01, label=f"requested {unit_noun}s")
     scale.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     scale.ax.yaxis.set_minor_formatter(NullFormatter())
     scale.set_ticks(_sizes_to_name(smallest, largest))
@@ -123,7 +123,7 @@ def draw_timeline(
     end = max(int(each.times[-1]) for each in series)
     time_unit, time_name = _time_unit(end - begin)
     in_per_cent = Steps(running.times, 100 * running.values / capacity)
-    labels = ("utilisation (%)", "jobs waiting", f"{unit_noun}s they want")
+    labels = ("utilisation (%)", "jobs waiting", f"requested {unit_noun}s")
     for axes, steps, label in zip(panels, (in_per_cent, waiting_jobs, waiting_units), labels, strict=True):
         _draw_steps(axes, steps, begin, end, time_unit)
         axes.set_ylabel(label)

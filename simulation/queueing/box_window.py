@@ -67,7 +67,7 @@ def run_window_first_fit(
         MachineError: the allocator has a choice of its own, which is not compiled.
     """
     if boxes.policy.choice is Choice.OWN:
-        raise MachineError(f"{type(boxes.policy).__name__} chooses by itself; the event simulation runs it")
+        raise MachineError(f"{type(boxes.policy).__name__} has its own choice; use the event simulation")
     sizes, kind = np.unique(size, return_inverse=True)
     wanted = np.stack([boxes.wanted(JobRequest(1, int(one))) for one in sizes])
     fits = np.any(wanted[:, 0], axis=1).reshape(-1)[kind]

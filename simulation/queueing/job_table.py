@@ -97,7 +97,7 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
     processors, usable = log.processors, jobs_to_simulate(log)
     order = usable[np.argsort(log.submit_time[usable], kind="stable")][:max_jobs]
     if not order.size:
-        raise WorkloadError(f"none of the log's {len(log)} jobs has a known size, submission and run time")
+        raise WorkloadError(f"no job has a known size, submission time and run time among the log's {len(log)} jobs")
     _check_numbers(log, order)
     run_time = log.run_time[order]
     requested = log.requested_time[order]
@@ -129,7 +129,7 @@ def _check_numbers(log: SwfLog, jobs: Int64Array) -> None:
     one, other = (int(jobs[order[place]]) for place in (second - 1, second))
     first = f", first on line {log.lines[one]}" if log.lines is not None else ""
     raise WorkloadError(
-        f"job number {log.job_number[one]} occurs twice{first}; the simulator tells jobs apart by their numbers",
+        f"job number {log.job_number[one]} occurs twice{first}; each job needs its own number",
         path=log.source,
         line_number=None if log.lines is None else int(log.lines[other]),
     )

@@ -120,15 +120,16 @@ def malleable_share_of(
     """
     if share is None:
         if resize_cost_s:
-            raise ConfigurationError("is for malleable jobs; --malleable-share is missing", key="resize-cost")
+            raise ConfigurationError("needs --malleable-share", key="resize-cost")
         return None
     if not 0 <= share <= 1:
-        raise ConfigurationError(f"{share} is no share of the jobs; wanted is 0 to 1", key="malleable-share")
+        raise ConfigurationError(f"must be 0 to 1, got {share}", key="malleable-share")
     if resize_cost_s < 0:
-        raise ConfigurationError(f"{resize_cost_s} s; wanted is 0 or more", key="resize-cost")
+        raise ConfigurationError(f"must be at least 0 s, got {resize_cost_s} s", key="resize-cost")
     if event_order is EventOrder.PYSS:
         raise ConfigurationError(
-            f"jobs are rigid in the event order {EventOrder.PYSS}; wanted is {EventOrder.BATCH}", key="malleable-share"
+            f"needs the event order {EventOrder.BATCH}, got {EventOrder.PYSS}, which has only rigid jobs",
+            key="malleable-share",
         )
     sizes = [request.size for request in jobs.requests]
     cost = ResizeCost(suspension=resize_cost_s * MICROSECONDS_PER_SECOND)

@@ -175,7 +175,7 @@ class QueueSimulation:
             ValueError: the time lies in the past or is empty.
         """
         if begin_time < self._now or length < 1:
-            raise ValueError(f"no reservation can begin at {begin_time} us for {length} us; it is {self._now} us")
+            raise ValueError("a reservation must begin now or later and have a length above 0")
         placement = plan_of(self).fits_at(request, begin_time, length)
         if placement is None:
             return None
@@ -218,7 +218,7 @@ class QueueSimulation:
             self._end(number, EndReason.WITHDRAWN)
         elif number in self._submitted:
             if not isinstance(self._scheduler, WithdrawingScheduler):
-                raise self._wrong("lets no job out of its queue")
+                raise self._wrong("does not support withdrawing jobs")
             job = next(each for each in self._scheduler.waiting() if each.job_number == number)
             self._scheduler.withdraw(job)
             self._submitted.discard(number)
@@ -259,7 +259,7 @@ class QueueSimulation:
         except Exception as error:
             raise self._wrong(f"raises {type(error).__name__}: {error}") from error
         if wake is not None and wake <= self._now:
-            raise self._wrong(f"wants to be asked again at {_seconds_text(wake)}, which is not later")
+            raise self._wrong(f"must ask for a later time, got {_seconds_text(wake)}")
         return wake
 
     def _wrong(self, what: str) -> SchedulerError:
@@ -300,7 +300,7 @@ class QueueSimulation:
     def start(self, job: Job, placement: Placement) -> None:
         number = job.job_number
         if number not in self._submitted:
-            raise self._wrong(f"starts job {number}, which does not wait")
+            raise self._wrong(f"starts job {number}, which is not waiting")
         self._machine.allocate(placement)
         self._submitted.discard(number)
         self._running[number] = RunningJob(job, placement, self._now)
@@ -325,7 +325,7 @@ class QueueSimulation:
         number = request.job_id
         running = self._running.get(number)
         if running is None:
-            raise self._wrong(f"changes the size of job {number}, which does not run")
+            raise self._wrong(f"changes the size of job {number}, which is not running")
         malleability = running.job.malleability
         if malleability is None or not malleability.may_become(request.size):
             may = "is rigid" if malleability is None else f"may have {malleability.sizes}"

@@ -29,12 +29,12 @@ def reservation_of(text: str, machine: Machine) -> ReservationRequest:
         shape = tuple(int(extent) for extent in parts[2].split("x"))
         connection = Connection(parts[3]) if len(parts) > 3 else Connection.MESH
     except (ValueError, IndexError) as error:
-        raise ConfigurationError(f"{text!r}: wanted is {RESERVATION_FORM}", key="reservation") from error
+        raise ConfigurationError(f"got {text!r}, expected {RESERVATION_FORM}", key="reservation") from error
     if not 0 <= begin < end or min(shape) < 1 or len(parts) > 4:
-        raise ConfigurationError(f"{text!r}: wanted is {RESERVATION_FORM}", key="reservation")
+        raise ConfigurationError(f"got {text!r}, expected {RESERVATION_FORM}", key="reservation")
     if not has_places(machine) and (len(shape) > 1 or len(parts) > 3):
         raise ConfigurationError(
-            f"{text!r}: a flat machine has no shapes and no connections; wanted is BEGIN:END:SIZE", key="reservation"
+            f"got {text!r}, expected BEGIN:END:SIZE: a flat machine has no shapes and no connections", key="reservation"
         )
     request = JobRequest(-1, prod(shape), shape if len(shape) > 1 else None, connection=connection)
     try:
@@ -44,8 +44,8 @@ def reservation_of(text: str, machine: Machine) -> ReservationRequest:
     if not possible:
         extents = "x".join(map(str, machine.extents))
         raise ConfigurationError(
-            f"{text!r}: {machine.name} ({extents}, {machine.capacity} units in service) cannot hold that even when it "
-            "is empty",
+            f"{text!r}: {machine.name} ({extents}, {machine.capacity} units in service) cannot hold this "
+            "reservation even when empty",
             key="reservation",
         )
     length = (end - begin) * MICROSECONDS_PER_SECOND

@@ -216,16 +216,16 @@ def _loop_for(
                 each.name for each in SCHEDULERS.listed() if each.declaration and each.declaration.compiled_by_event
             ]
             raise ConfigurationError(
-                f"the event order {EventOrder.PYSS} is for the scheduler {', '.join(having)} on a flat machine; here "
-                f"is {options.name} on {machine.name}",
+                f"the event order {EventOrder.PYSS} needs the scheduler {', '.join(having)} on a flat machine, got "
+                f"{options.name} on {machine.name}",
                 key="event-order",
             )
         if options.overrun is not Overrun.CUT or reservations:
             # pyss does not do that, and nobody has compared it
-            other = "a reservation" if reservations else f"--overrun {options.overrun}"
+            other = "the reservations" if reservations else f"--overrun {options.overrun}"
             raise ConfigurationError(
-                f"in the event order {EventOrder.PYSS} jobs end at their requests and nothing is reserved; {other} "
-                "does not go with it",
+                f"the event order {EventOrder.PYSS} ends jobs at their requested time and excludes reservations; "
+                f"remove {other}",
                 key="event-order",
             )
         return flat_loop(by_event)
@@ -284,7 +284,9 @@ def _run_flat(
         duration = np.minimum(duration, ran.requested_time)
     start = loop(ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, *its_options)
     if np.shape(start) != ran.submit_time.shape or (start < ran.submit_time).any():
-        raise SchedulerError(f"the compiled version of {options.name} gives no start to some job, or an early one")
+        raise SchedulerError(
+            f"the compiled version of {options.name} gives a job no start or one before its submission"
+        )
     end = start + duration
     schedule = Schedule(ran.submit_time, start, end, ran.size, ran.size, machine.capacity)
     return LogRun(ran, schedule, duration < ran.run_time, len(jobs) - len(ran))

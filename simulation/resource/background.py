@@ -88,7 +88,7 @@ def open_background(workload: Workload, machine: Machine, since: int = 0) -> Bac
         return Background("log", _of_log(workload, machine, path))
     if workload.log != SYNTHETIC and workload.log not in known_logs():
         known = ", ".join((*known_logs(), SYNTHETIC))
-        raise WorkloadError(f"there is no copy of the log {workload.log!r}; known are {known}")
+        raise WorkloadError(f"no copy of the log {workload.log!r}; known logs are {known}")
     return Background("synthetic", _generated(workload, machine, since // _NUMBERS_A_MONTH))
 
 

@@ -181,7 +181,7 @@ class BookedMachine(ABC):
         """Why the machine can never serve a unit, or None."""
         if unit.cores.total <= self.capacity:
             return None
-        detail = f"{unit.cores.total} cores are wanted, the machine has {self.capacity}"
+        detail = f"the request needs {unit.cores.total} cores, the machine has {self.capacity}"
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self.capacity} cores", detail)
 
     def _earliest_slot(
@@ -203,7 +203,7 @@ class BookedMachine(ABC):
         unit = entry.unit if entry is not None else 0
         if standing is Standing.RELEASED:
             return Refusal(unit, RefusalCode.CANCELLED, detail=f"{key} was released")
-        reason = "was never held" if entry is None else "is no longer held: its time ran out"
+        reason = "was never held" if entry is None else "is no longer held: the hold expired"
         return Refusal(unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def _taken(self, slot: Slot, now: Instant) -> str:
@@ -217,7 +217,7 @@ class BookedMachine(ABC):
             )
         log_start, log_end = self.clock.log_time(start), self.clock.log_time(slot.end)
         free = self.capacity - self.profile(now, log_end).max_over(log_start, max(log_end, log_start + 1))
-        return "" if slot.cores <= free else f"{slot.cores} cores are wanted, {free} are left over the whole slot"
+        return "" if slot.cores <= free else f"the slot needs {slot.cores} cores, but only {free} are free throughout"
 
     def _first_free(
         self, cores: int, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

@@ -187,11 +187,11 @@ class LiveMachine:
         """
         for number, running in self._running().items():
             if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
-                return f"job {number} runs there"
+                return f"job {number} is running there"
         for reservation in self._queue.reservations:
             overlaps = reservation.begin_time < end and begin < reservation.end_time
             if overlaps and reservation.number != but and placements_conflict(reservation.placement, placement):
-                return "another reservation has it"
+                return "another reservation occupies it"
         return ""
 
     def _running(self) -> dict[int, RunningJob]:

@@ -115,7 +115,8 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
     if list(machine.extents) != shown.get("extents"):
         mine = "x".join(map(str, machine.extents))
         raise DocumentError(
-            f"the machine {machine.name} here is {mine}, the one shown {shown.get('extents')}", source=source
+            f"the map is of another machine than {machine.name}: got extents {shown.get('extents')}, expected {mine}",
+            source=source,
         )
     view = view_of_state(machine, {"time_s": shown["now_s"], "jobs": shown["jobs"]}, source)
     blocked = [with_block(job) for job in view.jobs]

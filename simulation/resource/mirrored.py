@@ -69,8 +69,8 @@ class MirroredQueue(BookedMachine):
         slots = sum(each.slots_total for each in self._report().instances)
         if slots != settings.cores:
             raise ConfigurationError(
-                f"the queue that {self._options.qstat[0]} shows has {slots} slots, and the machine is to have "
-                f"{settings.cores} cores",
+                f"must be the number of slots that {self._options.qstat[0]} shows: expected {slots}, got "
+                f"{settings.cores}",
                 key=f"{settings.resource}.cores",
             )
         super().__init__(

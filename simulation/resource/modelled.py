@@ -287,9 +287,11 @@ class ModelledMachine(ResizableMachine):
                 return replace(slot, cores=cores, end=until, placement=where, token=write_token(each, asked))
         where = describe_placement(self.machine, place)
         if why:
-            return f"{where} cannot become {cores} cores until {iso(until)}: {why}"
+            return f"cannot resize {where} to {cores} cores until {iso(until)}: {why}"
         sizes = (str(size * kind.cores) for size in sizes_of_planes(place.shape, self.machine.extents))
-        return f"{where} cannot become {cores} cores: right would be whole planes of {kind.name}, {', '.join(sizes)}"
+        return (
+            f"cannot resize {where} to {cores} cores: expected cores of whole planes of {kind.name}, {', '.join(sizes)}"
+        )
 
     def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:
         """Where a box could be with that many units without moving: as it once was, else as the allocator likes it."""
@@ -361,8 +363,8 @@ class ModelledMachine(ResizableMachine):
             raise PluginError(
                 NAME,
                 f"{self.resource}: the reservation of {describe_placement(self.machine, placement)} from "
-                f"{iso(slot.start)} cannot be kept ({why}): it was made with other options of the machine; put them "
-                f"back, or begin with a new state folder",
+                f"{iso(slot.start)} cannot be restored ({why}): the machine's options have changed; restore them "
+                f"or use a new state folder",
             )
         self._numbers[key] = self.live.reserve(replace(placement, job_id=0), begin, end)
         if held_until is not None:

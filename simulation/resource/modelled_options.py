@@ -61,7 +61,7 @@ class ModelledOptions:
     machine: Annotated[str, Wanted("the name or file of a machine with coordinates", bool)]
     allocator: str | None = None
     allocator_options: Mapping[str, Any] = field(default_factory=dict)
-    log: Annotated[str, Wanted("the name or path of a log, or synthetic", bool)] = SYNTHETIC
+    log: Annotated[str, Wanted("the name or path of a workload log, or 'synthetic'", bool)] = SYNTHETIC
     load: Annotated[float, Bounds(0, 10)] | None = None
     size_divisor: Annotated[int, Bounds(1)] = 1
     fat: _Share = 0.0
@@ -77,7 +77,7 @@ class ModelledOptions:
 
     def __post_init__(self) -> None:
         if self.load == 0 and self.log != SYNTHETIC:
-            raise ConfigurationError("is 0; a number above 0 is wanted, as a log has jobs", key="load")
+            raise ConfigurationError("must be above 0 for a log, got 0", key="load")
 
     @property
     def base_time(self) -> Duration:
@@ -111,8 +111,8 @@ class ModelledOptions:
         machine = load_machine(self.machine, allocator=self.allocator or None, allocator_options=self.allocator_options)
         if not has_places(machine):
             raise ConfigurationError(
-                f"is {self.machine!r}, a flat machine; {NAME} is for machines with coordinates, fake_qstat and steady "
-                f"are for the others",
+                f"must have coordinates for {NAME}, got the flat machine {self.machine!r}; use fake_qstat or steady "
+                f"for flat machines",
                 key=f"{resource}.machine",
             )
         if machine.capacity == 0:

@@ -36,7 +36,7 @@ def read_token(token: str, machine: GridMachine) -> Placement:
         fields: dict[str, Any] = json.loads(token)
         nodes = int(fields["nodes"], 16)
         if not 0 < nodes < 1 << Grid(machine.extents).size:
-            raise ValueError(f"units {nodes:#x} are not all on {machine.name}")
+            raise ValueError(f"some units are not on {machine.name}")
         return Placement(
             0,
             nodes.bit_count(),
@@ -48,7 +48,7 @@ def read_token(token: str, machine: GridMachine) -> Placement:
             tuple(tuple(labels) for labels in fields["links"]),
         )
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{token!r} names no place: {error!r}") from error
+        raise ValueError(f"invalid place {token!r}; expected one from an offer") from error
 
 
 def asked_connection(token: str) -> Connection:

@@ -288,13 +288,13 @@ class ReservationBook:
             if size == self._read_bytes:
                 return
             if size < self._read_bytes:
-                raise PluginError(self._plugin, f"{self._path}: was {self._read_bytes} bytes long, is {size} now")
+                raise PluginError(self._plugin, f"{self._path}: shrank from {self._read_bytes} to {size} bytes")
             self._read = self._read or self._path.open("rb", buffering=0)
             self._read.seek(self._read_bytes)
             data = self._read.read()
         except FileNotFoundError as error:
             if self._read_bytes:
-                raise PluginError(self._plugin, f"{self._path}: has vanished") from error
+                raise PluginError(self._plugin, f"{self._path}: the file was removed") from error
             return
         except OSError as error:
             raise PluginError(self._plugin, f"{self._path}: cannot be read: {error}", transient=True) from error
@@ -308,7 +308,7 @@ class ReservationBook:
                     self._apply(record, tell=self._read_bytes >= self._told_bytes)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise PluginError(
-                    self._plugin, f"{self._path}:{self._lines}: no reservation record: {error}"
+                    self._plugin, f"{self._path}:{self._lines}: invalid reservation record: {error}"
                 ) from error
             self._read_bytes += len(line)
 
@@ -317,7 +317,7 @@ class ReservationBook:
             check_version(self._path or "", "book of reservations", record.get("version"), VERSION)
         expected = {"format": FORMAT, "version": VERSION, "resource": self._resource}
         if {key: record[key] for key in expected} != expected:
-            raise ValueError(f"the file does not begin with {expected}")
+            raise ValueError(f"expected a header of {FORMAT} version {VERSION} for {self._resource}")
         self._held_ever = int(record["held_ever"])
 
     def _forgotten(self, key: str) -> None:
@@ -353,7 +353,7 @@ class ReservationBook:
         elif record["op"] == "release":
             self._entries[key] = Entry(None, 0, released=True) if entry is None else replace(entry, released=True)
         else:
-            raise ValueError(f"operation {record['op']!r} for key {key!r}")
+            raise ValueError(f"unknown operation {record['op']!r} for key {key!r}")
         self._live_until = -1
         if self._on_change is not None and tell:
             now = self._entries[key]

@@ -24,7 +24,7 @@ class ResizableMachine(BookedMachine, ABC):
                 return self._not_firm(key, now)
             slot = entry.reservation.slot
             if step < entry.step:
-                overtaken = f"{key} was changed by step {entry.step} since"
+                overtaken = f"{key} has been changed by the later step {entry.step}"
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=overtaken)
             if step > entry.step:
                 changed = self._resized(entry.reservation, entry.earlier, cores, until, now)
@@ -32,7 +32,7 @@ class ResizableMachine(BookedMachine, ABC):
                     return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=changed)
                 writer.resize(key, step, slot, changed, now)
             elif (slot.cores, slot.end) != (cores, until):
-                other = f"step {step} of {key} was another change"
+                other = f"step {step} of {key} was a different change"
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=other)
             return self._answer(key, now)
 
@@ -40,7 +40,7 @@ class ResizableMachine(BookedMachine, ABC):
         answer = self._answer(key, now)
         if isinstance(answer, Refusal):
             return answer
-        return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
+        return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is only held, not confirmed")
 
     @abstractmethod
     def _resized(

@@ -55,13 +55,13 @@ def unit_kind(machine: GridMachine, cores: int, key: str) -> UnitKind:
     name = f"{traits.unit_noun}s"
     if traits.processors and cores != units * traits.processors:
         raise ConfigurationError(
-            f"is {cores}; {machine.name} has {units} {name} of {traits.processors} processors, "
-            f"{units * traits.processors} in all",
+            f"must be {units * traits.processors}, got {cores}: {machine.name} has {units} {name} of "
+            f"{traits.processors} processors",
             key=f"{key}.cores",
         )
     if cores % units:
         raise ConfigurationError(
-            f"is {cores}; {machine.name} has {units} {name}, so a multiple of {units} is wanted", key=f"{key}.cores"
+            f"must be a multiple of the {units} {name} of {machine.name}, got {cores}", key=f"{key}.cores"
         )
     edge = round(traits.compute_nodes ** (1 / dimensions))
     edge = edge if edge**dimensions == traits.compute_nodes else 0
@@ -86,7 +86,7 @@ class TorusRequests:
         terms = unit.torus or TorusTerms()
         kind = self._kind
         if terms.node_use and not kind.has_node_use:
-            return _refusal(unit, "no node use", f"processors of {self._machine.name} have one use only")
+            return _refusal(unit, "no node use", f"{self._machine.name} offers no choice of node use")
         # in coprocessor mode one processor of each node serves the network
         usable = kind.nodes if terms.node_use == COPROCESSOR else kind.cores
         size = -(-unit.cores.total // usable)
@@ -95,10 +95,10 @@ class TorusRequests:
         shape = None
         if terms.geometry:
             if kind.edge == 0:
-                return _refusal(unit, "no geometry", f"{kind.name} of {self._machine.name} are no cubes of nodes")
+                return _refusal(unit, "no geometry", f"{kind.name} of {self._machine.name} are not cubes of nodes")
             shape = tuple(-(-extent // kind.edge) for extent in terms.geometry)
             if prod(shape) < size:
-                detail = f"the geometry holds {prod(shape) * usable} cores, {unit.cores.total} are wanted"
+                detail = f"the geometry has {prod(shape) * usable} cores, the request needs {unit.cores.total}"
                 return _refusal(unit, f"{prod(shape) * usable} cores", detail)
             size = prod(shape)
         connection = connection_of(unit)
@@ -107,14 +107,16 @@ class TorusRequests:
             return self._too_large(unit, f"the machine has {len(extents)} dimensions")
         if shape is not None and size > self._machine.capacity:
             # fewer cores would not help: the geometry says how many units it takes
-            return self._too_large(unit, f"{self._machine.capacity} {kind.name} are in service, not {size}")
+            return self._too_large(
+                unit, f"the request needs {size} {kind.name}, but {self._machine.capacity} are in service"
+            )
         if size > self._machine.capacity:
             cores = self._machine.capacity * usable
-            detail = f"{unit.cores.total} cores are {size} {kind.name}, {self._machine.capacity} are in service"
+            detail = f"{unit.cores.total} cores need {size} {kind.name}, but {self._machine.capacity} are in service"
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
         request = JobRequest(0, size, shape, terms.rotate, connection)
         if not self.fits_ever(request):
-            return self._too_large(unit, f"no {'torus' if connection is Connection.TORUS else 'box'} of that kind fits")
+            return self._too_large(unit, f"no {'torus' if connection is Connection.TORUS else 'box'} of this size fits")
         return request
 
     def fits_ever(self, request: JobRequest) -> bool:
@@ -126,7 +128,7 @@ class TorusRequests:
 
     def _too_large(self, unit: RequestUnit, why: str) -> Refusal:
         extents = "x".join(str(extent * max(self._kind.edge, 1)) for extent in self._machine.extents)
-        return _refusal(unit, f"within {extents} nodes", f"{self._machine.name} is {extents} nodes; {why}")
+        return _refusal(unit, f"within {extents} nodes", f"{self._machine.name} has {extents} nodes; {why}")
 
 
 def connection_of(unit: RequestUnit) -> Connection:

@@ -1,1 +1,1 @@
-"""When jobs start: planners and queueing policies that know no particular machine."""
+"""Planners and queueing policies, independent of the machine."""

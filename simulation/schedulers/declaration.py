@@ -1,11 +1,11 @@
-"""How a scheduler is declared, and all that are: in `simulation.schedulers.policies`, or by other packages.
+"""Declaration of schedulers: those in `simulation.schedulers.policies` and those of other packages.
 
-A declaration stands at the end of the scheduler's own file:
+Declare a scheduler at the end of its file:
 
     SCHEDULER = scheduler(WindowFirstFit, about="First-fit over a window of the queue.", options=WindowOptions)
 
-Guests give such a constant, or just the class, as an entry point of the group `ramp.schedulers` or by its place
-(`module:Name`, `FILE.py:Name`).
+Other packages register the constant or the class as an entry point of the group `ramp.schedulers`, or users name its
+place (`module:Name`, `FILE.py:Name`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _METHODS: Final = ("submit", "released", "waiting", "decide")
 
 @dataclass(frozen=True, slots=True)
 class SchedulerDeclaration:
-    """A scheduler that can be had by name.
+    """A scheduler with a name.
 
     Attributes:
-        make: makes one with an empty queue; given the options where there are any.
+        make: makes a scheduler with an empty queue; receives the options, if any.
         about: one line.
-        options: the dataclass of its options; None where it has none.
+        options: the dataclass of its options; None = no options.
         compiled: its second version for whole logs on flat machines, or the place (`module:function`) of it.
         compiled_by_event: the same that decides after every single event, as the simulator pyss does.
     """
@@ -44,11 +44,11 @@ class SchedulerDeclaration:
     compiled_by_event: str | FlatLoop | None = None
 
     def read(self, values: Mapping[str, Any], within: str = "") -> Any:
-        """The options as their dataclass; None where the scheduler has none.
+        """Read options into their dataclass; None if the scheduler has no options.
 
         Args:
             values: options by name; the others have their defaults.
-            within: where they stand, for messages.
+            within: their table, for messages.
 
         Raises:
             ConfigurationError: an option is unknown or wrong.
@@ -58,15 +58,15 @@ class SchedulerDeclaration:
         for name in values:
             listed = [(each.name, each.declaration) for each in SCHEDULERS.listed() if each.declaration]
             having = [other for other, its in listed if its.options and name in its.options.__dataclass_fields__]
-            others = f"; {', '.join(having)} have" if having else ""
+            others = f"; available for {', '.join(having)}" if having else ""
             raise ConfigurationError(f"has no option {name!r}{others}", key=within or None)
         return None
 
     def new(self, options: Any) -> Scheduler:
-        """A scheduler with an empty queue.
+        """Make a scheduler with an empty queue.
 
         Raises:
-            ConfigurationError: it cannot be made, or is no scheduler.
+            ConfigurationError: it cannot be made, or lacks a scheduler's methods.
         """
         try:
             made = self.make() if self.options is None else self.make(options)
@@ -77,7 +77,7 @@ class SchedulerDeclaration:
         missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
         if missing:
             raise ConfigurationError(
-                f"{type(made).__name__} is no scheduler: it has no method {', '.join(missing)}", key="scheduler"
+                f"{type(made).__name__} lacks the scheduler methods {', '.join(missing)}", key="scheduler"
             )
         return made
 
@@ -93,17 +93,17 @@ def scheduler(
     """Declare a scheduler; arguments as of `SchedulerDeclaration`, `about` by default the docstring's first paragraph.
 
     Raises:
-        ConfigurationError: `make` cannot be called, or is a class that lacks a scheduler's methods.
+        ConfigurationError: `make` is not callable, or is a class that lacks a scheduler's methods.
     """
     if not callable(make):
-        raise ConfigurationError(f"{make!r} is no class or function that makes a scheduler", key="scheduler")
+        raise ConfigurationError("a scheduler must be a class or function that makes one", key="scheduler")
     missing = [name for name in _METHODS if isinstance(make, type) and not hasattr(make, name)]
     if missing:
         raise ConfigurationError(
-            f"{getattr(make, '__name__', make)} is no scheduler: it has no method {', '.join(missing)}", key="scheduler"
+            f"{getattr(make, '__name__', make)} lacks the scheduler methods {', '.join(missing)}", key="scheduler"
         )
     if options is not None and not is_dataclass(options):
-        raise ConfigurationError(f"{options!r} is no dataclass of options", key="scheduler")
+        raise ConfigurationError("the options must be a dataclass", key="scheduler")
     return SchedulerDeclaration(make, about or first_paragraph(make), options, compiled, compiled_by_event)
 
 
@@ -116,21 +116,21 @@ SCHEDULERS: Final = Sort("scheduler", "simulation.schedulers.policies", "SCHEDUL
 
 
 def make_scheduler(name: str, options: Mapping[str, Any] | None = None) -> Scheduler:
-    """A scheduler with an empty queue.
+    """Make a scheduler with an empty queue.
 
     Args:
         name: of `SCHEDULERS`, or its place.
         options: by name; the others have their defaults.
 
     Raises:
-        ConfigurationError: there is no such scheduler or option, or an option is wrong.
+        ConfigurationError: the scheduler or an option is unknown, or an option is wrong.
     """
     declaration = SCHEDULERS.find(name)
     return declaration.new(declaration.read(options or {}, name))
 
 
 def flat_loop(declared: str | FlatLoop) -> FlatLoop:
-    """The loop that a declaration names or holds."""
+    """Return the loop that a declaration names or holds."""
     if not isinstance(declared, str):
         return declared
     module, _, function = declared.partition(":")

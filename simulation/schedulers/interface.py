@@ -1,8 +1,8 @@
-"""What a scheduler sees and what it answers.
+"""Interface between a scheduler and its site.
 
-A scheduler decides which waiting jobs start now. It sees the site: the machine (asked only through `place`), what runs
-there, and the advance reservations granted. It never learns which machine it serves, how long a job will really run,
-or what arrives next. Times are integers of microseconds.
+A scheduler decides which waiting jobs start now. It sees the site: the machine (only through `place`), the running
+jobs and the granted advance reservations. It does not know which machine it serves, how long a job will really run,
+or which job arrives next. Times are integers in microseconds.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from simulation.malleable.malleability import Malleability
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it is submitted.
+    """A submitted job.
 
     Attributes:
         job_number: the log's number; unique in a run.
         submit_time: microseconds.
-        run_time: how long it will run if nobody ends it, in microseconds; schedulers do not look at it.
-        requested_time: run time it asks for, in microseconds.
-        request: what it asks of the machine.
-        malleability: how it may change its size; None = it is rigid.
+        run_time: its full run time in microseconds; schedulers must not use it.
+        requested_time: requested run time in microseconds.
+        request: its request to the machine.
+        malleability: its possible sizes; None = rigid.
         kind: jobs of one kind fit or do not fit the machine together (`JobRequest.kind`).
         planned_length: time to plan for, in microseconds: the request, at least one tick.
     """
@@ -62,11 +62,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SizeChanges:
-    """What a running job's changes of size have come to.
+    """Effect of a running job's changes of size.
 
     Attributes:
-        segments: all that are over; the present one begins where the last of them ends.
-        resumes: when the job goes on computing after the last change, microseconds; it may lie ahead.
+        segments: all past ones; the present segment begins where the last one ends.
+        resumes: when the job continues after the last change, microseconds; possibly in the future.
         run_left: how long it runs on from then at its present size, microseconds; schedulers do not look at it.
         planned_left: the same of its request, at least one tick.
     """
@@ -105,11 +105,11 @@ class RunningJob:
 
     @property
     def planned_end(self) -> int:
-        """When its request is over, microseconds."""
+        """End of its requested time, microseconds."""
         return self.planned_from + self.planned_length
 
     def expected_end(self, now: int) -> int:
-        """When it is expected to end, always after `now`.
+        """Return its expected end, always after `now`.
 
         That is its start plus its request; where it outruns the request, the expected run time is doubled until the
         end lies in the future again. After a change of size both count from when it went on.
@@ -122,13 +122,13 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceReservation:
-    """Units and links set aside for a time to come.
+    """Units and links reserved for a period.
 
     Attributes:
         number: identifies the reservation; negative, so that it never equals a job's number.
         begin_time: microseconds.
         end_time: microseconds.
-        placement: what is set aside.
+        placement: the reserved units and links.
     """
 
     number: int
@@ -138,7 +138,7 @@ class AdvanceReservation:
 
 
 class Site(Protocol):
-    """What a scheduler sees of the machine it serves."""
+    """A scheduler's view of its machine."""
 
     @property
     def now(self) -> int:
@@ -147,7 +147,7 @@ class Site(Protocol):
 
     @property
     def machine(self) -> Machine:
-        """The machine, with everything allocated that runs now."""
+        """The machine with the running jobs allocated."""
         ...
 
     @property
@@ -161,7 +161,7 @@ class Site(Protocol):
         ...
 
     def place(self, job: Job) -> Placement | None:
-        """Where the job could start now without touching a reservation during its requested time."""
+        """Return a place where the job can start now without touching a reservation during its requested time."""
         ...
 
     def start(self, job: Job, placement: Placement) -> None:
@@ -169,40 +169,40 @@ class Site(Protocol):
         ...
 
     def resize(self, request: JobRequest) -> Reallocation | None:
-        """Give a running malleable job another size now; None where it cannot have it, and nothing has changed."""
+        """Change the size of a running malleable job now; None = not possible, nothing has changed."""
         ...
 
 
 class Scheduler(Protocol):
-    """A queue and a rule for it."""
+    """A queue with a rule that starts its jobs."""
 
     def submit(self, job: Job) -> None:
-        """A job joins the queue."""
+        """Add a job to the queue."""
         ...
 
     def released(self) -> None:
-        """Units or links became free, or reservations changed: what did not fit may fit now."""
+        """Note that units or links became free, or reservations changed: more jobs may fit now."""
         ...
 
     def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
+        """Return the queue in its order."""
         ...
 
     def decide(self, site: Site) -> int | None:
-        """Start what should start now, by `site.start`.
+        """Start the jobs that should start now, with `site.start`.
 
         Called once after all events of a point in time.
 
         Returns:
-            A time in microseconds at which to be asked again even if nothing happens, or None.
+            Time in microseconds of the next call even if nothing happens, or None.
         """
         ...
 
 
 @runtime_checkable
 class WithdrawingScheduler(Protocol):
-    """A scheduler that lets a job out of its queue which has not started."""
+    """A scheduler that can remove a waiting job from its queue."""
 
     def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue."""
+        """Remove a waiting job from the queue."""
         ...

@@ -1,4 +1,4 @@
-"""What a site's jobs and reservations mean for a plan (`simulation.planning.plan`)."""
+"""Build a plan (`simulation.planning.plan`) from a site's jobs and reservations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulation.schedulers.interface import Site
 
 
 def placements_conflict(one: Placement, other: Placement) -> bool:
-    """Whether two placements share a unit or a cable; never true for units without identity.
+    """Return whether two placements share a unit or a cable; always False for units without identity.
 
     Two placements share a cable where they hold the same label in a dimension and cross a common line of it, that is
     where their coordinates meet in all other dimensions.
@@ -32,7 +32,7 @@ def _cables_conflict(one: Placement, other: Placement) -> bool:
 
 
 def expected_ends(site: Site) -> dict[int, int]:
-    """When each running job is expected to end, in microseconds after now.
+    """Return the expected end of each running job, in microseconds after now.
 
     A job that has outrun its request is expected to end when the next reservation begins, if not before: a reservation
     has precedence over it.
@@ -48,7 +48,7 @@ def expected_ends(site: Site) -> dict[int, int]:
 
 
 def plan_of(site: Site, promises: Sequence[tuple[int, int, int, Placement]] = ()) -> Plan:
-    """The plan of what runs, of what is reserved and of what is promised at a site now.
+    """Plan the running jobs, reservations and promises of a site from now on.
 
     Args:
         site: the site.

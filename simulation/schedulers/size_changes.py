@@ -1,4 +1,4 @@
-"""What a change of size means for a running job's time: the rest of its work at another speed, after a pause."""
+"""Effect of a change of size on a job's time: after a pause, the remaining work runs at another speed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from simulation.schedulers.planner import placements_conflict
 
 
 def changed(running: RunningJob, reallocation: Reallocation, malleability: Malleability, now: int) -> RunningJob:
-    """The job after a change of size.
+    """Return the job after a change of size.
 
     What was left of its run time and of its request is what is left at the new speed. The job stands still for what
     the change costs, after what an earlier change still costs.
 
     Args:
         running: the job before.
-        reallocation: what it held and holds.
+        reallocation: its placements before and after.
         malleability: of the job.
         now: microseconds.
     """
@@ -42,14 +42,14 @@ def changed(running: RunningJob, reallocation: Reallocation, malleability: Malle
 
 
 def completes_at(running: RunningJob) -> int:
-    """When all of its work is done if nobody ends it and its size stays, microseconds."""
+    """Return when all work of the job is done if its size stays, microseconds."""
     if running.changes is None:
         return running.start_time + running.job.run_time
     return running.changes.resumes + running.changes.run_left
 
 
 def ends_at(running: RunningJob, *, keeps_overruns: bool) -> int:
-    """When a job that has changed its size ends: with its work, or with its request unless overruns are kept."""
+    """Return the end of a job after a change of size: with its work, or with its request unless overruns are kept."""
     completes = completes_at(running)
     return completes if keeps_overruns else min(completes, running.planned_end)
 
@@ -57,14 +57,14 @@ def ends_at(running: RunningJob, *, keeps_overruns: bool) -> int:
 def given_back(
     machine: GridMachine, running: Mapping[int, RunningJob], reservations: Sequence[AdvanceReservation], now: int
 ) -> dict[int, RunningJob]:
-    """The running jobs that have grown, as they would be if each went back now to the size that it prefers.
+    """Return the grown running jobs as they would be after going back to their preferred size now.
 
     Left out is who would not keep a part of what it holds, or would then run on into what is reserved.
 
     Args:
-        machine: with everything allocated that runs; not changed.
+        machine: with the running jobs allocated; not changed.
         running: its jobs.
-        reservations: what is set aside on it.
+        reservations: of the machine.
         now: microseconds.
     """
     grown = [job for job in running.values() if job.changes is not None and job.placement.size > job.job.request.size]

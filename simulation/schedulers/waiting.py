@@ -38,7 +38,7 @@ class _Lengths:
         self._shortest = self._longest = 0
 
     def append(self, length: int) -> None:
-        """A job joins at the end."""
+        """Add a job at the end."""
         if self._count == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
         self._shortest = min(self._shortest, length) if self._count else length
@@ -47,7 +47,7 @@ class _Lengths:
         self._count += 1
 
     def remove_at(self, index: int) -> None:
-        """The job at a place leaves, not the last one that is left."""
+        """Remove the job at a place; not for the only job left."""
         length = self._values[index]
         self._count -= 1
         left = self._values[: self._count]
@@ -102,12 +102,12 @@ class KindQueue:
         self._size += 1
 
     def remove(self, job: Job) -> None:
-        """Take a job out wherever it stands."""
+        """Remove a job from any position."""
         index = next(index for index, entry in enumerate(self.lines[job.kind]) if entry[1] is job)
         self.remove_at(job.kind, index)
 
     def remove_at(self, kind: Hashable, index: int) -> Job:
-        """Take out the job at a place of its line."""
+        """Remove the job at a position of its line."""
         line = self.lines[kind]
         entry = line.pop(index)
         self._size -= 1
@@ -120,15 +120,15 @@ class KindQueue:
         return entry[1]
 
     def pop_first(self, kind: Hashable) -> Job:
-        """Take out the first job of a kind."""
+        """Remove the first job of a kind."""
         return self.remove_at(kind, 0)
 
     def index_of(self, kind: Hashable, arrival: int) -> int:
-        """Place in its line of the first job from an arrival on."""
+        """Return the position in its line of the first job from an arrival on."""
         return bisect_left(self.lines[kind], arrival, key=itemgetter(0))
 
     def next_by_length(self, kind: Hashable, index: int, room: int, longer: bool) -> tuple[int, bool, Job] | None:
-        """The first job of a kind, from a place in its line on, that is longer than `room`, or is not.
+        """Return a kind's first job, from a position in its line on, that is longer than `room`, or is not.
 
         Returns:
             Number of arrival, whether it is longer, and the job.
@@ -140,7 +140,7 @@ class KindQueue:
         return None if place is None else (line[place][0], longer, line[place][1])
 
     def firsts_by_length(self, first: int, room: int, free: int) -> list[tuple[int, bool, Job]]:
-        """Of each kind the first job that is no longer than `room`, and the first one that is.
+        """Return each kind's first job that is no longer than `room`, and the first that is longer.
 
         Args:
             first: number of arrival of the first job that is looked at.
@@ -168,7 +168,7 @@ class KindQueue:
 
     @property
     def first_arrival(self) -> int:
-        """Number of arrival of the job that waits longest; -1 when nobody waits."""
+        """Number of arrival of the job that waits longest; -1 if the queue is empty."""
         self.first()
         return self._first[0] if self._first is not None else -1
 
@@ -181,7 +181,7 @@ class KindQueue:
         return self._first[1]
 
     def candidates(self, free: int) -> list[Job]:
-        """First jobs of the kinds not known to fail that ask for at most `free` units, in order of arrival."""
+        """Return the first jobs of kinds not known to fail that need at most `free` units, in order of arrival."""
         failed = self.failed
         heads = [line[0] for kind, line in self.lines.items() if kind not in failed]
         heads.sort(key=lambda entry: entry[0])

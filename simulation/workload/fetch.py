@@ -57,7 +57,9 @@ def fetch_log(log: KnownLog, folder: Path, *, source: str | None = None, progres
             fault = log.verify(unfinished)
             if fault is not None:
                 unfinished.unlink()
-                raise WorkloadError(f"{address} is not the log {log.name}: {fault}; removed", path=unfinished)
+                raise WorkloadError(
+                    f"{address} does not contain the log {log.name}: {fault}; removed the file", path=unfinished
+                )
             unfinished.replace(target)
     except OSError as error:
         raise WorkloadError(f"cannot be written: {error}", path=target) from error
@@ -68,7 +70,7 @@ def _address(log: KnownLog, source: str | None) -> str:
     if source is None:
         return log.address
     if urlsplit(source).scheme not in {"http", "https"}:
-        raise WorkloadError(f"{source!r} is no address; http://... or https://... is wanted")
+        raise WorkloadError(f"invalid address {source!r}; expected http://... or https://...")
     return source if source.endswith(".gz") else f"{source.rstrip('/')}/{log.file_name}"
 
 
@@ -84,13 +86,13 @@ def _download(address: str, unfinished: Path, progress: Progress | None) -> None
                     return
                 reason = "the connection ended early"
             except urllib.error.HTTPError as error:
-                raise WorkloadError(f"{address}: the server answers {error.code} {error.reason}") from error
+                raise WorkloadError(f"{address}: the server answered {error.code} {error.reason}") from error
             except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
                 reason = str(getattr(error, "reason", error)) or type(error).__name__
                 if before == file.tell() == 0:
                     raise WorkloadError(f"{address}: {reason}") from error
     size = unfinished.stat().st_size
-    raise WorkloadError(f"{address}: {reason}; {size} bytes are here, the same command goes on from there")
+    raise WorkloadError(f"{address}: {reason}; {size} bytes received, repeat the command to continue")
 
 
 def _transfer(address: str, file: BinaryIO, progress: Progress | None) -> bool:

@@ -70,11 +70,11 @@ class KnownLog:
         try:
             content = gzip.decompress(data)
         except (OSError, EOFError, zlib.error):
-            return f"no complete gzip file (SHA-256 {digest})"
+            return f"incomplete or damaged gzip file (SHA-256 {digest})"
         blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
         if blob == self.git_blob:
             return None
-        return f"git blob id of the unpacked file is {blob}, not {self.git_blob} (SHA-256 {digest})"
+        return f"git blob id of the unpacked file: got {blob}, expected {self.git_blob} (SHA-256 {digest})"
 
 
 @cache
@@ -109,7 +109,7 @@ def _known_log(entry: dict[str, Any], archive: str, path: Path) -> KnownLog:
         )
     except KeyError as error:
         raise ConfigurationError(
-            f"missing in the entry {entry.get('name', '?')!r}", path=path, key=f"log.{error.args[0]}"
+            f"is missing in the entry {entry.get('name', '?')!r}", path=path, key=f"log.{error.args[0]}"
         ) from error
 
 
@@ -122,7 +122,7 @@ def known_log(name: str) -> KnownLog:
     try:
         return known_logs()[name]
     except KeyError:
-        raise WorkloadError(f"{name!r} is no known log; known are {', '.join(known_logs())}") from None
+        raise WorkloadError(f"unknown log {name!r}; expected one of {', '.join(known_logs())}") from None
 
 
 def cache_dir() -> Path:

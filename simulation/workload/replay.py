@@ -100,7 +100,7 @@ class ReplayLog:
         """
         usable = np.flatnonzero((log.processors > 0) & (log.processors <= capacity) & (log.submit_time >= 0))
         if usable.size == 0:
-            raise WorkloadError(f"none of the log's {len(log)} jobs has 1 to {capacity} cores")
+            raise WorkloadError(f"the log has no job of 1 to {capacity} cores among its {len(log)} jobs")
         jobs = log.select(usable[np.argsort(log.submit_time[usable], kind="stable")])
         origin = log.submit_time[log.submit_time >= 0].min()
         submitted = (jobs.submit_time - origin) * SECOND

@@ -67,7 +67,7 @@ def open_replay(name: str, capacity: int, *, seed: int = 0, load: float = DEFAUL
         return ReplaySource(_replay_of_file(path, capacity, log_digest(path)), "log", path)
     if name != SYNTHETIC and name not in known_logs():
         raise WorkloadError(
-            f"there is no copy of the log {name!r}, and it is none of those a synthetic workload can stand in for: "
+            f"no copy of the log {name!r}; a synthetic workload can replace only "
             f"{', '.join((*known_logs(), SYNTHETIC))}"
         )
     return ReplaySource(_synthetic_replay(name, capacity, seed, load), "synthetic", None)

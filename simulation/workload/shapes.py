@@ -114,4 +114,4 @@ def check_probability(what: str, value: float) -> None:
         WorkloadError: it is not.
     """
     if not 0 <= value <= 1:
-        raise WorkloadError(f"{what} is {value}; a number from 0 to 1 is wanted")
+        raise WorkloadError(f"{what} must be 0 to 1, got {value}")

@@ -47,7 +47,7 @@ class SwfLog:
     def __post_init__(self) -> None:
         if self.columns.ndim != 2 or self.columns.shape[0] != FIELD_COUNT or self.columns.dtype != np.int64:
             raise WorkloadError(
-                f"a log has {FIELD_COUNT} int64 columns, not {self.columns.dtype} in shape {self.columns.shape}"
+                f"a log must have {FIELD_COUNT} int64 columns, got {self.columns.dtype} in shape {self.columns.shape}"
             )
         columns = np.ascontiguousarray(self.columns).view()
         columns.setflags(write=False)

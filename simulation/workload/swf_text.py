@@ -67,7 +67,7 @@ def parse_text(data: bytes, source: Path | str) -> tuple[Int64Array, list[bytes]
         WorkloadError: a line is no job line; names the source and the line.
     """
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-        raise WorkloadError("is written in UTF-16; a workload log is ASCII or UTF-8 text", path=source)
+        raise WorkloadError("wrong encoding: got UTF-16, expected ASCII or UTF-8; convert the file", path=source)
     data = data.removeprefix(_BYTE_ORDER_MARK)
     comments, jobs, numbers = _split_comments(data)
     parsed = _parse_at_once(jobs)
@@ -162,7 +162,7 @@ def _parse_by_line(data: bytes, source: Path | str) -> tuple[Int64Array, Int64Ar
             continue
         if len(words) != FIELD_COUNT:
             raise WorkloadError(
-                f"{len(words)} fields where a job line has {FIELD_COUNT}", path=source, line_number=line_number
+                f"a job line must have {FIELD_COUNT} fields, got {len(words)}", path=source, line_number=line_number
             )
         lines.append(line_number)
         jobs.append([_parse_field(word, field, source, line_number) for field, word in enumerate(words)])
@@ -178,8 +178,8 @@ def _parse_field(word: bytes, field: int, source: Path | str, line_number: int) 
     if short and _DECIMAL.fullmatch(word) and (field == _AVERAGE_CPU_TIME or float(word).is_integer()):
         return round(float(word))
     raise WorkloadError(
-        f"field {field + 1} ({FIELD_NAMES[field]}) is {word.decode('utf-8', errors='replace')!r}; "
-        f"a whole number of at most {_LONGEST_NUMBER} digits is wanted, -1 for unknown",
+        f"field {field + 1} ({FIELD_NAMES[field]}): got {word.decode('utf-8', errors='replace')!r}, "
+        f"expected a whole number of at most {_LONGEST_NUMBER} digits, or -1 for unknown",
         path=source,
         line_number=line_number,
     )

@@ -40,7 +40,7 @@ def test_expansions_that_the_documentation_writes_out():
 
 
 def test_a_lower_case_digit_is_no_midplane():
-    with pytest.raises(MachineError, match="bglb00 is not 'bgl' and 3 digits"):
+    with pytest.raises(MachineError, match="invalid name bglb00; expected 'bgl' and 3 digits"):
         expand_coordinates("bgl000,bglb00", "bgl", 3)
 
 

@@ -140,7 +140,7 @@ def test_what_is_broken_is_told_where_it_is_used_and_listed() -> None:
             "broken",
             r"scheduler: broken of guest_broken:Scheduler \(guest-policies\) cannot be loaded: RuntimeError: no such",
         ),
-        ("wrong", r"wrong of guest_policies:NO_SCHEDULER .*: 7 is no class or function that makes a scheduler"),
+        ("wrong", r"wrong of guest_policies:NO_SCHEDULER .*: a scheduler must be a class or function that makes one"),
     ):
         with pytest.raises(ConfigurationError, match=words):
             simulation.simulate("synthetic", machine="flat:64", scheduler=name)
@@ -149,7 +149,7 @@ def test_what_is_broken_is_told_where_it_is_used_and_listed() -> None:
     )
     listed = {(one["sort"], one["name"], bool(one["error"])): one for one in json.loads(result.stdout)}
     assert "RuntimeError: no such luck" in listed["scheduler", "broken", True]["error"]
-    assert "is no class" in listed["scheduler", "wrong", True]["error"]
+    assert "must be a class" in listed["scheduler", "wrong", True]["error"]
     assert "hidden by the scheduler of the same name" in listed["scheduler", "easy", True]["error"]
     assert listed["scheduler", "easy", False]["about"].startswith("Later jobs")
     assert listed["scheduler", "in-order", False]["about"] == "First come, first served, written anew."

@@ -116,7 +116,7 @@ def test_a_cut_transfer_goes_on_where_it_ended(archive: Archive, tmp_path: Path)
 
 def test_a_transfer_that_keeps_breaking_is_taken_up_by_the_next_call(archive: Archive, tmp_path: Path) -> None:
     archive.cut_after = len(PACKED) // 8
-    with pytest.raises(WorkloadError, match="the same command goes on from there"):
+    with pytest.raises(WorkloadError, match="repeat the command to continue"):
         fetch_log(LOG, tmp_path, source=archive.address)
     assert not (tmp_path / LOG.file_name).exists()
     have = (tmp_path / f"{LOG.file_name}.part").stat().st_size
@@ -143,7 +143,7 @@ def test_an_unfinished_file_that_is_complete_or_too_long(archive: Archive, tmp_p
 
 def test_a_wrong_file_is_refused_and_removed(archive: Archive, tmp_path: Path) -> None:
     archive.files[f"/{LOG.file_name}"] = PACKED[:-1] + b"?"
-    with pytest.raises(WorkloadError, match=r"is not the log Test-2026-1: .*removed"):
+    with pytest.raises(WorkloadError, match=r"does not contain the log Test-2026-1: .*removed"):
         fetch_log(LOG, tmp_path, source=archive.address)
     assert [entry for entry in tmp_path.iterdir() if not entry.name.startswith(".")] == []
 
@@ -155,9 +155,9 @@ def test_the_same_log_packed_otherwise_is_accepted(archive: Archive, tmp_path: P
 
 
 def test_refusals_name_address_and_reason(archive: Archive, tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=r"/nothing/Test-2026-1\.swf\.gz: the server answers 404"):
+    with pytest.raises(WorkloadError, match=r"/nothing/Test-2026-1\.swf\.gz: the server answered 404"):
         fetch_log(LOG, tmp_path, source=f"{archive.address}/nothing")
-    with pytest.raises(WorkloadError, match="is no address"):
+    with pytest.raises(WorkloadError, match="invalid address"):
         fetch_log(LOG, tmp_path, source="file:///etc/passwd")
     with pytest.raises(WorkloadError, match=r"127\.0\.0\.1:1/"):
         fetch_log(LOG, tmp_path, source="http://127.0.0.1:1")

@@ -100,7 +100,7 @@ def test_pandas_is_asked_for_only_where_it_is_wanted(log: Path) -> None:
             ConfigurationError,
             "no scheduler is called 'eazy'; did you mean",
         ),
-        ({"machine": "flat:64", "scheduler": object()}, ConfigurationError, "object is no scheduler"),
+        ({"machine": "flat:64", "scheduler": object()}, ConfigurationError, "object lacks the scheduler methods"),
         ({"machine": "flat:64", "scheduler": "nowhere.py:A"}, ConfigurationError, "there is no file nowhere.py"),
         ({"machine": "flat:64", "scheduler": "json:dumps"}, ConfigurationError, "cannot be made: TypeError"),
         ({"machine": "flat:64", "scheduler": "no_such:A"}, ConfigurationError, "cannot be loaded: ModuleNotFoundError"),
@@ -143,9 +143,9 @@ class Faulty(EasyBackfill):
     ("fault", "words"),
     [
         ("raises", "the scheduler Faulty raises KeyError: 'x' \\(at simulated time 0 s\\)"),
-        ("asks at once again", "wants to be asked again at 0 s, which is not later"),
+        ("asks at once again", "must ask for a later time, got 0 s"),
         ("forgets", "never starts 3 jobs, first job 1"),
-        ("starts twice", "starts job 1, which does not wait"),
+        ("starts twice", "starts job 1, which is not waiting"),
     ],
 )
 def test_a_scheduler_that_does_what_none_may_is_named(log: Path, fault: str, words: str) -> None:

@@ -166,10 +166,10 @@ class Catalogue:
     ) -> NDArray[np.uint64]:
         dimensions = len(self.grid.extents)
         if len(members) != dimensions or len(links) != dimensions:
-            raise MachineError(f"a placement of {len(members)} dimensions on a machine of {dimensions}")
+            raise MachineError(f"the placement must have {dimensions} dimensions, got {len(members)}")
         for coordinates, extent in zip(members, self.grid.extents, strict=True):
             if not coordinates or min(coordinates) < 0 or max(coordinates) >= extent:
-                raise MachineError(f"coordinates {list(coordinates)} are not on a line of {extent}")
+                raise MachineError(f"coordinates must be 0 to {extent - 1}, got {list(coordinates)}")
         mask = np.zeros(self.state_words, np.uint64)
         mask[: self.unit_words] = self.words_of(self.grid.bits(members))
         for dimension, labels in enumerate(links):
@@ -212,9 +212,7 @@ class Catalogue:
         if isinstance(asked, Connection):
             asked = (asked,) * dimensions
         if len(asked) != dimensions:
-            raise MachineError(
-                f"job {request.job_id}: {len(asked)} connections for {dimensions} dimensions; give one, or one each"
-            )
+            raise MachineError(f"job {request.job_id}: got {len(asked)} connections, expected 1 or {dimensions}")
         if Connection.NAV not in asked:
             return [asked]
         return [

@@ -77,7 +77,7 @@ class LinkTable:
         bits = 0
         for member in members:
             if not 0 <= member < self.wiring.width:
-                raise MachineError(f"no midplane {member} on a line of {self.wiring.width}")
+                raise MachineError(f"midplanes of a line must be 0 to {self.wiring.width - 1}, got {member}")
             bits |= 1 << member
         return self._of_bits(bits, connection)
 
@@ -121,7 +121,7 @@ class LinkTable:
         """
         try:
             if saved["format"] != TABLE_FORMAT or saved["digest"] != wiring.digest:
-                raise MachineError(f"this link table is not of the wiring {wiring.text}")
+                raise MachineError(f"the link table belongs to another wiring; expected {wiring.text}")
             paths = tuple(Walk(tuple(switches), tuple(labels)) for switches, labels in saved["paths"])
             cycles = tuple(Walk(tuple(switches), tuple(labels)) for switches, labels in saved["cycles"])
             entries = {
@@ -129,7 +129,7 @@ class LinkTable:
                 for connection, bits, sets in saved["entries"]
             }
         except (KeyError, TypeError, ValueError) as error:
-            raise MachineError(f"not a saved link table: {error!r}") from error
+            raise MachineError(f"invalid saved link table: {error}") from error
         return cls(wiring, paths, cycles, entries)
 
     def _walks(self, connection: Connection) -> Iterator[tuple[Walk, int]]:
@@ -145,7 +145,7 @@ class LinkTable:
 
     def _of_bits(self, bits: int, connection: Connection) -> tuple[tuple[int, ...], ...]:
         if connection is Connection.NAV:
-            raise MachineError("a link set is of a mesh or of a torus; nav is a choice between them")
+            raise MachineError("the connection of a link set must be mesh or torus, got nav")
         key = (connection, bits)
         entry = self._entries.get(key)
         if entry is None:
@@ -197,5 +197,5 @@ def _search(wiring: LineWiring) -> tuple[tuple[Walk, ...], tuple[Walk, ...]]:
                     paths.append(Walk(longer[0], tuple(sorted(longer[1]))))
                     stack.append(longer)
             if len(paths) + len(cycles) > WALKS_MAX:
-                raise MachineError(f"this wiring has more than {WALKS_MAX} walks; cut it down: {wiring.text}")
+                raise MachineError(f"the wiring must have at most {WALKS_MAX} walks; use fewer cables: {wiring.text}")
     return tuple(paths), tuple(cycles)

@@ -137,7 +137,7 @@ class BlueGene(GridUnits):
             MachineError: any of them is taken or out of service, or the job already runs.
         """
         if placement.job_id in self._state.running:
-            raise MachineError(f"{self.name}: job {placement.job_id} already runs")
+            raise MachineError(f"{self.name}: job {placement.job_id} is already running")
         mask = self._catalogue.mask(placement.members, placement.links)
         if (mask & self._state.busy).any():
             raise MachineError(f"{self.name}: job {placement.job_id}: {self._conflict(mask)} are not free")
@@ -206,7 +206,7 @@ class BlueGene(GridUnits):
 
     def restore(self, state: object) -> None:
         if not isinstance(state, Occupancy) or state.held.shape != self._state.held.shape:
-            raise MachineError(f"{self.name}: not a snapshot of this machine")
+            raise MachineError(f"{self.name}: the snapshot is of another machine")
         self._state = state.copy()
 
     def copy(self) -> BlueGene:

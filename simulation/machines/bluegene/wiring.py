@@ -66,9 +66,9 @@ class LineWiring:
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise MachineError(f"a line has at least 1 midplane, not {self.width}")
+            raise MachineError(f"a line must have at least 1 midplane, got {self.width}")
         if len(self.cables) > CABLES_MAX:
-            raise MachineError(f"a line has at most {CABLES_MAX} cables, not {len(self.cables)}")
+            raise MachineError(f"a line must have at most {CABLES_MAX} cables, got {len(self.cables)}")
         ports: dict[tuple[int, int], Cable] = {}
         for cable in self.cables:
             for switch, port, allowed in (
@@ -76,9 +76,9 @@ class LineWiring:
                 (cable.target, cable.in_port, IN_PORTS),
             ):
                 if not 0 <= switch < self.width:
-                    raise MachineError(f"cable {cable}: no switch {switch}; the line has 0 to {self.width - 1}")
+                    raise MachineError(f"cable {cable}: switch must be 0 to {self.width - 1}, got {switch}")
                 if port not in allowed:
-                    raise MachineError(f"cable {cable}: port {port} is not one of {allowed[0]} and {allowed[1]}")
+                    raise MachineError(f"cable {cable}: port must be {allowed[0]} or {allowed[1]}, got {port}")
                 other = ports.setdefault((switch, port), cable)
                 if other is not cable:
                     raise MachineError(f"cable {cable}: port {port} of switch {switch} already holds cable {other}")
@@ -110,7 +110,7 @@ def parse_wiring(width: int, cables: Iterable[str], *, pass_through: bool = True
     for label, text in enumerate(cables):
         match = _CABLE.fullmatch(text.strip())
         if match is None:
-            raise MachineError(f"cable {text!r} is not of the form SWITCH.PORT>SWITCH.PORT, for example 1.4>0.3")
+            raise MachineError(f"invalid cable {text!r}; expected SWITCH.PORT>SWITCH.PORT, for example 1.4>0.3")
         source, out_port, target, in_port = map(int, match.groups())
         parsed.append(Cable(label, source, out_port, target, in_port))
     return LineWiring(width, tuple(parsed), pass_through)
@@ -125,7 +125,7 @@ def ring_wiring(order: Sequence[int], *, pass_through: bool = True) -> LineWirin
         MachineError: the order is not a permutation of 0, 1, ..., n - 1.
     """
     if sorted(order) != list(range(len(order))):
-        raise MachineError(f"ring {list(order)} does not visit each of the switches 0 to {len(order) - 1} once")
+        raise MachineError(f"a ring must list each switch from 0 to {len(order) - 1} once, got {list(order)}")
     if len(order) == 1:
         return LineWiring(1, (), pass_through)
     following = [*order[1:], order[0]]

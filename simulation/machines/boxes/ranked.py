@@ -50,9 +50,7 @@ class RankedBoxes:
         place[order] = np.arange(len(shapes))
         volume_of_shape = np.array([prod(shape) for shape in shapes], np.int64)
         if policy.choice not in {Choice.FIRST, Choice.OWN} and (np.diff(volume_of_shape[order]) < 0).any():
-            raise MachineError(
-                f"allocator {type(policy).__name__} compares boxes, so it must rank them by volume first"
-            )
+            raise MachineError(f"allocator {type(policy).__name__} compares boxes and must rank them by volume first")
         origins = self.table.origins
         keys = [origins[:, dimension] for dimension in reversed(range(len(extents)))]
         rows = np.lexsort((*keys, place[self.table.shape_of]))
@@ -96,9 +94,7 @@ class RankedBoxes:
         connection = request.connection
         choices = (connection,) * len(extents) if isinstance(connection, Connection) else connection
         if len(choices) != len(extents):
-            raise MachineError(
-                f"job {request.job_id}: {len(choices)} connections for {len(extents)} dimensions; give one, or one each"
-            )
+            raise MachineError(f"job {request.job_id}: got {len(choices)} connections, expected 1 or {len(extents)}")
         if request.shape is None:
             most = self.policy.volume_max(request.size, self._volumes)
             volumes = np.array([prod(shape) for shape in self.table.shapes], np.int64)

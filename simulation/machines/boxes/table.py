@@ -133,7 +133,9 @@ def build_box_table(grid: Grid, *, wrap: bool = True) -> BoxTable:
     words = -(-grid.size // WORD_BITS)
     if boxes * words > TABLE_WORDS_MAX:
         extents = "x".join(map(str, grid.extents))
-        raise MachineError(f"a torus of {extents} has {boxes} boxes; at most {TABLE_WORDS_MAX // words} can be listed")
+        raise MachineError(
+            f"too many boxes in a torus of {extents}: got {boxes}, expected at most {TABLE_WORDS_MAX // words}"
+        )
     dimensions = len(counts)
     strides = np.array([prod(counts[dimension + 1 :]) for dimension in range(dimensions)], np.int64)
     numbers = np.stack(np.unravel_index(np.arange(boxes), counts), axis=1)

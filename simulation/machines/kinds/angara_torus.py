@@ -50,7 +50,9 @@ class AngaraDescription:
 
     name: str
     prefix: Prefix
-    extents: Annotated[tuple[Annotated[int, Bounds(1, len(DIGITS))], ...], Wanted("one number a dimension", bool)]
+    extents: Annotated[
+        tuple[Annotated[int, Bounds(1, len(DIGITS))], ...], Wanted("one number for each dimension", bool)
+    ]
     dimension_names: tuple[str, ...]
     allocator: str = "find-systems-mss"
     allocator_options: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class AngaraDescription:
     def __post_init__(self) -> None:
         names, count = self.dimension_names, len(self.extents)
         if len(names) != count or len(set(names)) != count:
-            raise ConfigurationError(f"{list(names)} are not {count} different names", key="dimension_names")
+            raise ConfigurationError(f"expected {count} different names, got {', '.join(names)}", key="dimension_names")
 
 
 def build(description: AngaraDescription, options: BuildOptions) -> AngaraMachine:

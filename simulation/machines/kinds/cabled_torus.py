@@ -39,9 +39,7 @@ class Dimension:
     def __post_init__(self) -> None:
         width = self.wiring().width
         if width > len(DIGITS):
-            raise MachineError(
-                f"a line of {width} midplanes; names have one digit a dimension, for at most {len(DIGITS)}"
-            )
+            raise MachineError(f"a line must have at most {len(DIGITS)} midplanes, got {width}")
 
     def wiring(self) -> LineWiring:
         """How a line is cabled.
@@ -51,10 +49,10 @@ class Dimension:
         """
         if self.ring is not None:
             if self.width is not None or self.cables is not None:
-                raise MachineError("a ring has neither `cables` nor `width`")
+                raise MachineError("`ring` excludes `cables` and `width`; remove them")
             return ring_wiring(self.ring, pass_through=self.pass_through)
         if self.width is None or self.cables is None:
-            raise MachineError("wanted is `ring`, or `width` and `cables`")
+            raise MachineError("missing wiring; give `ring`, or `width` and `cables`")
         return parse_wiring(self.width, self.cables, pass_through=self.pass_through)
 
 
@@ -104,7 +102,7 @@ class CabledDescription:
     def __post_init__(self) -> None:
         names = [one.name for one in self.dimension]
         if len(set(names)) != len(names):
-            raise ConfigurationError(f"dimensions {names} do not all have different names", key="dimension")
+            raise ConfigurationError(f"dimensions must have different names, got {', '.join(names)}", key="dimension")
 
 
 def build(description: CabledDescription, options: BuildOptions) -> BlueGene:

@@ -31,7 +31,7 @@ def build(description: FlatDescription, options: BuildOptions) -> FlatMachine:
         ConfigurationError: an allocator is asked for.
     """
     if options.allocator is not None or options.allocator_options:
-        raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
+        raise ConfigurationError("a flat machine has no allocator; remove this option", key="allocator")
     return FlatMachine(description.processors, description.name)
 
 

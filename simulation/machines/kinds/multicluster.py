@@ -60,15 +60,15 @@ def check(description: MulticlusterDescription) -> None:
         ConfigurationError: there is no cluster, two have one name, or a threshold is above the nodes.
     """
     if not description.cluster:
-        raise ConfigurationError("no cluster is given; at least one is wanted", key="cluster")
+        raise ConfigurationError("no cluster; give at least one", key="cluster")
     seen: set[str] = set()
     for index, cluster in enumerate(description.cluster):
         if cluster.name in seen:
-            raise ConfigurationError(f"two clusters are called {cluster.name!r}", key=f"cluster.{index}.name")
+            raise ConfigurationError(f"two clusters have the name {cluster.name!r}", key=f"cluster.{index}.name")
         seen.add(cluster.name)
         if cluster.threshold > cluster.nodes:
             raise ConfigurationError(
-                f"keeps {cluster.threshold} nodes for local users, but has {cluster.nodes}",
+                f"must be at most the cluster's {cluster.nodes} nodes, got {cluster.threshold}",
                 key=f"cluster.{index}.threshold",
             )
 
@@ -80,7 +80,7 @@ def build(description: MulticlusterDescription, options: BuildOptions) -> FlatMa
         ConfigurationError: an allocator is asked for, or the clusters are none.
     """
     if options.allocator is not None or options.allocator_options:
-        raise ConfigurationError("a multicluster has no allocator to choose", key="allocator")
+        raise ConfigurationError("a multicluster has no allocator; remove this option", key="allocator")
     check(description)
     return FlatMachine(description.nodes, description.name)
 

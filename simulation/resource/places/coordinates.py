@@ -35,7 +35,7 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
         ConfigurationError: a node has no place, or two; or a place none, or two.
     """
     if rows and how is not Coordinates.TABLE:
-        raise ConfigurationError('is there; right would be coordinates = "table" with it', key=f"{key}.rows")
+        raise ConfigurationError('needs coordinates = "table"', key=f"{key}.rows")
     if how is Coordinates.ORDER:
         return tuple(node.name for node in nodes)
     told = _in_rows(rows, f"{key}.rows") if how is Coordinates.TABLE else _in_names(nodes, len(grid.extents), key)
@@ -44,7 +44,7 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
     found: dict[int, str] = {}
     for name, coordinates, where in told:
         if name not in left:
-            wrong = "stands there twice" if name in there else "is no node of the partition"
+            wrong = "is listed twice" if name in there else "is not in the partition"
             raise ConfigurationError(f"{name} {wrong}", key=where)
         left.remove(name)
         try:
@@ -56,7 +56,7 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
         found[unit] = name
     if left:
         first = next(node.name for node in nodes if node.name in left)
-        raise ConfigurationError(f"{len(left)} nodes are not in the table, {first} among them", key=f"{key}.rows")
+        raise ConfigurationError(f"{len(left)} nodes are not in the table, for example {first}", key=f"{key}.rows")
     return tuple(found[unit] for unit in range(len(nodes)))
 
 
@@ -74,15 +74,15 @@ def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[st
 def _in_rows(rows: Mapping[str, Any], key: str) -> list[tuple[str, list[int], str]]:
     """Names and coordinates as the table tells them."""
     if not rows:
-        raise ConfigurationError("is missing; right would be for example rows = { 'n[0-3]' = [0, 0] }", key=key)
+        raise ConfigurationError("is missing; expected for example rows = { 'n[0-3]' = [0, 0] }", key=key)
     told = []
     for text, begin in rows.items():
         where = f"{key}.{text}"
         if not isinstance(begin, list) or not begin or not all(type(each) is int for each in begin):
-            raise ConfigurationError(f"is {begin!r:.60}; right would be coordinates such as [0, 0]", key=where)
+            raise ConfigurationError(f"got {begin!r:.60}, expected coordinates such as [0, 0]", key=where)
         try:
             names = expand(text)
         except ValueError as error:
-            raise ConfigurationError(f"is no list of nodes: {error}", key=where) from error
+            raise ConfigurationError(f"invalid list of nodes: {error}", key=where) from error
         told += [(name, [*begin[:-1], begin[-1] + offset], where) for offset, name in enumerate(names)]
     return told

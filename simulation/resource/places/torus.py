@@ -62,10 +62,15 @@ class TorusPlaces:
         extents = options.extents
         if not extents or prod(extents) != len(nodes):
             shape = "x".join(map(str, extents))
-            raise ConfigurationError(f"{shape} are {prod(extents)} nodes, there are {len(nodes)}", key=f"{key}.extents")
+            raise ConfigurationError(
+                f"{shape} gives {prod(extents)} nodes, expected {len(nodes)}", key=f"{key}.extents"
+            )
         sizes = {node.cores for node in nodes}
         if len(sizes) != 1:
-            raise ConfigurationError(f"nodes of a torus are alike; these have {sorted(sizes)} cores", key=key)
+            raise ConfigurationError(
+                f"nodes of a torus must have the same number of cores, got {', '.join(map(str, sorted(sizes)))}",
+                key=key,
+            )
         policy = make_policy(options.allocator, options.allocator_options, BoxPolicy)
         names = tuple(f"d{number}" for number in range(len(extents)))
         self._machine = AngaraMachine(TorusLayout(key, "", names, extents), RankedBoxes(extents, policy))

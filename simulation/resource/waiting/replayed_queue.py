@@ -238,7 +238,7 @@ def _kept(path: Path | None) -> list[_Own]:
     try:
         return [_Own(**each) for each in json.loads(path.read_text("utf-8"))]
     except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"is no file of a queue's jobs: {error}", path=path) from error
+        raise ConfigurationError("invalid file of queued jobs: expected the list that RAMP wrote", path=path) from error
 
 
 def _since(begin: int) -> Callable[[Submission], bool]:

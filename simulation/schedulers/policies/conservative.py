@@ -66,7 +66,7 @@ class _VainStarts:
 
 
 class ConservativeBackfill:
-    """Backfills jobs that delay nobody in the queue."""
+    """Backfill jobs that delay no job in the queue."""
 
     def __init__(self) -> None:
         self._queue: dict[int, Job] = {}
@@ -78,22 +78,22 @@ class ConservativeBackfill:
         self._capacity = 0
 
     def submit(self, job: Job) -> None:
-        """A job joins at the end; it is promised a start at the next decision."""
+        """Add a job at the end; the next decision promises it a start."""
         self._queue[job.job_number] = job
 
     def released(self) -> None:
-        """Promises may move forward."""
+        """Let promises move forward."""
         self._compress = True
 
     def waiting(self) -> Iterable[Job]:
         return iter(self._queue.values())
 
     def promise(self, job: Job) -> Promise | None:
-        """Start time in microseconds and placement promised to a waiting job, if it has been decided on."""
+        """Return the start time (microseconds) and placement promised to a waiting job, if any."""
         return self._promises.get(job.job_number)
 
     def decide(self, site: Site) -> int | None:
-        """Promise, move forward, and start what is promised for this moment."""
+        """Make promises, move them forward and start the jobs promised for now."""
         now = site.now
         self._see_what_changed(site)
         if self._queue:
@@ -159,6 +159,6 @@ class ConservativeBackfill:
 
 SCHEDULER = scheduler(
     ConservativeBackfill,
-    about="Later jobs may overtake that delay nobody before them.",
+    about="Later jobs may overtake if they delay no earlier job.",
     compiled="simulation.schedulers.compiled.conservative:conservative",
 )

@@ -36,15 +36,15 @@ class EasyBackfill:
         self._cabled: CabledBackfill | None = None
 
     def submit(self, job: Job) -> None:
-        """A job joins at the end."""
+        """Add a job at the end."""
         self._queue.append(job)
 
     def released(self) -> None:
-        """Everybody may fit again."""
+        """Note that every job may fit again."""
         self._tried = None
 
     def withdraw(self, job: Job) -> None:
-        """It may have been what the others gave way to."""
+        """Remove a waiting job; others may have waited for it."""
         self._queue.remove(job)
         self._tried = self._promise = None
 
@@ -195,7 +195,7 @@ class EasyBackfill:
 
 SCHEDULER = scheduler(
     EasyBackfill,
-    about="Later jobs may overtake that do not delay the first one (default).",
+    about="Later jobs may overtake if they do not delay the first job (default).",
     compiled_by_event="simulation.schedulers.compiled.easy_event_order:easy_event_by_event",
     compiled="simulation.schedulers.compiled.easy:easy",
 )

@@ -10,7 +10,7 @@ from simulation.schedulers.interface import Job, Site
 
 
 class FirstComeFirstServed:
-    """A plain queue; a head that does not fit holds up everybody behind it."""
+    """Start jobs in order; a head that does not fit delays all jobs behind it."""
 
     def __init__(self) -> None:
         self._queue: deque[Job] = deque()
@@ -20,14 +20,14 @@ class FirstComeFirstServed:
         self._queue.append(job)
 
     def released(self) -> None:
-        """The head may fit now."""
+        """Note that the head may fit now."""
         self._head_fails = False
 
     def waiting(self) -> Iterable[Job]:
         return iter(self._queue)
 
     def decide(self, site: Site) -> int | None:
-        """Start heads as long as they fit."""
+        """Start jobs from the head while they fit."""
         while self._queue and not self._head_fails:
             placement = site.place(self._queue[0])
             if placement is None:

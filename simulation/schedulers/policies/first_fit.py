@@ -23,14 +23,14 @@ class AggressiveFirstFit:
         self._queue.append(job)
 
     def released(self) -> None:
-        """Every kind may fit again."""
+        """Note that every kind may fit again."""
         self._queue.failed.clear()
 
     def waiting(self) -> Iterable[Job]:
         return iter(self._queue)
 
     def decide(self, site: Site) -> int | None:
-        """Start what fits."""
+        """Start all jobs that fit."""
         queue = self._queue
         if not queue:
             return None

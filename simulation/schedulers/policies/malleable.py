@@ -32,8 +32,8 @@ class MalleableOptions:
     """Options of the scheduler.
 
     Attributes:
-        starts: name of the scheduler that decides who starts.
-        grows: whether jobs also grow beyond the size that they prefer.
+        starts: name of the scheduler that decides which jobs start.
+        grows: whether jobs may grow beyond their preferred size.
     """
 
     starts: str = "first-fit"
@@ -41,7 +41,7 @@ class MalleableOptions:
 
 
 class MalleableJobs:
-    """Jobs shrink for the first that waits, and grow when nobody does."""
+    """Shrink jobs for the first waiting job and grow them when the queue is empty."""
 
     def __init__(self, options: MalleableOptions) -> None:
         self._starts = make_scheduler(options.starts)
@@ -53,7 +53,7 @@ class MalleableJobs:
         self._starts.submit(job)
 
     def released(self) -> None:
-        """What did not fit may fit now."""
+        """Note that more jobs may fit now."""
         self._no_room_for = None
         self._nothing_grows = False
         self._starts.released()
@@ -62,7 +62,7 @@ class MalleableJobs:
         return self._starts.waiting()
 
     def decide(self, site: Site) -> int | None:
-        """Start what fits, shrink for the first that does not, and grow where nobody waits."""
+        """Start jobs that fit, shrink others for the first that does not, and grow if the queue is empty."""
         again = self._starts.decide(site)
         if site.reservations and not has_places(site.machine):
             return again
@@ -218,6 +218,6 @@ def _ways_to_grow(running: RunningJob, machine: Machine) -> Iterator[JobRequest]
 
 SCHEDULER = scheduler(
     MalleableJobs,
-    about="Malleable jobs shrink for the first that waits, and grow when nobody does.",
+    about="Malleable jobs shrink for the first waiting job and grow when the queue is empty.",
     options=MalleableOptions,
 )

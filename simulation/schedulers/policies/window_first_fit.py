@@ -22,7 +22,7 @@ WINDOW_DEFAULT: Final = 16
 
 
 class WindowCounts(enum.StrEnum):
-    """What a window position is."""
+    """Meaning of a window position."""
 
     INDICES = "indices"
     """Numbers of submission, as printed in the study."""
@@ -35,8 +35,8 @@ class WindowOptions:
     """Options of the schedulers with a window.
 
     Attributes:
-        window: w, jobs that are looked at; 1 is first come, first served.
-        window_counts: what a window position is: a number of submission, or a job that still waits.
+        window: w, number of jobs considered; 1 is first come, first served.
+        window_counts: meaning of a window position: a submission number or a waiting job.
     """
 
     window: Annotated[int, Bounds(1)] = WINDOW_DEFAULT
@@ -68,7 +68,7 @@ class WindowFirstFit:
         return iter(self._queue.values())
 
     def decide(self, site: Site) -> int | None:
-        """Start what fits within the window; the window slides on when the oldest job starts."""
+        """Start jobs that fit within the window; the window moves when the oldest job starts."""
         if site.reservations:
             self._failed.clear()  # failures then depend on the jobs' lengths, too
         found = self._first_that_fits(site)

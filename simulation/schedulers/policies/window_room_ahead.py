@@ -18,7 +18,7 @@ class WindowRoomAhead(WindowFirstFit):
     """First-fit over a window of the queue, with places chosen by requested times."""
 
     def decide(self, site: Site) -> int | None:
-        """Start what fits within the window."""
+        """Start jobs that fit within the window."""
         return super().decide(_TimedSite(site) if heeds_ends(site.machine) else site)
 
 
@@ -46,7 +46,7 @@ class _TimedSite:
         return self._site.reservations
 
     def place(self, job: Job) -> Placement | None:
-        """Where the job could start now; with reservations about, where it keeps clear of them."""
+        """Return a place where the job can start now, clear of reservations."""
         machine, now = self._site.machine, self._site.now
         if self._site.reservations or not heeds_ends(machine):
             return self._site.place(job)
@@ -57,7 +57,7 @@ class _TimedSite:
         self._site.start(job, placement)
 
     def resize(self, request: JobRequest) -> Reallocation | None:
-        """Give a running malleable job another size now."""
+        """Change the size of a running malleable job now."""
         return self._site.resize(request)
 
 

@@ -131,7 +131,7 @@ def duration_s(percentile: float) -> float:
         WorkloadError: the percentile is not one.
     """
     if not 0 <= percentile <= 100:
-        raise WorkloadError(f"percentile is {percentile}; a number from 0 to 100 is wanted")
+        raise WorkloadError(f"percentile must be 0 to 100, got {percentile}")
     if percentile < BORDER_PERCENTILE:
         exponent = math.log10(SHARE_AT_BORDER / SHARE_AT_ZERO) * percentile / BORDER_PERCENTILE
         return DURATION_MAX_S * SHARE_AT_ZERO * 10**exponent
@@ -154,10 +154,10 @@ def make_workload(recipe: Recipe, seed: int) -> Workload:
         WorkloadError: the recipe makes no job, or its sizes do not go with the machine.
     """
     if recipe.load <= 0 or recipe.nodes < 1:
-        raise WorkloadError(f"a load of {recipe.load} on {recipe.nodes} nodes makes no job")
+        raise WorkloadError(f"a load of {recipe.load} on {recipe.nodes} nodes gives no job; raise the load")
     count = recipe.jobs
     if count < 1:
-        raise WorkloadError(f"a load of {recipe.load} on {recipe.nodes} nodes makes less than one job")
+        raise WorkloadError(f"a load of {recipe.load} on {recipe.nodes} nodes gives less than one job; raise the load")
     arrivals, sizes, durations = (random.Random(f"{seed}/angara/{part}") for part in ("arrivals", "sizes", "durations"))
     horizon = recipe.horizon_s * MICROSECONDS_PER_SECOND
     submit_time = sorted(int(arrivals.random() * horizon) for _ in range(count))

@@ -137,4 +137,4 @@ class _EasyMachine:
             available += self.sizes[job]
             if available >= size:
                 return limit, available - size
-        raise AssertionError(f"{size} cores are more than the machine has")
+        raise AssertionError(f"{size} cores exceed the machine's cores")

@@ -35,7 +35,7 @@ def offered_load(submit_time: Int64Array, run_time: Int64Array, size: Int64Array
         raise WorkloadError("the offered load needs a machine with units in service")
     length = int(submit_time.max() - submit_time.min()) if submit_time.size else 0
     if length <= 0:
-        raise WorkloadError("the offered load needs jobs submitted at two times at least")
+        raise WorkloadError("the offered load needs jobs submitted at two or more times")
     return float((size.astype(np.float64) * run_time).sum()) / (capacity * length)
 
 
@@ -59,12 +59,12 @@ def scale_arrivals(
             jobs have none.
     """
     if not load > 0 or not isfinite(load):
-        raise WorkloadError(f"load is {load}; a number above 0 is wanted")
+        raise WorkloadError(f"load must be above 0, got {load}")
     offered = offered_load(submit_time, run_time, size, capacity)
     first, last = int(submit_time.min()), int(submit_time.max())
     least = (last - first) * offered / ARRIVALS_MAX
     if load < least:
-        raise WorkloadError(f"load is {load}; for these jobs at least {least:.2g} is wanted")
+        raise WorkloadError(f"load must be at least {least:.2g} for these jobs, got {load}")
     factor = offered / load
     scaled: Int64Array = first + np.rint((submit_time - first) * factor).astype(np.int64)
     return scaled

@@ -240,8 +240,8 @@ def synthetic_log(
     """
     if machine_cores < 1 or duration_s < DAY_S or load <= 0:
         raise WorkloadError(
-            f"a synthetic log wants at least 1 core, a day ({DAY_S} s) and a load above 0, "
-            f"not {machine_cores} cores, {duration_s} s and load {load}"
+            f"a synthetic log needs at least 1 core, one day ({DAY_S} s) and a load above 0, "
+            f"got {machine_cores} cores, {duration_s} s and load {load}"
         )
     for_jobs, for_gaps, for_requests, for_users = (
         np.random.default_rng(stream) for stream in np.random.SeedSequence(seed).spawn(4)
@@ -289,7 +289,7 @@ def _jobs_of_area(
         runs.append(run_times(generator, sizes[-1], machine_cores, parameters))
         total += float(np.dot(sizes[-1].astype(np.float64), runs[-1]))
         if len(sizes) * _CHUNK > _LONGEST_JOBS:
-            raise WorkloadError(f"a synthetic log of more than {_LONGEST_JOBS} jobs; ask for less time or load")
+            raise WorkloadError(f"a synthetic log may have at most {_LONGEST_JOBS} jobs; reduce its length or load")
     all_sizes: Int64Array = np.concatenate(sizes)
     all_runs: Int64Array = np.concatenate(runs)
     enough = int(np.searchsorted(np.cumsum(all_sizes.astype(np.float64) * all_runs), area)) + 1

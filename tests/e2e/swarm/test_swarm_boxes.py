@@ -37,7 +37,7 @@ def test_planes_go_and_come(market):
 
     refused = resized(5 * MIDPLANE)
     assert (refused["done"], refused["code"]) == (False, "slot_taken")
-    assert "right would be whole planes of midplanes, 2048, 4096, 6144" in refused["detail"]  # of 1x2x4
+    assert "expected cores of whole planes of midplanes, 2048, 4096, 6144" in refused["detail"]  # of 1x2x4
     for midplanes in (4, 8, 2):
         answer = resized(midplanes * MIDPLANE)
         assert answer["done"], (answer["code"], answer["detail"])

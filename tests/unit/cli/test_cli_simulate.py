@@ -191,7 +191,7 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         (["--machine", "flat:64", "--reservation", "0:100:2x2"], ConfigurationError, "flat machine has no shapes"),
         (["--machine", "flat:64", "--reservation", "0:100:4:torus"], ConfigurationError, "and no connections"),
         (["--machine", "flat:64", "--reservation", "0:100:65"], ConfigurationError, "64 units in service. cannot hold"),
-        (["--machine", "bgl", "--reservation", "0:100:9x9x9"], ConfigurationError, "bgl .8x4x4, .* cannot hold that"),
+        (["--machine", "bgl", "--reservation", "0:100:9x9x9"], ConfigurationError, "bgl .8x4x4, .* cannot hold this"),
         (["--machine", "bgl", "--reservation", "0:100:1x1x1x2"], ConfigurationError, "has 4 extents, the machine 3"),
         (
             ["--machine", "flat:4"],
@@ -202,7 +202,7 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         (
             ["--machine", "flat:64", "--window", "4"],
             ConfigurationError,
-            "fcfs: has no option 'window'; window-first-fit, window-room-ahead have",
+            "fcfs: has no option 'window'; available for window-first-fit, window-room-ahead",
         ),
         (
             ["--machine", "flat:64", "--window-counts", "waiting"],

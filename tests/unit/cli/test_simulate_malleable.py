@@ -145,10 +145,10 @@ def test_a_scheduler_that_changes_no_size_says_so(pair: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--resize-cost", 5), "resize-cost.*malleable-share is missing"),
+        (("--resize-cost", 5), "resize-cost.*needs --malleable-share"),
         (
             ("--malleable-share", 0.5, "--event-order", "pyss"),
-            "jobs are rigid in the event order pyss; wanted is batch",
+            "needs the event order batch, got pyss",
         ),
     ],
 )
@@ -156,5 +156,5 @@ def test_what_does_not_go_together(arguments: tuple[object, ...], words: str, lo
     """Told with the option, before anything runs."""
     with pytest.raises(ConfigurationError, match=words):
         call(lone, *arguments, scheduler="easy")
-    with pytest.raises(ConfigurationError, match="wanted is 0 to 1"):
+    with pytest.raises(ConfigurationError, match="must be 0 to 1"):
         simulate_log(lone, machine="flat:64", malleable_share=1.5)

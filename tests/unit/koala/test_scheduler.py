@@ -370,14 +370,14 @@ def test_das3_is_the_papers_table_1() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('name = "x"\nkind = "multicluster"\ncluster = []\n', "no cluster is given"),
+        ('name = "x"\nkind = "multicluster"\ncluster = []\n', "no cluster; give at least one"),
         (
             'name = "x"\nkind = "multicluster"\n' + 2 * '[[cluster]]\nname = "a"\nnodes = 2\n',
-            "two clusters are called 'a'",
+            "two clusters have the name 'a'",
         ),
         (
             'name = "x"\nkind = "multicluster"\n[[cluster]]\nname = "a"\nnodes = 2\nthreshold = 3\n',
-            "keeps 3 nodes for local users, but has 2",
+            "must be at most the cluster's 2 nodes, got 3",
         ),
         ('name = "x"\nkind = "flat"\nprocessors = 4\n', "a multicluster is wanted"),
     ],

@@ -21,7 +21,7 @@ def test_units_count_with_the_last_dimension_fastest(extents):
 
 def test_places_outside_are_refused():
     for place in [(8, 0, 0), (0, -1, 0), (0, 0)]:
-        with pytest.raises(MachineError, match="no unit at"):
+        with pytest.raises(MachineError, match="are outside the machine"):
             Grid((8, 4, 4)).unit(place)
     with pytest.raises(MachineError, match="at least 1"):
         Grid((4, 0))

@@ -43,17 +43,17 @@ def test_the_environment_stands_in_for_what_is_not_said():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--geometry=2x0x4", "--geometry: '2x0x4' is no geometry"),
-        ("--geometry=two", "no geometry"),
+        ("--geometry=2x0x4", "--geometry: invalid geometry '2x0x4'"),
+        ("--geometry=two", "invalid geometry"),
         ("--geometry", "--geometry: a value is missing"),
         ("--no-rotate=yes", "--no-rotate: takes no value, got 'yes'"),
-        ("--conn-type=RING", "--conn-type: 'RING' is none of MESH, TORUS, NAV"),
-        ("-g 2x2x2 --conn-type=TT", "2 connections for a geometry of 3 extents"),
-        ("--node-use=BOTH", "neither VIRTUAL nor COPROCESSOR"),
-        ("--nodes=0", "--nodes: '0' is no number of nodes"),
-        ("--nodes=2k-512", "the most is less than the least"),
-        ("--nodes=many", "no number of nodes"),
-        ("--reboot", "unknown option '--reboot'; known are --conn-type"),
+        ("--conn-type=RING", "--conn-type: got 'RING', expected MESH, TORUS, NAV"),
+        ("-g 2x2x2 --conn-type=TT", "got 2 connections, expected 3"),
+        ("--node-use=BOTH", "must be VIRTUAL or COPROCESSOR"),
+        ("--nodes=0", "--nodes: invalid number of nodes '0'"),
+        ("--nodes=2k-512", "the maximum is below the minimum"),
+        ("--nodes=many", "invalid number of nodes"),
+        ("--reboot", "unknown option '--reboot'; expected one of --conn-type"),
     ],
 )
 def test_what_is_wrong_is_named(line, message):
@@ -66,7 +66,7 @@ def test_requests():
     assert parse_options(["-N", "1025"]).request(7) == JobRequest(7, 3, None, True, NAV)
     assert parse_options(["-N", "1025"]).request(7, cnodes_per_midplane=1024) == JobRequest(7, 2, None, True, NAV)
     assert parse_options(["-N", "1k", "-g", "2x2x2"]).request(7).size == 8
-    with pytest.raises(ConfigurationError, match="8192 nodes are 16 midplanes, but the geometry has 8"):
+    with pytest.raises(ConfigurationError, match="8192 nodes need 16 midplanes, but the geometry has 8"):
         parse_options(["-N", "8k", "-g", "2x2x2"]).request(7)
-    with pytest.raises(ConfigurationError, match="gives --geometry or --nodes"):
+    with pytest.raises(ConfigurationError, match="give --geometry or --nodes"):
         parse_options([]).request(7)

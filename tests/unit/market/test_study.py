@@ -156,7 +156,7 @@ def test_the_same_arguments_give_the_same_result(swarm: Path) -> None:
         ({"pricing": "rampe"}, "rampe"),
         ({"rule": "vickrey"}, "vickrey"),
         ({"pricing": {"alpah": "ramp"}}, "did you mean 'alpha'?"),
-        ({"users": 0}, "0 users; right would be at least one"),
+        ({"users": 0}, "users must be at least 1, got 0"),
         ({"every": "soon"}, "every"),
         ({"age": "old"}, "age"),
         ({"rounds": 0}, "0 rounds; right would be 1 to 100"),
@@ -170,7 +170,7 @@ def test_bad_options_are_named(swarm: Path, options: dict[str, object], told: st
 
 
 def test_nothing_to_submit_is_an_error(swarm: Path) -> None:
-    with pytest.raises(ramp.ConfigurationError, match="nothing to submit"):
+    with pytest.raises(ramp.ConfigurationError, match="no requests; submit at least one"):
         simulation.market(swarm=swarm)
 
 

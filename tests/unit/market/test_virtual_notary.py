@@ -135,7 +135,7 @@ def test_role_instant_and_conversation_are_what_was_sealed(change: dict[str, Any
 
 
 def test_what_no_notary_has_sealed_cannot_be_opened() -> None:
-    with pytest.raises(SignatureInvalid, match="no notary has sealed this"):
+    with pytest.raises(SignatureInvalid, match="the message has no valid seal"):
         BANK.open("sealed by bank", 9)
     with pytest.raises(SignatureInvalid):
         BANK.verify("<Agreement/>", 9)

@@ -165,5 +165,5 @@ def test_reservations_in_the_past_or_of_no_length_are_refused() -> None:
     simulation, _ = simulate()
     simulation.advance(100)
     for begin, length in ((99, 10), (100, 0)):
-        with pytest.raises(ValueError, match="no reservation can begin"):
+        with pytest.raises(ValueError, match="a reservation must begin now or later"):
             simulation.reserve(JobRequest(-1, 1), begin, length)

@@ -140,7 +140,7 @@ def test_a_restart_lives_through_the_same(tmp_path: Path) -> None:
         assert again.look(now) == queue.look(now)
         assert again.find("ramp_queue1.offer-1") == queue.find("ramp_queue1.offer-1")
     (tmp_path / "state" / "queue1.jobs.json").write_text('[{"number": 1}]')
-    with pytest.raises(ConfigurationError, match="no file of a queue's jobs"):
+    with pytest.raises(ConfigurationError, match="invalid file of queued jobs"):
         opened(log, tmp_path / "state")
 
 

@@ -80,7 +80,7 @@ def test_half_of_a_box_is_given_back_and_sold_to_another() -> None:
     assert nodes(other) == nodes(whole) & ~nodes(half)
     assert half.placement != whole.placement
     why = refused(machine, 2, 32 * MIDPLANE, whole.end)
-    assert "another reservation has it" in why
+    assert "another reservation occupies it" in why
 
 
 def test_only_whole_planes_come_and_go_and_a_refusal_says_which() -> None:
@@ -143,7 +143,7 @@ def test_another_end_is_had_where_nobody_comes_after() -> None:
     slot = sold(machine, "k", unit(64 * MIDPLANE))
     sold(machine, "after", unit(128 * MIDPLANE, ahead=2 * HOUR + MINUTE))
     assert resized(machine, 1, 64 * MIDPLANE, slot.end + HOUR).end == slot.end + HOUR
-    assert "another reservation has it" in refused(machine, 2, 64 * MIDPLANE, slot.end + HOUR + MINUTE)
+    assert "another reservation occupies it" in refused(machine, 2, 64 * MIDPLANE, slot.end + HOUR + MINUTE)
     shorter = resized(machine, 3, 64 * MIDPLANE, slot.end - 30 * MINUTE)
     assert nodes(shorter) == nodes(slot)
 

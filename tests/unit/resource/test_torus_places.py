@@ -117,8 +117,8 @@ def test_what_no_box_can_hold_is_refused_for_good() -> None:
 @pytest.mark.parametrize(
     ("options", "nodes", "message"),
     [
-        ({"extents": [4, 5]}, GRID, "4x5 are 20 nodes, there are 16"),
-        ({"extents": [4, 4]}, [*GRID[:-1], Node("fat", 16)], r"these have \[8, 16\] cores"),
+        ({"extents": [4, 5]}, GRID, "4x5 gives 20 nodes, expected 16"),
+        ({"extents": [4, 4]}, [*GRID[:-1], Node("fat", 16)], r"cores, got 8, 16"),
         ({**OPTIONS}, [*GRID[:-1], Node("m00", 8)], "m00 and n00 have the same coordinates"),
         ({**OPTIONS}, [*GRID[:-1], Node("n-x", 8)], "n-x does not end with coordinates"),
         ({**OPTIONS, "allocator": "no-such"}, GRID, "no-such"),
@@ -147,15 +147,15 @@ def test_nodes_by_a_table_in_which_a_list_runs_along_the_last_dimension() -> Non
     ("rows", "message"),
     [
         ({}, "rows.*is missing"),
-        ({**ROWS, "b": "0,1"}, r"big1.torus.rows.b.*right would be coordinates such as \[0, 0\]"),
-        ({**ROWS, "b": [0, True]}, "right would be coordinates"),
-        ({**ROWS, "b": [0]}, r"b: no unit at \[0\] on a machine of 2x2"),
-        ({**ROWS, "b": [0, 2]}, r"b: no unit at \[0, 2\]"),
+        ({**ROWS, "b": "0,1"}, r"big1.torus.rows.b.*expected coordinates such as \[0, 0\]"),
+        ({**ROWS, "b": [0, True]}, "expected coordinates"),
+        ({**ROWS, "b": [0]}, r"b: coordinates \[0\] are outside the machine of 2x2"),
+        ({**ROWS, "b": [0, 2]}, r"b: coordinates \[0, 2\] are outside"),
         ({**ROWS, "b": [0, 0]}, "c and b have the same coordinates"),
-        ({**ROWS, "d": [0, 1]}, "d is no node of the partition"),
-        ({"a[1-2]": [1, 0], "b": [0, 1]}, "1 nodes are not in the table, c among them"),
-        ({**ROWS, "b[": [0, 1]}, "is no list of nodes"),
-        ({**ROWS, "b,b": [0, 0]}, "b stands there twice"),
+        ({**ROWS, "d": [0, 1]}, "d is not in the partition"),
+        ({"a[1-2]": [1, 0], "b": [0, 1]}, "1 nodes are not in the table, for example c"),
+        ({**ROWS, "b[": [0, 1]}, "invalid list of nodes"),
+        ({**ROWS, "b,b": [0, 0]}, "b is listed twice"),
     ],
 )
 def test_a_table_of_coordinates_that_leaves_a_node_or_a_place_out_is_told(rows: dict[str, Any], message: str) -> None:

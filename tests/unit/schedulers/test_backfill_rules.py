@@ -65,5 +65,5 @@ def test_unknown_names_and_windows_are_refused() -> None:
         make_scheduler("backfill")
     with pytest.raises(ConfigurationError, match=r"window-first-fit\.window: is 0; a whole number from 1 is wanted"):
         make_scheduler("window-first-fit", {"window": 0})
-    with pytest.raises(ConfigurationError, match="easy: has no option 'window'; window-first-fit"):
+    with pytest.raises(ConfigurationError, match="easy: has no option 'window'; available for window-first-fit"):
         make_scheduler("easy", {"window": 4})

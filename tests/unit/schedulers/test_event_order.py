@@ -81,11 +81,11 @@ def test_the_order_of_pyss_is_for_what_pyss_does() -> None:
     one = np.ones(1, np.int64)
     jobs = JobTable(one, one, one, one, one, one - 1)
     reservation = ReservationRequest(JobRequest(-1, 1), 5, 5)
-    with pytest.raises(ConfigurationError, match="scheduler easy on a flat machine; here is fcfs on flat:10"):
+    with pytest.raises(ConfigurationError, match="scheduler easy on a flat machine, got fcfs on flat:10"):
         run_log(FlatMachine(10), jobs, SchedulerOptions("fcfs", event_order=EventOrder.PYSS))
-    with pytest.raises(ConfigurationError, match="here is easy on bgl"):
+    with pytest.raises(ConfigurationError, match="got easy on bgl"):
         run_log(load_machine("bgl"), jobs, PYSS)
-    with pytest.raises(ConfigurationError, match="--overrun keep does not go with it"):
+    with pytest.raises(ConfigurationError, match="remove --overrun keep"):
         run_log(FlatMachine(10), jobs, SchedulerOptions("easy", overrun=Overrun.KEEP, event_order=EventOrder.PYSS))
-    with pytest.raises(ConfigurationError, match="a reservation does not go with it"):
+    with pytest.raises(ConfigurationError, match="remove the reservations"):
         run_log(FlatMachine(10), jobs, PYSS, reservations=[reservation])

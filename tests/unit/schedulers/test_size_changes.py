@@ -126,7 +126,7 @@ def test_a_size_that_a_job_may_not_have_is_the_schedulers_fault(how, size: int, 
 
 def test_who_does_not_run_cannot_change() -> None:
     """Not started yet, or over."""
-    with pytest.raises(SchedulerError, match="job 7, which does not run"):
+    with pytest.raises(SchedulerError, match="job 7, which is not running"):
         run(Scripted((0, 7, 2)), job(1, 100, 2, malleable()))
 
 

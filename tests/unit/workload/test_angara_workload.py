@@ -27,7 +27,7 @@ def test_durations_are_those_printed() -> None:
     assert duration_s(100) == pytest.approx(DAY_S)
     assert duration_s(95) == pytest.approx(0.995 * DAY_S)
     assert duration_s(45) == pytest.approx((duration_s(0) * duration_s(90)) ** 0.5)
-    with pytest.raises(WorkloadError, match="percentile is 101"):
+    with pytest.raises(WorkloadError, match="percentile must be 0 to 100, got 101"):
         duration_s(101)
 
 
@@ -88,7 +88,7 @@ def test_durations_can_be_whole_minutes() -> None:
 
 
 def test_loads_that_make_no_job_are_refused() -> None:
-    with pytest.raises(WorkloadError, match="makes no job"):
+    with pytest.raises(WorkloadError, match="gives no job"):
         make_workload(Recipe(32, 0.0), 1)
     with pytest.raises(WorkloadError, match="less than one job"):
         make_workload(Recipe(1, 1e-4), 1)

@@ -39,5 +39,5 @@ def test_loads_that_make_no_sense_are_refused() -> None:
             scale_arrivals(SUBMIT, RUN, SIZE, 100, load)
     with pytest.raises(WorkloadError, match="units in service"):
         scale_arrivals(SUBMIT, RUN, SIZE, 0, 0.5)
-    with pytest.raises(WorkloadError, match="two times"):
+    with pytest.raises(WorkloadError, match="two or more times"):
         scale_arrivals(SUBMIT[:1], RUN[:1], SIZE[:1], 100, 0.5)

@@ -131,7 +131,7 @@ def test_the_seed_decides() -> None:
 
 @pytest.mark.parametrize(("cores", "duration", "load"), [(0, DAY_S, 0.5), (4, DAY_S - 1, 0.5), (4, DAY_S, 0.0)])
 def test_arguments_out_of_range(cores: int, duration: int, load: float) -> None:
-    with pytest.raises(WorkloadError, match="at least 1 core, a day"):
+    with pytest.raises(WorkloadError, match="at least 1 core, one day"):
         synthetic_log(cores, duration, 1, load=load)
 
 

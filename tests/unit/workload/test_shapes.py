@@ -77,5 +77,5 @@ def test_probabilities_of_zero_and_one_are_certain_and_share_their_draws() -> No
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
 def test_what_is_no_probability_is_refused(wrong: float) -> None:
     """The error names the value and what would be right."""
-    with pytest.raises(WorkloadError, match="a number from 0 to 1"):
+    with pytest.raises(WorkloadError, match="must be 0 to 1"):
         choose_tori(3, wrong, random.Random(1))

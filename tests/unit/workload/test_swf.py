@@ -53,15 +53,15 @@ def test_processors_fall_back_to_the_request() -> None:
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        (f"; h: 1\n{JOB}\n1 2 3\n", ":3: 3 fields"),
-        (f"{JOB}\n{JOB} 19\n", ":2: 19 fields"),
-        (f"{JOB}\n\n{JOB.replace('60', 'sixty')}\n", ":3: field 4 (run_time) is 'sixty'"),
-        (f"{JOB}\n{JOB.replace('60', '60.5')}\n", ":2: field 4 (run_time) is '60.5'"),
-        (f"{JOB}\n{JOB.replace('60', '6-0')}\n", ":2: field 4 (run_time) is '6-0'"),
-        (f"{JOB}\n{JOB.replace('60', '-')}\n", ":2: field 4 (run_time) is '-'"),
-        (f"{JOB}\n{JOB.replace('60', '99999999999999999999')}\n", ":2: field 4 (run_time) is '9"),
-        (f"{JOB}\n; c\n{JOB.replace('60', '60;')}\n", ":3: field 4 (run_time) is '60;'"),
-        (f"{JOB}\n{JOB.replace('60', 'nan')}\n", ":2: field 4 (run_time) is 'nan'"),
+        (f"; h: 1\n{JOB}\n1 2 3\n", ":3: a job line must have 18 fields, got 3"),
+        (f"{JOB}\n{JOB} 19\n", ":2: a job line must have 18 fields, got 19"),
+        (f"{JOB}\n\n{JOB.replace('60', 'sixty')}\n", ":3: field 4 (run_time): got 'sixty'"),
+        (f"{JOB}\n{JOB.replace('60', '60.5')}\n", ":2: field 4 (run_time): got '60.5'"),
+        (f"{JOB}\n{JOB.replace('60', '6-0')}\n", ":2: field 4 (run_time): got '6-0'"),
+        (f"{JOB}\n{JOB.replace('60', '-')}\n", ":2: field 4 (run_time): got '-'"),
+        (f"{JOB}\n{JOB.replace('60', '99999999999999999999')}\n", ":2: field 4 (run_time): got '9"),
+        (f"{JOB}\n; c\n{JOB.replace('60', '60;')}\n", ":3: field 4 (run_time): got '60;'"),
+        (f"{JOB}\n{JOB.replace('60', 'nan')}\n", ":2: field 4 (run_time): got 'nan'"),
     ],
 )
 def test_a_bad_line_is_named(text: str, where: str) -> None:
@@ -73,7 +73,7 @@ def test_a_bad_line_is_named(text: str, where: str) -> None:
 def test_two_wrong_lines_that_have_36_fields_together_are_still_wrong() -> None:
     words = (JOB + " " + JOB).split()
     text = " ".join(words[:17]) + "\n" + " ".join(words[17:])
-    with pytest.raises(WorkloadError, match=":1: 17 fields"):
+    with pytest.raises(WorkloadError, match=":1: a job line must have 18 fields, got 17"):
         parse_swf(text.encode())
 
 
@@ -129,7 +129,7 @@ def test_a_byte_order_mark_is_no_job_line() -> None:
         marked = parse_swf(b"\xef\xbb\xbf" + text.encode())
         assert marked.job_number.tolist() == [1, 2, 3]
         assert marked.comments == parse_swf(text.encode()).comments
-    with pytest.raises(WorkloadError, match=r"wide\.swf: is written in UTF-16"):
+    with pytest.raises(WorkloadError, match=r"wide\.swf: wrong encoding: got UTF-16"):
         parse_swf(TEXT.encode("utf-16"), source="wide.swf")
 
 
