@@ -285,8 +285,8 @@ def _kind_of(root: Element, path: str) -> str:
     kind = agreements.KIND_OF.get(str(root.tag))
     if kind is None:
         raise DocumentError(
-            f"unsigned kind of document: got {etree.QName(root).localname}, expected an agreement, an amendment, "
-            "a cancellation or a sealed message",
+            f"unsigned kind of document: got {etree.QName(root).localname}, expected an agreement, an amendment "
+            "or a cancellation, or a sealed message",
             source=path,
         )
     return kind

@@ -210,13 +210,13 @@ LONE = {"start_probability": 0.95, "if_late": "whole"}
 @pytest.mark.parametrize(
     ("changes", "offer_changes", "words"),
     [
-        ({}, {}, "is bought alone"),
+        ({}, {}, "too many units in its order: got 2, expected 1"),
         ({"units_total": 1, "valid_until": HOUR - 1}, {}, "the job may start until"),
-        ({"units_total": 1, "request": replace(UNIT, start_probability=None)}, {}, "a reserved slot was asked"),
+        ({"units_total": 1, "request": replace(UNIT, start_probability=None)}, {}, "the request needs a reserved slot"),
         ({"units_total": 1, "request": replace(UNIT, start_probability=0.96)}, {}, "at least 0.96"),
         ({"units_total": 1}, {"if_late": "half"}, "'half'"),
-        ({"units_total": 1}, {"start_probability": None}, "no probability"),
-        ({"units_total": 1}, {"start_probability": None, "if_late": ""}, "15 minutes of a slot that is reserved"),
+        ({"units_total": 1}, {"start_probability": None}, "no start probability"),
+        ({"units_total": 1}, {"start_probability": None, "if_late": ""}, "15 minutes allowed for a reserved slot"),
         ({"units_total": 1}, {"if_late": "whole"}, ""),
     ],
 )
@@ -253,7 +253,7 @@ def test_after_the_start_nothing_is_refunded_on_the_buyers_word_alone(bank: Any)
 def test_what_waits_is_bought_alone_and_as_offered() -> None:
     two = RequestForQuotation((UNIT, replace(UNIT, number=2, start_probability=None)))
     assert "a request of 2 units" in request_problem(two)
-    assert "pays what is offered" in request_problem(RequestForQuotation((UNIT,)), pays_offer=False)
+    assert "pays the price offered" in request_problem(RequestForQuotation((UNIT,)), pays_offer=False)
     assert request_problem(RequestForQuotation((UNIT,))) == ""
 
 
