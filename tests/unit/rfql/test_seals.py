@@ -200,7 +200,7 @@ def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deli
     encoded = codec.encode(genuine)
     with pytest.raises(SealInvalid, match="does not fit"):
         deliver(encoded, sender=BANK, signature=forged.signature)
-    with pytest.raises(SealInvalid, match="sealed by 'mallory@localhost'"):
+    with pytest.raises(SealInvalid, match="got 'mallory@localhost'"):
         deliver(encoded, sender=BANK, signature=forged.signature, certificate=forged.certificate)
 
 
@@ -444,7 +444,7 @@ def test_sizes_are_checked_before_anything_is_read(
         deliver(encoded, signature="A" * 4_000)
     with pytest.raises(SealInvalid, match=r"certificate too long: got \d+ characters"):
         deliver(encoded, certificate="A" * 20_000)
-    with pytest.raises(SealInvalid, match="reply-with has 1001 characters"):
+    with pytest.raises(SealInvalid, match="reply-with too long: got 1001 characters"):
         deliver(encoded, reply_with="x" * 1001)
     with pytest.raises(DocumentTooLarge):
         deliver(encoded, body=encoded.body + " " * DOCUMENT_BYTES_MAX)
