@@ -193,8 +193,8 @@ def _file_module(path: Path) -> ModuleType:
         if isinstance(error, ModuleNotFoundError) and _is_neighbour(error.name, path):
             folder = path.resolve().parent
             raise ConfigurationError(
-                f"{error}: a file that is given by its place does not find others of its folder by itself; "
-                f"set PYTHONPATH={folder}, or install them as a package",
+                f"{error}: a file given by path cannot import other files of its folder; "
+                f"set PYTHONPATH={folder}, or install the files as a package",
             ) from error
         raise
     return module

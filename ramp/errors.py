@@ -29,7 +29,7 @@ def told(error: BaseException) -> str:
     try:
         said = str(error)
     except (Exception, SystemExit):
-        said = "(it cannot be told what)"
+        said = "(unprintable exception)"
     return plain(f"{type(error).__name__}: {said}")
 
 
@@ -365,9 +365,7 @@ class EffectFailed(RampError):
         self.party = party
         self.effect = effect
         self.reason = reason
-        super().__init__(
-            f"{party} cannot go on ({effect}): {reason}; nothing further was done, what was decided before stands"
-        )
+        super().__init__(f"{party} stops because {effect} failed: {reason}; earlier decisions remain valid")
 
 
 class BatchSystemError(RampError):
@@ -436,7 +434,7 @@ class CommandFailed(BatchSystemError):
     def __init__(self, argv: tuple[str, ...], code: int, said: str) -> None:
         self.code = code
         self.said = said
-        super().__init__(f"{_command(argv)}: exit code {code}: {said or 'nothing said'}")
+        super().__init__(f"{_command(argv)}: exit code {code}: {said or 'no error output'}")
 
 
 class AnswerUnreadable(BatchSystemError):
@@ -448,7 +446,7 @@ class AnswerUnreadable(BatchSystemError):
     """
 
     def __init__(self, argv: tuple[str, ...], finding: str) -> None:
-        super().__init__(f"{_command(argv)}: cannot be read: {finding}")
+        super().__init__(f"{_command(argv)}: unreadable output: {finding}")
 
 
 def _command(argv: tuple[str, ...]) -> str:

@@ -122,7 +122,7 @@ def wrong_options(
         ((line, key, words),) = told
         return ConfigurationError(words, path=source if line is None else f"{source}:{line}", key=key or None)
     lines = [(f"line {line}: " if line is not None else "") + f"{key}: {words}" for line, key, words in told]
-    return ConfigurationError("\n  ".join((f"{len(told)} things are wrong", *lines)), path=source)
+    return ConfigurationError("\n  ".join((f"{len(told)} errors", *lines)), path=source)
 
 
 def line_of(text: str, path: _Path) -> int | None:
@@ -263,7 +263,7 @@ class _Reader:
         before = len(self.findings)
         for name in values:
             if name not in known:
-                near = nearest_name(str(name), sorted(known)) or "; there are no options"
+                near = nearest_name(str(name), sorted(known)) or "; no options exist here"
                 self.findings.append(((*path, name), f"unknown{near}"))
         read = {}
         for name, one in known.items():
@@ -297,7 +297,9 @@ class _Reader:
         if kind is Any:
             return value
         if kind not in _SCALARS:
-            self.findings.append((path, f"its declaration has the type {kind}, which no option can have"))
+            self.findings.append(
+                (path, f"unsupported type of an option in its declaration: got {getattr(kind, '__name__', kind)}")
+            )
             return None
         wanted, accepted = _SCALARS[kind]
         # a truth value is an int to Python, but not to people who write 'processors = true'
@@ -306,13 +308,13 @@ class _Reader:
         return Fraction(str(value)) if kind is Fraction else kind(value)
 
     def _wrong(self, path: _Path, value: Any, wanted: str) -> None:
-        shown = repr(value)
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
         shown = shown if len(shown) <= _VALUE_SHOWN_MAX else f"{shown[:_VALUE_SHOWN_MAX]}..."
-        self.findings.append((path, f"is {shown}; {wanted} is wanted"))
+        self.findings.append((path, f"got {shown}, expected {wanted}"))
 
 
 def _wanted_words(conditions: Sequence[Wanted]) -> str:
-    return "".join(f"; {each.words} is wanted" for each in conditions)
+    return "".join(f"; expected {each.words}" for each in conditions)
 
 
 def _condition_words(found: Any, condition: Bounds | Wanted) -> str:

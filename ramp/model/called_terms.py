@@ -52,11 +52,11 @@ def called_otherwise(unit: RequestUnit, rule: str, offer: Offer, *, sealed: bool
         sealed: whether the rule asks for the cap itself in every round, and not for ever less.
     """
     if not offer.terms:
-        return "it does not say what it was called for"
+        return "it names no call that it answers"
     if offer.terms != terms_digest(unit, rule):
-        return "it was called for with other terms, or by another rule"
+        return "it answers a call with other terms or another auction rule"
     if offer.asked > unit.cpu_hour_cost or (sealed and offer.asked < unit.cpu_hour_cost):
-        return f"it was called for at {offer.asked} credits/core-hour; right would be {unit.cpu_hour_cost}"
+        return f"wrong price of its call: got {offer.asked} credits/core-hour, expected {unit.cpu_hour_cost}"
     return ""
 
 

@@ -44,6 +44,6 @@ def parse_credits(text: str) -> int:
     negative = cleaned.startswith("-")
     whole, _, fraction = cleaned.lstrip("+-").partition(".")
     if not (whole or fraction) or not (whole + fraction).isdecimal() or len(fraction) > 2:
-        raise ValueError(f"{text!r} is no amount of credits; right would be for example 100 or 99.50")
+        raise ValueError(f"invalid amount of credits: got {text!r}, expected an amount such as 100 or 99.50")
     amount = int(whole or "0") * MINOR_UNITS_PER_CREDIT + int(fraction.ljust(2, "0") or "0")
     return -amount if negative else amount

@@ -89,9 +89,9 @@ def price_problem(agreement: Agreement) -> PriceProblem | None:
     if price is None:
         if cost == offer.cost:
             return None
-        return PriceProblem(PriceFault.NOT_AS_OFFERED, f"{_text(cost)} is not the offer's {_text(offer.cost)}")
+        return PriceProblem(PriceFault.NOT_AS_OFFERED, f"wrong cost: got {_text(cost)}, expected {_text(offer.cost)}")
     if agreement.best_offer:
-        return PriceProblem(PriceFault.RULE_NOT_AGREED, "what does not meet the request is paid as it was offered")
+        return PriceProblem(PriceFault.RULE_NOT_AGREED, "a best offer is paid at the price offered")
     problem = None if price.runner_up is None else _runner_up_problem(agreement, price, price.runner_up)
     if problem is not None:
         return problem
@@ -102,30 +102,30 @@ def price_problem(agreement: Agreement) -> PriceProblem | None:
     if cost < offer.cost:
         return PriceProblem(PriceFault.BELOW_OFFER, f"{_text(cost)} is below the {_text(offer.cost)} offered")
     if cost > cap:
-        return PriceProblem(PriceFault.ABOVE_CAP, f"{_text(cost)} is above the {_text(cap)} that the user pays at most")
+        return PriceProblem(PriceFault.ABOVE_CAP, f"{_text(cost)} is above the user's limit of {_text(cap)}")
     if price.rule == SECOND_PRICE and cost != (owed := second_price(agreement.request, offer, price.runner_up)):
-        return PriceProblem(PriceFault.NOT_THE_RULES, f"{_text(cost)} is not the {_text(owed)} that {price.rule} says")
+        return PriceProblem(PriceFault.NOT_THE_RULES, f"wrong cost: got {_text(cost)}, expected {_text(owed)}")
     return None
 
 
 def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> PriceProblem | None:
     seal = price.seal
     if seal is None or (seal.signer, seal.role) != (other.resource, Role.RESOURCE):
-        return PriceProblem(PriceFault.RUNNER_UP_FORGED, f"{other.offer_id} is not the sealed word of {other.resource}")
+        return PriceProblem(PriceFault.RUNNER_UP_FORGED, f"{other.offer_id} is not sealed by {other.resource}")
     if other.resource in (agreement.resource, agreement.user):
         return PriceProblem(PriceFault.RUNNER_UP_SHAM, f"{other.offer_id} is an offer of a party of the agreement")
     told = seal.receiver, seal.conversation_id, other.request_id, other.unit
     if told != (agreement.user, agreement.request_id, agreement.request_id, agreement.request.number):
-        return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} was made for something else")
+        return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} was made for another request")
     if unmet := shortcoming(agreement.request, other):
         return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
     if agreement.valid_until - agreement.issued_at > ORDER_VALIDITY_MAX:
         # its buyer says when it was issued, the bank how long it may stand: dated back, it would revive lapsed offers
-        most = f"agreements stand for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is dated back"
-        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may not stand any more: {most}")
+        most = f"agreements are valid for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is backdated"
+        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may have expired: {most}")
     if not stands_at(other, seal, agreement.issued_at):
-        stood = f"from {iso(seal.signed_at)} until {iso(seal.signed_at + other.valid_for)} only"
-        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} stood {stood}")
+        valid = f"from {iso(seal.signed_at)} until {iso(seal.signed_at + other.valid_for)}"
+        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} was valid only {valid}")
     if other.cost < agreement.offer.cost:
         low = f"{_text(other.cost)} of {other.offer_id} is below the {_text(agreement.offer.cost)} of the winner"
         return PriceProblem(PriceFault.RUNNER_UP_TOO_LOW, low)
@@ -145,7 +145,7 @@ def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> 
         return PriceProblem(PriceFault.RULE_NOT_AGREED, f"the call says that {rule} finds the price")
     if price is not None and price.rule != rule:
         said = f"by {rule}" if rule else "as offered"
-        return PriceProblem(PriceFault.RULE_NOT_AGREED, f"the price is found by {price.rule}; called for was {said}")
+        return PriceProblem(PriceFault.RULE_NOT_AGREED, f"wrong auction rule: got {price.rule}, expected {said}")
     if price is not None and agreement.request.cpu_hour_cost < unit.cpu_hour_cost:
         lower = f"{agreement.request.cpu_hour_cost} credits/core-hour is below the {unit.cpu_hour_cost} of the call"
         return PriceProblem(PriceFault.CAP_LOWERED, lower)

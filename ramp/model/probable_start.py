@@ -41,11 +41,11 @@ def start_shortcoming(unit: RequestUnit, offer: Offer) -> str:
     if offered is None:
         return ""
     if asked is None:
-        return "its start is only probable; a reserved slot was asked"
+        return "its start is only probable, but the request needs a reserved slot"
     if offered < asked:
-        return f"it starts in time with probability {offered:.6g} only, asked was {asked:.6g}"
+        return f"its start probability is too low: got {offered:.6g}, expected at least {asked:.6g}"
     if offer.if_late not in set(RefundRule):
-        return f"it says {offer.if_late!r} of a late start; known is {', '.join(RefundRule)}"
+        return f"unknown refund rule for a late start: got {offer.if_late!r}, expected {', '.join(RefundRule)}"
     return ""
 
 
@@ -59,14 +59,14 @@ def probable_start_problem(agreement: Agreement) -> str:
     stands = agreement.valid_until - agreement.issued_at
     if offer.start_probability is None:
         if offer.if_late:
-            return "it says what is refunded of a late start, and no probability of a start in time"
+            return "it has a refund rule for a late start but no start probability"
         if stands > ORDER_VALIDITY_MAX:
-            return f"it stands for more than the {ORDER_VALIDITY_MAX // MINUTE} minutes of a slot that is reserved"
+            return f"it is valid for more than the {ORDER_VALIDITY_MAX // MINUTE} minutes allowed for a reserved slot"
         return ""
     if agreement.valid_until != offer.start:
-        return f"it stands until {iso(agreement.valid_until)}, and the job may start until {iso(offer.start)}"
+        return f"it is valid until {iso(agreement.valid_until)}, but the job may start until {iso(offer.start)}"
     if agreement.units_total != 1:
-        return f"its order has {agreement.units_total} units; a job whose start is probable is bought alone"
+        return f"too many units in its order: got {agreement.units_total}, expected 1 with a start probability"
     return start_shortcoming(agreement.request, offer)
 
 
@@ -81,8 +81,8 @@ def request_problem(request: RequestForQuotation, *, pays_offer: bool = True) ->
     if not asking:
         return ""
     if not pays_offer:
-        return f"unit {asking[0]} has a StartProbability; right would be an auction rule that pays what is offered"
+        return f"unit {asking[0]} has a StartProbability; use an auction rule that pays the price offered"
     if len(request.units) > 1:
         several = f"unit {asking[0]} has a StartProbability in a request of {len(request.units)} units"
-        return f"{several}; right would be a request of its own, as jobs that wait in queues are paid one by one"
+        return f"{several}; put it into a request of its own, because queued jobs are paid one by one"
     return ""

@@ -23,11 +23,12 @@ def shortcoming(unit: RequestUnit, offer: Offer) -> str:
     if unit.moldable is not None:
         cap = cost_cap(unit, offer.cores, offer.end - offer.start)
         if offer.cost > cap:
-            return f"{credits_text(offer.cost)} credits are above the {credits_text(cap)} at the reference size"
+            got, most = credits_text(offer.cost), credits_text(cap)
+            return f"total cost too high: got {got} credits, expected at most {most} (as at the reference size)"
     elif offer.cpu_hour_cost > unit.cpu_hour_cost:
         return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
     if offer.cores < least_cores(unit):
-        return f"{offer.cores} cores are fewer than the {least_cores(unit)} asked"
+        return f"too few cores: got {offer.cores}, expected at least {least_cores(unit)}"
     return start_shortcoming(unit, offer) or site_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
 
 
@@ -59,7 +60,7 @@ def site_shortcoming(unit: RequestUnit, offer: Offer) -> str:
     """Why an offer's resource is not where the unit wants it, or the empty string."""
     if unit.sites is None or site_of(offer.resource) in unit.sites:
         return ""
-    return f"{offer.resource} is not of {_listed(unit.sites)}, as was asked"
+    return f"{offer.resource} is not at {_listed(unit.sites)}"
 
 
 def site_refusal(unit: RequestUnit, resource: str) -> Refusal | None:
@@ -71,7 +72,7 @@ def site_refusal(unit: RequestUnit, resource: str) -> Refusal | None:
     """
     if unit.sites is None or (site := site_of(resource)) in unit.sites:
         return None
-    return Refusal(unit.number, RefusalCode.OTHER_SITE, site, f"the request names {_listed(unit.sites)} only")
+    return Refusal(unit.number, RefusalCode.OTHER_SITE, site, f"the request allows only {_listed(unit.sites)}")
 
 
 def _listed(sites: tuple[str, ...]) -> str:

@@ -173,7 +173,7 @@ def read_posted(element: Element) -> contents.AmendmentPosted:
     posted = AMENDMENT_POSTED.read(element)
     if (posted.refund > 0) == (posted.charge > 0):
         moved = f"a refund of {posted.refund} and a charge of {posted.charge}"
-        raise MeaningViolation(f"AmendmentPosted: {moved}; right would be one of the two")
+        raise MeaningViolation(f"AmendmentPosted: got {moved}, expected exactly one of them above 0")
     return posted
 
 
@@ -181,9 +181,9 @@ def _check_amendment(body: Amendment) -> None:
     name = f"Amendment {body.number} of {body.agreement_id}"
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
-        raise MeaningViolation(f"{name}: {times} do not follow each other")
+        raise MeaningViolation(f"{name}: {times} are not in this order")
     if (body.charge > 0) != body.grows or (body.refund > 0) == body.grows:
-        raise MeaningViolation(f"{name}: right would be a refund, or a charge with its order")
+        raise MeaningViolation(f"{name}: expected either a refund, or a charge with an order")
 
 
 def _write_agreement(body: Agreement) -> str:
@@ -247,7 +247,7 @@ def check_agreement(agreement: Agreement) -> None:
     offer = agreement.offer
     check_offer(offer)
     contradictions = tuple(
-        f"{name}: {outer!r} is not the {where} {inner!r}"
+        f"{name}: got {outer!r}, expected the {where} {inner!r}"
         for name, outer, where, inner in (
             # another price is for the parties to judge, and for `ramp verify` (`ramp.model.price_paid`)
             ("cost", agreement.cost if agreement.price is None else offer.cost, "offer's", offer.cost),
@@ -258,9 +258,9 @@ def check_agreement(agreement: Agreement) -> None:
         if outer != inner
     )
     if agreement.request.number > agreement.units_total:
-        contradictions += (f"Unit number: {agreement.request.number} of only {agreement.units_total}",)
+        contradictions += (f"Unit number: got {agreement.request.number}, expected at most {agreement.units_total}",)
     if agreement.valid_until <= agreement.issued_at:
-        contradictions += ("validUntil: does not lie after issuedAt",)
+        contradictions += ("validUntil: must be after issuedAt",)
     if unclear := probable_start_problem(agreement):
         contradictions += (unclear,)
     if contradictions:

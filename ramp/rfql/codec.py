@@ -58,14 +58,14 @@ def encode(message: Message) -> EncodedMessage:
     slots.check_sendable(message)
     kind = type(message.content)
     if message.seal is None and kind in SEALED:
-        raise MeaningViolation(f"{kind.__name__} is not sealed; nobody would believe it")
+        raise MeaningViolation(f"{kind.__name__} needs a seal; its receiver would drop it")
     metadata = _metadata(message)
     if message.seal is None:
         body = documents.write_content(message.content)
     else:
         sealed = seals.parse(message.seal.text)
         if _sealed_slots(sealed) != _slots_of(message):
-            raise MeaningViolation(f"the seal of this {kind.__name__} is that of another message")
+            raise MeaningViolation(f"the seal of this {kind.__name__} belongs to another message")
         body = sealed.body
         metadata |= {
             _SIGNED_AT: sealed.signed_at,
@@ -153,7 +153,7 @@ def decode(
     performative = slots.read_performative(metadata.get("performative", ""))
     for slot, expected in (("ontology", ONTOLOGY), ("language", LANGUAGE)):
         if metadata.get(slot) != expected:
-            raise DocumentError(f"metadata: {slot} is {metadata.get(slot)!r}; right would be {expected!r}")
+            raise DocumentError(f"metadata: {slot}: got {metadata.get(slot)!r}, expected {expected!r}")
     conversation_id = metadata.get("conversation-id") or thread or ""
     if not conversation_id:
         raise DocumentError("metadata: conversation-id is missing")

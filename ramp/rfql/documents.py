@@ -128,7 +128,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     root = parse_wire(body, source)
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
-        raise SchemaViolation(f"root element {tag} behind something else; right would be no prefix", source=source)
+        raise SchemaViolation(f"root element {tag} must come first and with no prefix", source=source)
     if tag in agreements.KIND_OF:
         try:
             return verifier.verify(body, now)
@@ -136,7 +136,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
             return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
     document = _BY_TAG.get(tag)
     if document is None:
-        raise SchemaViolation(f"root element {tag}: no document of the market{_version_problem(tag)}", source=source)
+        raise SchemaViolation(f"unknown root element {tag}{_version_problem(tag)}", source=source)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)
@@ -161,6 +161,6 @@ def _read_call(body: str) -> contents.CallForProposals:
     """
     root = parse_wire(body)
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
-        raise SchemaViolation(f"root element {root.tag}: no call")
+        raise SchemaViolation(f"wrong root element: got {root.tag}, expected a call for proposals")
     schema.check(root)
     return offers.read_call(root)

@@ -112,4 +112,4 @@ def check_offer(offer: Offer) -> None:
         MeaningViolation: if it does not.
     """
     if offer.end <= offer.start:
-        raise MeaningViolation(f"Offer {offer.offer_id}: the slot's end does not lie after its start")
+        raise MeaningViolation(f"Offer {offer.offer_id}: the slot's end must be after its start")

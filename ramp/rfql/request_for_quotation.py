@@ -77,7 +77,7 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
     warnings = _replace_aliases(root)
     violations = schema.findings(root, "rfql")
     if root.tag != ROOT:
-        violations = (f"line {root.sourceline}: root element {root.tag}: right would be {ROOT}",)
+        violations = (f"line {root.sourceline}: wrong root element: got {root.tag}, expected {ROOT}",)
         raise schema.schema_violation(violations, source)
     units, senseless = _read_units(root, least_price=1)
     max_cost, strange = _read_max_cost(root)
@@ -127,7 +127,7 @@ def write_request(rfq: RequestForQuotation) -> str:
     """
     numbers = [unit.number for unit in rfq.units]
     if not numbers or numbers != list(range(1, len(numbers) + 1)):
-        raise MeaningViolation(f"units are numbered {numbers}; right would be one or more, by position from 1")
+        raise MeaningViolation(f"wrong unit numbers: got {numbers}, expected 1, 2, 3 and so on")
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
     limit = "" if rfq.max_cost is None else f'<MaxCost xmlns="{LIMITS}">{_plain_credits(rfq.max_cost)}</MaxCost>'
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
@@ -187,7 +187,7 @@ def _whole_seconds(unit: RequestUnit) -> int | None:
         return None
     whole, rest = divmod(unit.wall_time, SECOND)
     if rest:
-        raise MeaningViolation(f"unit {unit.number}: WallTime of {unit.wall_time} us; RFQL carries whole seconds")
+        raise MeaningViolation(f"unit {unit.number}: WallTime must be whole seconds: got {unit.wall_time / SECOND:g}")
     return whole
 
 
@@ -211,7 +211,7 @@ def _replace_aliases(root: Element) -> tuple[str, ...]:
         name = ARCHITECTURE_ALIASES.get((element.text or "").strip().casefold())
         if name is not None:
             warnings.append(
-                f"line {element.sourceline}: Architecture: {element.text!r} is no JSDL name; taken as {name!r}"
+                f"line {element.sourceline}: Architecture: {element.text!r} is no JSDL name; read as {name!r}"
             )
             element.text = name
     return tuple(warnings)
@@ -220,7 +220,7 @@ def _replace_aliases(root: Element) -> tuple[str, ...]:
 def _meaning_violation(violations: tuple[str, ...], source: str | None) -> MeaningViolation:
     if len(violations) == 1:
         return MeaningViolation(violations[0], source=source)
-    return MeaningViolation(f"{len(violations)} things make no sense", source=source, violations=violations)
+    return MeaningViolation(f"{len(violations)} errors", source=source, violations=violations)
 
 
 def _read_units(root: Element, least_price: int) -> tuple[tuple[RequestUnit, ...], tuple[str, ...]]:
@@ -243,14 +243,14 @@ def _read_max_cost(root: Element) -> tuple[int | None, tuple[str, ...]]:
         if element.tag == REQUEST or not str(element.tag).startswith("{") or str(element.tag).startswith(_PREFIX):
             continue
         if element.tag != MAX_COST:
-            wrong = f"an extension unknown to this market; right would be MaxCost of {LIMITS}"
+            wrong = f"unknown extension, expected MaxCost of {LIMITS}"
             violations.append(f"line {element.sourceline}: {element.tag}: {wrong}")
         elif amount is not None:
-            violations.append(f"line {element.sourceline}: MaxCost: given twice; right would be once")
+            violations.append(f"line {element.sourceline}: MaxCost: given twice, expected once")
         elif _CREDITS.fullmatch(element.text or ""):
             amount = parse_credits(element.text or "")
             if amount == 0:
-                violations.append(f"line {element.sourceline}: MaxCost: 0 makes no sense; right would be more than 0")
+                violations.append(f"line {element.sourceline}: MaxCost: got 0, expected more than 0")
     return amount, tuple(violations)
 
 
@@ -337,17 +337,17 @@ class _UnitReader:
             name = tag.removeprefix(_PREFIX)
             if name != tag:
                 if name in self.elements:
-                    self._tell(name, f"given twice in Request {self.number}; right would be once", element)
+                    self._tell(name, f"given twice in Request {self.number}, expected once", element)
                 self.elements[name] = element
             elif tag in _EXTENSIONS:
                 if tag in extensions:
-                    self._tell(tag, f"given twice in Request {self.number}; right would be once", element)
+                    self._tell(tag, f"given twice in Request {self.number}, expected once", element)
                 extensions[tag] = element
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
                 known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
                 known += f"CoreRange of {MOLDABLE}, Sites of {SITES}"
-                self._tell(tag, f"an extension unknown to this market; right would be {known}", element)
+                self._tell(tag, f"unknown extension, expected one of {known}", element)
         return extensions
 
     def _tell(self, name: str, what: str, element: Element | None = None) -> None:
@@ -370,7 +370,7 @@ class _UnitReader:
         number = int(digits) if len(unsigned) <= len(str(NUMBER_MAX)) else None
         if number is None or number > most or number < least:
             shown = digits if len(digits) <= 24 else f"{digits[:24]}..."
-            self._tell(name, f"{shown} makes no sense; right would be a whole number from {least} to {most}")
+            self._tell(name, f"got {shown}, expected a whole number from {least} to {most}")
             return None
         return number
 
@@ -381,7 +381,7 @@ class _UnitReader:
             if time is not None and which == "Start":
                 self._tell(
                     "StartTime",
-                    f"{markup.shown(time.strip())} without a StartDate; right would be both, or a StartDate alone",
+                    f"got {markup.shown(time.strip())} without a StartDate; add a StartDate",
                 )
             return None
         if time is None and which == "End":
@@ -411,12 +411,11 @@ class _UnitReader:
         if deadline <= not_before:
             self._tell(
                 "EndDate",
-                f"the end {instant.iso(deadline)} does not lie after the start {instant.iso(not_before)}; "
-                "right would be an EndDate and EndTime after StartDate and StartTime",
+                f"the end must be after the start: got end {instant.iso(deadline)}, start {instant.iso(not_before)}",
             )
         elif wall_time is not None and deadline - not_before < wall_time:
             self._tell(
                 "WallTime",
-                f"{wall_time // SECOND} s do not fit between {instant.iso(not_before)} and {instant.iso(deadline)}; "
-                f"right would be at most {(deadline - not_before) // SECOND} s, or a later end",
+                f"too long for the window from {instant.iso(not_before)} to {instant.iso(deadline)}: "
+                f"got {wall_time // SECOND} s, expected at most {(deadline - not_before) // SECOND} s, or a later end",
             )

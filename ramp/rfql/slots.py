@@ -10,7 +10,7 @@ from ramp.rfql.xml import schema
 from ramp.rfql.xml.markup import shown
 
 _MILLISECONDS_DIGITS_MAX = 12
-"""Digits of the longest deadline for an answer, thirty years; nobody waits as long."""
+"""Digits of the longest deadline for an answer, thirty years."""
 
 
 def check_sendable(message: Message) -> None:
@@ -21,7 +21,7 @@ def check_sendable(message: Message) -> None:
     """
     kind = type(message.content)
     if kind not in CONTENT_OF[message.performative] or kind is contents.Unverified:
-        raise MeaningViolation(f"{kind.__name__} is not sent as {message.performative}")
+        raise MeaningViolation(f"{kind.__name__} cannot be sent as {message.performative}")
 
 
 def check_version(value: str) -> None:
@@ -48,7 +48,7 @@ def read_performative(text: str) -> Performative:
         return Performative(text)
     except ValueError as error:
         right = schema.nearest_name(text[:64], tuple(Performative))
-        raise DocumentError(f"metadata: performative is {shown(text)}; {right}") from error
+        raise DocumentError(f"metadata: performative: got {shown(text)}, {right}") from error
 
 
 def write_reply_by(reply_by: Duration) -> str:
@@ -67,7 +67,7 @@ def read_reply_by(text: str | None) -> Duration | None:
         return None
     whole, _, fraction = text.partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= _MILLISECONDS_DIGITS_MAX):
-        raise DocumentError(f"metadata: reply-by is {shown(text)}; right would be milliseconds such as 1500")
+        raise DocumentError(f"metadata: reply-by: got {shown(text)}, expected milliseconds such as 1500")
     if fraction and not (fraction.isascii() and fraction.isdigit() and len(fraction) <= 3):
-        raise DocumentError(f"metadata: reply-by is {shown(text)}; right would be milliseconds such as 1500")
+        raise DocumentError(f"metadata: reply-by: got {shown(text)}, expected milliseconds such as 1500")
     return int(whole) * MILLISECOND + int(fraction.ljust(3, "0"))

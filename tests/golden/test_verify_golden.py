@@ -117,7 +117,7 @@ def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path
     said = capsys.readouterr()
     assert said.out == ""
     assert str(path) in said.err
-    assert "right would be an agreement, an amendment or a cancellation" in said.err
+    assert "expected an agreement, an amendment or a cancellation" in said.err
 
 
 FIRST, SECOND = "countersigned-amendment", "countersigned-second-amendment"
@@ -139,7 +139,7 @@ def test_an_agreement_is_followed_through_its_amendments(capsys: pytest.CaptureF
 
 
 def test_a_chain_that_lacks_a_link_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    why = "it changes another state of the slot than the one that stands"
+    why = "it changes an outdated state of the slot"
     broken = f"FAILED: amendment 3 does not follow: other_state: {why}"
     assert chain(capsys, "countersigned-agreement", SECOND) == (1, [broken])
 

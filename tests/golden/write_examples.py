@@ -62,7 +62,9 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
         ("countersigned-cancellation", resource.sign(cancelled, NOW + 2 * MINUTE)),
     ):
         _write(f"valid/{name}.xml", signed.document)
-    _invalid("agreement-unsigned", "an agreement is signed | names: 0 signatures", agreements.write_body(agreement))
+    _invalid(
+        "agreement-unsigned", "an agreement is signed | names: signatures: got 0", agreements.write_body(agreement)
+    )
     changed = twice.document.replace('cost="2112000"', 'cost="1"')
     _invalid("agreement-cost-changed", "signatures cover the whole document | names: signature | verify", changed)
 
@@ -128,13 +130,15 @@ def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> N
         _write(f"valid/{name}.xml", once.document)
         _write(f"valid/countersigned-{name}.xml", twice.document)
         if body is first:
-            _invalid("amendment-unsigned", "an amendment is signed | names: 0 signatures", agreements.write_body(body))
+            _invalid(
+                "amendment-unsigned", "an amendment is signed | names: signatures: got 0", agreements.write_body(body)
+            )
             changed = twice.document.replace('refund="704000"', 'refund="704001"')
             _invalid("amendment-refund-changed", "signatures cover the whole document | names: signature", changed)
             backwards = replace(body, effective_at=body.issued_at)
             _invalid(
                 "amendment-at-once",
-                "an amendment takes effect after its issue | names: do not follow each other",
+                "an amendment takes effect after its issue | names: are not in this order",
                 user.sign(Signed(backwards), NOW).document,
             )
             posted = contents.AmendmentPosted("agreement-9", 1, "rebate:agreement-9#1", 704_000)

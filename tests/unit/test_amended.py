@@ -91,7 +91,7 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
     assert amendment_problem(AGREEMENT, state, second) is None
     assert amendment_problem(AGREEMENT, state, AMENDMENT) == (
         "old_number",
-        "its number is 1; right would be 2 to 1000",
+        "wrong amendment number: got 1, expected 2 to 1000",
     )
 
 
@@ -126,7 +126,7 @@ def test_what_is_worth_nothing_is_not_given_up() -> None:
     change = replace(AMENDMENT, previous=state_digest(poor), refund=0)
     assert amendment_problem(poor, first_state(poor), change) == (
         "nothing_back",
-        "what is given up is worth less than a hundredth of a credit",
+        "the refund would be less than 0.01 credits",
     )
 
 
@@ -139,7 +139,7 @@ def test_a_submitted_job_has_one_size() -> None:
 
 def test_the_notice() -> None:
     assert notice_problem(AMENDMENT, 10 * SECOND) == ""
-    assert notice_problem(AMENDMENT, 11 * SECOND) == "it gives a notice of 10 s; right would be 11 s"
+    assert notice_problem(AMENDMENT, 11 * SECOND) == "notice too short: got 10 s, expected at least 11 s"
 
 
 @pytest.mark.parametrize(

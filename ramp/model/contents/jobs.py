@@ -141,24 +141,26 @@ class JobOrder:
 def limits_problem(order: JobOrder) -> str:
     """What of an order's name, command or files is beyond the limits or cannot be, or the empty string."""
     if not JOB_ID.fullmatch(order.job_id):
-        return f"the job's name {order.job_id!r:.80}; right would be letters, digits, dots and hyphens, at most 64"
+        return f"invalid job name: got {order.job_id!r:.80}, expected at most 64 letters, digits, dots and hyphens"
     if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0].value:
-        return f"{len(order.arguments)} words of command; right would be 1 to {ARGUMENTS_MAX}, the first not empty"
+        return f"invalid command: got {len(order.arguments)} words, expected 1 to {ARGUMENTS_MAX}, the first not empty"
     longest = max(len(each.value) for each in order.arguments)
     if longest > ARGUMENT_CHARACTERS_MAX:
-        return f"an argument of {longest} characters; right are at most {ARGUMENT_CHARACTERS_MAX}"
+        return f"argument too long: got {longest} characters, expected at most {ARGUMENT_CHARACTERS_MAX}"
     if any("\0" in each.value for each in order.arguments):
-        return "an argument holds a zero byte"
+        return "an argument contains a zero byte"
     names = [each.name for each in order.inputs]
     if len(names) > INPUTS_MAX or len(set(names)) < len(names) or set(names) & set(STREAMS):
-        right = f"at most {INPUTS_MAX}, each once, none called stdout or stderr"
-        return f"the staged files {', '.join(names)}; right are {right}"
+        right = f"at most {INPUTS_MAX} different names other than stdout and stderr"
+        return f"invalid staged files: got {', '.join(names)}, expected {right}"
     try:
         size = sum(len(binascii.a2b_base64(each.data, strict_mode=True)) for each in order.inputs if each.data)
     except binascii.Error:
         return "a staged file is not in base64"
     return (
-        "" if size <= INPUT_BYTES_MAX else f"staged files of {size} bytes; right are at most {INPUT_BYTES_MAX} together"
+        ""
+        if size <= INPUT_BYTES_MAX
+        else f"staged files too large: got {size} bytes, expected at most {INPUT_BYTES_MAX}"
     )
 
 

@@ -83,7 +83,10 @@ def _check_names(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
     for code, wanted, offered in names:
         if wanted is not None and wanted != offered:
             return Refusal(
-                unit.number, code, offered or "", f"{wanted} is wanted, the machine has {offered or 'none stated'}"
+                unit.number,
+                code,
+                offered or "",
+                f"the request needs {wanted}, the machine has {offered or 'none stated'}",
             )
     return None
 
@@ -115,5 +118,8 @@ def _check_disk(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
 def _too_little(unit: RequestUnit, code: RefusalCode, wanted: int, offered: int | None, measure: str) -> Refusal:
     nearest = "" if offered is None else f"{offered} {measure}"
     return Refusal(
-        unit.number, code, nearest, f"{wanted} {measure} are wanted, the machine has {nearest or 'none stated'}"
+        unit.number,
+        code,
+        nearest,
+        f"the request needs {wanted} {measure}, the machine has {nearest or 'none stated'}",
     )

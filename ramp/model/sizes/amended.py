@@ -251,15 +251,15 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
     offer = agreement.offer
     parties = (amendment.offer_id, amendment.user, amendment.resource, amendment.bank)
     if parties != (offer.offer_id, agreement.user, agreement.resource, agreement.bank):
-        return "other_parties", "it names another offer, or other parties, than the agreement"
+        return "other_parties", "its offer or its parties differ from the agreement"
     if offer.start_probability is not None:
-        return "not_reserved", "what was bought is a submitted job, whose size is fixed"
+        return "not_reserved", "the size of a submitted job is fixed"
     if not state.number < amendment.number <= AMENDMENT_NUMBER_MAX:
         return "old_number", (
-            f"its number is {amendment.number}; right would be {state.number + 1} to {AMENDMENT_NUMBER_MAX}"
+            f"wrong amendment number: got {amendment.number}, expected {state.number + 1} to {AMENDMENT_NUMBER_MAX}"
         )
     if amendment.previous != state.digest:
-        return "other_state", "it changes another state of the slot than the one that stands"
+        return "other_state", "it changes an outdated state of the slot"
     if (amendment.cores, amendment.until) == (state.cores, state.until):
         return "no_change", f"the slot has {state.cores} cores until {iso(state.until)} already"
     if amendment.grows:
@@ -270,15 +270,15 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
             f"{iso(state.until)} that the slot has"
         )
     if amendment.until <= max(amendment.effective_at, offer.start):
-        return "nothing_left", "nothing of the slot would be left; what has not begun can be cancelled instead"
+        return "nothing_left", "it would leave nothing of the slot; cancel a slot that has not begun instead"
     if not amendment.issued_at < amendment.effective_at < amendment.valid_until <= state.until:
         return "bad_times", "it takes effect after its issue, and is posted after that and before the slot's end"
     owed = refund_owed(agreement, state, amendment.cores, amendment.until, amendment.effective_at)
     if owed < 1:
-        return "nothing_back", "what is given up is worth less than a hundredth of a credit"
+        return "nothing_back", "the refund would be less than 0.01 credits"
     if (amendment.charge, amendment.refund) != (0, owed):
-        gives = f"it costs {amendment.charge} and gives {amendment.refund} minor units back"
-        return "bad_price", f"{gives}; right would be {owed}, and that it costs nothing"
+        amounts = f"a charge of {amendment.charge} and a refund of {amendment.refund} minor units"
+        return "bad_price", f"wrong price: got {amounts}, expected no charge and a refund of {owed}"
     return None
 
 
@@ -289,14 +289,14 @@ def number_problem(changes: int) -> tuple[str, str] | None:
     """
     if changes < SLOT_CHANGES_MAX:
         return None
-    return TOO_MANY_CHANGES, f"the slot was changed {changes} times; right would be {SLOT_CHANGES_MAX} at most"
+    return TOO_MANY_CHANGES, f"too many changes of one slot: got {changes}, expected at most {SLOT_CHANGES_MAX}"
 
 
 def mixed_problem(state: SlotState) -> tuple[str, str]:
     """Code and sentence for a change that would add in one way and give up in the other."""
     return MIXED, (
-        f"the slot has {state.cores} cores until {iso(state.until)}; right would be more in one way and less in none, "
-        "or less in one way and more in none: two changes do both"
+        f"one change cannot both add and give up: the slot has {state.cores} cores until {iso(state.until)}; "
+        "make two changes"
     )
 
 
@@ -307,14 +307,14 @@ def _growth_problem(state: SlotState, amendment: Amendment) -> tuple[str, str] |
     if not amendment.issued_at < amendment.effective_at < amendment.valid_until <= state.until:
         return "bad_times", "it takes effect after its issue, and is posted after that and before the slot's end"
     if amendment.valid_until > amendment.issued_at + ORDER_VALIDITY_MAX:
-        return "bad_times", f"it keeps money aside for more than {seconds(ORDER_VALIDITY_MAX):g} s"
+        return "bad_times", f"it reserves money for more than {seconds(ORDER_VALIDITY_MAX):g} s"
     owed = charge_owed(state, amendment)
     if owed < 1:
-        return "nothing_to_pay", "what is added costs less than a hundredth of a credit"
+        return "nothing_to_pay", "the charge would be less than 0.01 credits"
     if (amendment.charge, amendment.refund) != (owed, 0):
         return "bad_price", (
-            f"it costs {amendment.charge} and gives {amendment.refund} minor units back; right would be {owed} at "
-            f"{amendment.cpu_hour_cost} credits per core hour, and none back"
+            f"wrong price: got a charge of {amendment.charge} and a refund of {amendment.refund} minor units, "
+            f"expected a charge of {owed} at {amendment.cpu_hour_cost} credits per core hour and no refund"
         )
     return None
 
@@ -322,4 +322,6 @@ def _growth_problem(state: SlotState, amendment: Amendment) -> tuple[str, str] |
 def notice_problem(amendment: Amendment, notice: Duration) -> str:
     """Why an amendment takes effect too soon after its issue, as a sentence; empty where it does not."""
     given = amendment.effective_at - amendment.issued_at
-    return "" if given >= notice else f"it gives a notice of {seconds(given):g} s; right would be {seconds(notice):g} s"
+    if given >= notice:
+        return ""
+    return f"notice too short: got {seconds(given):g} s, expected at least {seconds(notice):g} s"

@@ -136,7 +136,7 @@ def size_problem(unit: RequestUnit, cores: int, length: Duration) -> str:
     if unit.moldable is None:
         return ""
     if cores < unit.moldable.least:
-        return f"{cores} cores are fewer than the {unit.moldable.least} asked"
+        return f"too few cores: got {cores}, expected at least {unit.moldable.least}"
     needed = run_time_with(unit, cores)
     if needed is not None and length < needed:
         law = unit.moldable.law
@@ -145,24 +145,24 @@ def size_problem(unit: RequestUnit, cores: int, length: Duration) -> str:
 
 
 def moldable_problems(unit: RequestUnit) -> tuple[str, ...]:
-    """What makes no sense about a unit's range of sizes, as sentences that say what would be right."""
+    """List the problems of a unit's range of sizes, one sentence each."""
     terms = unit.moldable
     if terms is None:
         return ()
     found = []
     if not isinstance(unit.cores, TotalCores):
-        found.append("a range of cores with Nodes; right would be TotalCores, the reference size")
+        found.append("a range of cores needs TotalCores (the reference size), not Nodes")
     elif not 1 <= terms.least <= unit.cores.count <= terms.most:
         found.append(
-            f"{terms.least} to {terms.most} cores with a reference size of {unit.cores.count}; "
-            "right would be a least of at least 1, the reference size and a greatest size in this order"
+            f"invalid range of cores: got {terms.least} to {terms.most} with a reference size of {unit.cores.count}, "
+            "expected 1 <= least <= reference size <= most"
         )
     if unit.wall_time is None:
-        found.append("a range of cores without WallTime; right would be the wall time at the reference size")
+        found.append("a range of cores needs WallTime (at the reference size)")
     if unit.torus is not None and unit.torus.geometry:
-        found.append("a range of cores beside a Geometry; right would be one of the two")
+        found.append("a range of cores and a Geometry exclude each other; leave one out")
     if unit.start_probability is not None:
-        found.append("a range of cores beside a StartProbability; right would be one of the two")
+        found.append("a range of cores and a StartProbability exclude each other; leave one out")
     try:
         law = law_of(terms.law)
     except WorkloadError as error:
@@ -172,5 +172,5 @@ def moldable_problems(unit: RequestUnit) -> tuple[str, ...]:
         shortest = unit.wall_time * law.run_time(terms.most) / law.run_time(unit.cores.total)
         if unit.not_before + shortest > unit.deadline:
             window = f"between {iso(unit.not_before)} and {iso(unit.deadline)}"
-            found.append(f"at no size it fits {window}; right would be a later end")
+            found.append(f"the run does not fit {window} at any size; choose a later end")
     return tuple(found)

@@ -68,7 +68,7 @@ class DowneyLaw(Generic[Number]):
     def __post_init__(self) -> None:
         if self.average < 1 or self.variance < 0:
             raise WorkloadError(
-                f"Downey's law with average {self.average} and variance {self.variance}: at least 1 and 0 are wanted"
+                f"Downey's law: got average {self.average} and variance {self.variance}, expected at least 1 and 0"
             )
 
     def speed_up(self, processors: int) -> Number:
@@ -106,10 +106,10 @@ class TableLaw(Generic[Number]):
 
     def __post_init__(self) -> None:
         if not self.processors or len(self.processors) != len(self.times):
-            raise WorkloadError("a table of run times wants as many processors as times, and at least one")
+            raise WorkloadError("a table of run times needs one time for each number of processors")
         ascending = all(one < other for one, other in zip(self.processors, self.processors[1:], strict=False))
         if not ascending or self.processors[0] < 1 or min(self.times) <= 0:
-            raise WorkloadError("a table of run times wants ascending processors from 1 and times above 0")
+            raise WorkloadError("a table of run times needs ascending numbers of processors from 1 and times above 0")
 
     def run_time(self, processors: int) -> Number:
         """Run time with so many processors, at least 1."""
@@ -142,7 +142,7 @@ def law_of(text: str) -> Law:
     try:
         return _law(name, rest)
     except WorkloadError as error:
-        raise WorkloadError(f"speed-up law {text[:60]!r}: {error.reason}; right would be {RIGHT}") from error
+        raise WorkloadError(f"invalid speed-up law {text[:60]!r}: {error.reason}; use {RIGHT}") from error
 
 
 def _law(name: str, rest: str) -> Law:
@@ -150,7 +150,7 @@ def _law(name: str, rest: str) -> Law:
         case "amdahl":
             serial = _decimal(rest)
             if serial > 1:
-                raise WorkloadError(f"a serial share of {rest}: 0 to 1 is wanted")
+                raise WorkloadError(f"serial share: got {rest}, expected 0 to 1")
             return AmdahlLaw(serial, 1 - serial)
         case "downey":
             average, _, variance = rest.partition(":")
@@ -158,22 +158,22 @@ def _law(name: str, rest: str) -> Law:
         case "table":
             return _table(rest)
         case _:
-            raise WorkloadError("no law of that name")
+            raise WorkloadError("unknown law")
 
 
 def _table(text: str) -> TableLaw[Fraction]:
     points = [point.partition("=") for point in text.split(",")]
     if len(points) > POINTS_MAX:
-        raise WorkloadError(f"{len(points)} points: at most {POINTS_MAX} are taken")
+        raise WorkloadError(f"too many points: got {len(points)}, expected at most {POINTS_MAX}")
     if wrong := [cores for cores, _, _ in points if not _COUNT.fullmatch(cores)]:
-        raise WorkloadError(f"{wrong[0]!r} is no number of cores")
+        raise WorkloadError(f"invalid number of cores: got {wrong[0]!r}")
     times = tuple(_decimal(time) for _, _, time in points)
     if any(later > earlier for earlier, later in itertools.pairwise(times)):
-        raise WorkloadError("more cores take longer in it; times may only fall")
+        raise WorkloadError("times must not rise with the number of cores")
     return TableLaw(tuple(int(cores) for cores, _, _ in points), times)
 
 
 def _decimal(text: str) -> Fraction:
     if not _DECIMAL.fullmatch(text):
-        raise WorkloadError(f"{text[:20]!r} is no number such as 0.05")
+        raise WorkloadError(f"got {text[:20]!r}, expected a number such as 0.05")
     return Fraction(text)

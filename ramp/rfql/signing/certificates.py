@@ -59,7 +59,7 @@ def load(der: bytes) -> x509.Certificate:
         SignatureInvalid: if it is none, or too long to be one of a party.
     """
     if len(der) > CERTIFICATE_BYTES_MAX:
-        raise SignatureInvalid(f"certificate of {len(der)} bytes; right would be at most {CERTIFICATE_BYTES_MAX}")
+        raise SignatureInvalid(f"certificate too large: got {len(der)} bytes, expected at most {CERTIFICATE_BYTES_MAX}")
     try:
         return x509.load_der_x509_certificate(der)
     except UNREADABLE as error:
@@ -77,7 +77,7 @@ def identity_of(certificate: x509.Certificate) -> str:
     found = [uri for uri in uris if uri.startswith(IDENTITY_SCHEME)]
     if len(found) != 1:
         raise SignerUnknown(
-            f"certificate {serial_text(certificate)} names {len(found)} parties; right would be one xmpp: URI"
+            f"certificate {serial_text(certificate)} names {len(found)} parties, expected one xmpp: URI"
         )
     return found[0].removeprefix(IDENTITY_SCHEME)
 
@@ -98,8 +98,8 @@ def role_of(certificate: x509.Certificate) -> Role:
     if len(units) != 1 or units[0] not in set(Role):
         stated = ", ".join(repr(unit[:64]) for unit in units[:4]) or "no role"
         raise SignerUnknown(
-            f"certificate {serial_text(certificate)} states {stated}; right would be one of {', '.join(Role)} as "
-            "organizational unit (OU)"
+            f"certificate {serial_text(certificate)} has a wrong organizational unit (OU): got {stated}, "
+            f"expected one of {', '.join(Role)}"
         )
     return Role(units[0])
 
@@ -173,7 +173,7 @@ def check_issuer(certificate: x509.Certificate, ca_certificates: Sequence[x509.C
 def _check_purpose(certificate: x509.Certificate) -> None:
     constraints = _extension(certificate, x509.BasicConstraints)
     if constraints is not None and constraints.ca:
-        raise SignerUnknown(f"certificate {serial_text(certificate)} is a CA's own; parties sign with theirs")
+        raise SignerUnknown(f"certificate {serial_text(certificate)} belongs to a CA; parties sign with their own")
     usage = _extension(certificate, x509.KeyUsage)
     if usage is None or not usage.digital_signature:
         raise SignerUnknown(
@@ -218,14 +218,14 @@ def key_of(certificate: x509.Certificate) -> PublicKey:
         raise SignatureInvalid(f"certificate {serial_text(certificate)} has an unreadable key: {error}") from error
     if isinstance(key, rsa.RSAPublicKey):
         if key.key_size < RSA_BITS_MIN:
-            raise SignatureInvalid(f"RSA key of {key.key_size} bits; right would be at least {RSA_BITS_MIN}")
+            raise SignatureInvalid(f"RSA key too short: got {key.key_size} bits, expected at least {RSA_BITS_MIN}")
         return key
     if isinstance(key, ed25519.Ed25519PublicKey):
         return key
     if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1):
         return key
     kind = key.curve.name if isinstance(key, ec.EllipticCurvePublicKey) else type(key).__name__
-    raise SignatureInvalid(f"key of kind {kind}; right would be P-256, RSA or Ed25519")
+    raise SignatureInvalid(f"unsupported key: got {kind}, expected P-256, RSA or Ed25519")
 
 
 def check_key(certificate: x509.Certificate) -> None:
@@ -235,6 +235,4 @@ def check_key(certificate: x509.Certificate) -> None:
         SignatureInvalid: if it is weaker or of another kind.
     """
     if isinstance(key_of(certificate), ed25519.Ed25519PublicKey):
-        raise SignatureInvalid(
-            "key of kind Ed25519 seals messages, but signs no documents; right would be P-256 or RSA"
-        )
+        raise SignatureInvalid("an Ed25519 key seals messages but cannot sign documents; use P-256 or RSA")

@@ -129,9 +129,9 @@ def _verify_level(
 
 def _check_party(signer: CertifiedParty, party: str, role: Role, told: list[str]) -> None:
     if signer.name != party:
-        raise SignerUnknown(f"signed by {signer.name!r}; right would be {party!r}, whom the document names")
+        raise SignerUnknown(f"wrong signer: got {signer.name!r}, expected {party!r}, whom the document names")
     if signer.role is not role:
-        raise SignerUnknown(f"{party} signs as {signer.role}; right would be a certificate as {role}")
+        raise SignerUnknown(f"{party} signs with a wrong certificate: got role {signer.role}, expected {role}")
     told.append(f"{party} is the party that the document names, certified as {role}")
 
 
@@ -175,7 +175,7 @@ class PublicNotary:
         # what tells the time is not judged by a clock that may be wrong, but by the time that it states
         signer = self._check_seal(sealed, signed_at, signed_at if kind in ANY_AGE else now)
         if kind is None or documents.root_name(sealed.body) != sealed.document:
-            raise SealInvalid(f"the seal is for a {sealed.document or 'nameless document'}, and covers another one")
+            raise SealInvalid(f"the seal names a {sealed.document or 'nameless document'} but covers another document")
         check_role(signer.role, kind, sealed.sender)
         performative = slots.read_performative(sealed.performative)
         content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}")
@@ -209,14 +209,14 @@ class PublicNotary:
             serial = certificates.serial_text(signer.certificate)
             self._passed.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
         if signer.name != sealed.sender:
-            raise SealInvalid(f"sealed by {signer.name!r}; right would be {sealed.sender!r}, whom it names as sender")
+            raise SealInvalid(f"wrong signer of the seal: got {signer.name!r}, expected the sender {sealed.sender!r}")
         sealed.check_signature(signer.key)
         if self._passed is not None:
             self._passed.append(
                 f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document"
             )
         if signed_at > now + CLOCK_SKEW:
-            raise SealInvalid(f"signed at {sealed.signed_at}, which is still to come")
+            raise SealInvalid(f"signed at {sealed.signed_at}, which is in the future")
         return signer
 
 
@@ -229,7 +229,7 @@ def check_role(role: Role, kind: type, who: str) -> None:
     allowed = ROLES_OF.get(kind)
     if allowed is not None and role not in allowed:
         right = " or ".join(sorted(allowed))
-        raise SealInvalid(f"{who} is certified as {role}; right for a {kind.__name__} would be {right}")
+        raise SealInvalid(f"wrong role of {who} for a {kind.__name__}: got {role}, expected {right}")
 
 
 class XmlNotary(PublicNotary):
@@ -261,7 +261,7 @@ class XmlNotary(PublicNotary):
         public = certificates.key_of(certificate)
         owner = certificates.identity_of(certificate)
         if owner != name:
-            raise SignerUnknown(f"the certificate is for {owner!r}; right would be one for {name!r}")
+            raise SignerUnknown(f"wrong certificate: got one for {owner!r}, expected one for {name!r}")
         if public != key.public_key():
             raise SignatureInvalid(f"the private key of {name!r} does not belong to its certificate")
         self.name = name
@@ -285,7 +285,7 @@ class XmlNotary(PublicNotary):
             party = body.resource
             document = agreements.wrap(signed.document, body, now)
         else:
-            raise SignatureInvalid(f"signed by {', '.join(signed.signers)} already; nobody else signs it")
+            raise SignatureInvalid(f"signed by {', '.join(signed.signers)} already; no further signature is possible")
         if party != self.name:
             raise SignatureInvalid(f"{self.name} may not sign for {party}")
         certificates.check_validity(self._certificate, now)

@@ -30,7 +30,7 @@ def write_sealed(seal: Seal) -> str:
         MeaningViolation: if there is no text of it.
     """
     if not seal.text:
-        raise MeaningViolation(f"what {seal.signer} has said is not sealed")
+        raise MeaningViolation(f"the passed-on message of {seal.signer} is not sealed")
     return f"<{SEALED}>{markup.escape_text(seal.text)}</{SEALED}>"
 
 
@@ -49,8 +49,8 @@ def read_sealed(element: Element, kind: type[Kind], opener: Opener) -> tuple[Kin
     # Looked at before it is opened: what is passed on passes nothing on itself, so opening has an end.
     document = seals.parse(text).document
     if document != kind.__name__:
-        raise SealInvalid(f"the sealed message holds a {document}; right would be a {kind.__name__}")
+        raise SealInvalid(f"wrong document in the sealed message: got a {document}, expected a {kind.__name__}")
     message = opener(text)
     if not isinstance(message.content, kind) or message.seal is None:
-        raise SealInvalid(f"the sealed message holds no {kind.__name__}")
+        raise SealInvalid(f"the sealed message contains no {kind.__name__}")
     return message.content, message.seal

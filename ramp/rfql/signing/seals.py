@@ -148,8 +148,8 @@ class SealedText:
                 return moment
         except (ValueError, OverflowError):
             pass
-        right = "a moment such as 2026-11-21T08:00:00.000000Z"
-        raise SealInvalid(f"signed-at is {shown(self.signed_at)}; right would be {right}")
+        right = "a time such as 2026-11-21T08:00:00.000000Z"
+        raise SealInvalid(f"signed-at: got {shown(self.signed_at)}, expected {right}")
 
     def certificate_bytes(self) -> bytes:
         """The signer's certificate in DER.
@@ -190,9 +190,9 @@ def check_header(name: str, value: str) -> None:
         SealInvalid: for one that could hold a line break, or is too long.
     """
     if _LINE_BREAK.search(value) is not None:
-        raise SealInvalid(f"{name} holds a line break: {shown(value)}")
+        raise SealInvalid(f"{name} contains a line break: {shown(value)}")
     if len(value) > HEADER_CHARACTERS_MAX:
-        raise SealInvalid(f"{name} has {len(value)} characters; right would be {HEADER_CHARACTERS_MAX} at most")
+        raise SealInvalid(f"{name} too long: got {len(value)} characters, expected at most {HEADER_CHARACTERS_MAX}")
 
 
 def sign(part: str, key: PrivateKey) -> str:
@@ -216,13 +216,13 @@ def _unpacked(name: str, text: str, bytes_max: int) -> bytes:
     if not text:
         raise SealInvalid(f"the {name} is missing")
     if len(text) > 4 * (bytes_max // 3 + 1):
-        raise SealInvalid(f"the {name} has {len(text)} characters; right would be at most {bytes_max} bytes in base64")
+        raise SealInvalid(f"{name} too long: got {len(text)} characters, expected at most {bytes_max} bytes in base64")
     try:
         data = base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error) as error:
-        raise SealInvalid(f"the {name} is no base64: {error}") from error
+        raise SealInvalid(f"the {name} is not base64: {error}") from error
     if pack(data) != text:
-        raise SealInvalid(f"the {name} is not in the one form of base64 there is")
+        raise SealInvalid(f"the {name} is not canonical base64")
     return data
 
 
@@ -254,12 +254,12 @@ def parse(text: str, source: str | None = None) -> SealedText:
     head, _, rest = text.partition("\n\n")
     lines = head.split("\n")[1:]
     if len(lines) != len(HEADERS):
-        raise SealInvalid(f"{len(lines)} header lines; right would be {', '.join(HEADERS)}", source=source)
+        raise SealInvalid(f"wrong header lines: got {len(lines)}, expected {', '.join(HEADERS)}", source=source)
     values = []
     for name, line in zip(HEADERS, lines, strict=True):
         given, _, value = line.partition(":")
         if given != name:
-            raise SealInvalid(f"header line {shown(line)}; right would be {name!r} there", source=source)
+            raise SealInvalid(f"wrong header line: got {shown(line)}, expected {name!r}", source=source)
         values.append(value.removeprefix(" "))
     body, signature, certificate = _trailer(rest, source)
     performative, document, sender, receiver, conversation_id, reply_with, in_reply_to, reply_by, signed_at = values
@@ -278,7 +278,7 @@ def parse(text: str, source: str | None = None) -> SealedText:
         certificate=certificate,
     )
     if sealed.text() != text:
-        raise SealInvalid("it is not written as sealed messages are, byte for byte", source=source)
+        raise SealInvalid("it differs from the canonical form of a sealed message", source=source)
     return sealed
 
 

@@ -93,10 +93,10 @@ def signature_of(root: Element, levels: int) -> Element:
     """
     everywhere = list(root.iter(TAG))
     if len(everywhere) != levels:
-        raise SignatureInvalid(f"{len(everywhere)} signatures; right would be {levels}")
+        raise SignatureInvalid(f"wrong number of signatures: got {len(everywhere)}, expected {levels}")
     # Exactly one over the root itself, so that the one checked here is the one that gets verified.
     if len(root) == 0 or root[-1].tag != TAG or len(list(root.iterchildren(TAG))) != 1:
-        raise SignatureInvalid(f"not exactly one signature as the last child of {etree.QName(root).localname}")
+        raise SignatureInvalid(f"expected exactly one signature, as the last child of {etree.QName(root).localname}")
     return root[-1]
 
 
@@ -115,7 +115,7 @@ def check_profile(signature: Element) -> SignatureParts:
     for step, algorithm in zip(steps, (ENVELOPED, EXCLUSIVE), strict=True):
         _algorithm(step, algorithm)
     if reference.items() != [("URI", "")]:
-        raise SignatureInvalid(f"Reference {reference.items()}; right would be URI='', the whole document")
+        raise SignatureInvalid("the Reference must cover the whole document (URI='' and no other attribute)")
     (data,) = _children(key_info, "X509Data")
     (text,) = _children(data, "X509Certificate")
     certificate = _load_certificate(text.text or "")
@@ -128,9 +128,9 @@ def _children(parent: Element, *names: str) -> list[Element]:
     if tags != [f"{{{SIGNATURE}}}{name}" for name in names]:
         shown = ", ".join(tag.rpartition("}")[2] for tag in tags) or "nothing"
         where = etree.QName(parent).localname
-        raise SignatureInvalid(f"{where} holds {shown}; right would be {', '.join(names)}")
+        raise SignatureInvalid(f"wrong content of {where}: got {shown}, expected {', '.join(names)}")
     if parent.attrib and not names[0].startswith("Transforms"):
-        raise SignatureInvalid(f"{etree.QName(parent).localname} has attributes {parent.items()}; right would be none")
+        raise SignatureInvalid(f"{etree.QName(parent).localname} must have no attributes")
     return found
 
 
@@ -138,13 +138,13 @@ def _algorithm(element: Element, *allowed: str) -> str:
     algorithm = element.get("Algorithm", "")
     if algorithm not in allowed or len(element.attrib) != 1 or len(element) != 0:
         name = etree.QName(element).localname
-        raise SignatureInvalid(f"{name} {algorithm!r} is not accepted; right would be {' or '.join(allowed)}")
+        raise SignatureInvalid(f"unaccepted {name}: got {algorithm!r}, expected {' or '.join(allowed)}")
     return algorithm
 
 
 def _load_certificate(text: str) -> x509.Certificate:
     if len(text) > 2 * CERTIFICATE_BYTES_MAX:
-        raise SignatureInvalid(f"X509Certificate has {len(text)} characters, too many for a party's certificate")
+        raise SignatureInvalid(f"X509Certificate too long: got {len(text)} characters")
     try:
         return load(base64.b64decode("".join(text.split()), validate=True))
     except (ValueError, binascii.Error) as error:

@@ -204,8 +204,8 @@ def verify_file(
     if text.lstrip().startswith("<"):
         return _verify_signed(str(path), text, trust, now)
     raise DocumentError(
-        f"neither a signed document nor a sealed message: it begins with {shown(text.partition(chr(10))[0][:40])}; "
-        "right would be an agreement, an amendment or a cancellation in XML, or the line "
+        f"neither a signed document nor a sealed message: got {shown(text.partition(chr(10))[0][:40])}, "
+        "expected an agreement, an amendment or a cancellation in XML, or the line "
         f"{seals.FIRST_LINE!r}",
         source=str(path),
     )
@@ -245,10 +245,10 @@ def _verify_sealed(path: str, text: str, trust: Trust, now: Instant) -> FileRepo
         sealed = seals.parse(text)
         signed_at = sealed.moment()
         if signed_at > now:
-            raise CertificateExpired(f"signed at {sealed.signed_at}, which is still to come")
+            raise CertificateExpired(f"signed at {sealed.signed_at}, which is in the future")
         message = PublicNotary(trust, passed).open(text, signed_at)
         if isinstance(message.content, contents.Unverified):
-            raise SignatureInvalid(f"what it passes on does not hold: {message.content.detail}")
+            raise SignatureInvalid(f"a passed-on document is invalid: {message.content.detail}")
         party = trust.check_bytes(sealed.certificate_bytes(), signed_at)
     except DocumentError as error:
         return FileReport(path, kind, tuple(passed), _reason(error))
@@ -285,8 +285,8 @@ def _kind_of(root: Element, path: str) -> str:
     kind = agreements.KIND_OF.get(str(root.tag))
     if kind is None:
         raise DocumentError(
-            f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement, "
-            f"an amendment or a cancellation, or a sealed message",
+            f"unsigned kind of document: got {etree.QName(root).localname}, expected an agreement, an amendment "
+            "or a cancellation, or a sealed message",
             source=path,
         )
     return kind
@@ -300,7 +300,7 @@ def _claimed_time(root: Element, kind: str) -> Instant:
     try:
         return read_instant(text)
     except ValueError as error:
-        raise MeaningViolation(f"no {kind}: issuedAt is {shown(text)}; right would be a moment in UTC") from error
+        raise MeaningViolation(f"invalid {kind}: issuedAt: got {shown(text)}, expected a time in UTC") from error
 
 
 def _check_time(verified: Verified, claimed: Instant, passed: list[str]) -> None:
@@ -318,7 +318,7 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     body = verified.body
     assert isinstance(body, Agreement), "the root says so"
     if len(verified.signatures) != 2:
-        raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+        raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
     problem = price_problem(body)
     if problem is not None:
         raise MeaningViolation(f"the price paid is not the one owed: {problem}")
@@ -337,7 +337,7 @@ def _amendment_report(path: str, verified: Verified, now: Instant, passed: list[
     body = verified.body
     assert isinstance(body, Amendment), "the root says so"
     if len(verified.signatures) != 2:
-        raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+        raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
     warnings = _expired_since(verified.signatures, now)
     return FileReport(
         path, "amendment", tuple(passed), amendment=body, signatures=verified.signatures, warnings=warnings

@@ -38,14 +38,14 @@ def join(date: str, time: str) -> Instant:
     day = _DATE.fullmatch(date)
     clock = _TIME.fullmatch(time)
     if day is None:
-        raise ValueError(f"{shown(date)} is no date; right would be for example 2026-11-21")
+        raise ValueError(f"invalid date: got {shown(date)}, expected a date such as 2026-11-21")
     if clock is None:
-        raise ValueError(f"{shown(time)} is no time; right would be for example 08:30:00")
+        raise ValueError(f"invalid time: got {shown(time)}, expected a time such as 08:30:00")
     if day["zone"] and clock["zone"] and _offset(day["zone"]) != _offset(clock["zone"]):
         raise ValueError(f"the date's zone {day['zone']} and the time's zone {clock['zone']} differ")
     ends_day = clock["hour"] == "24"
     if ends_day and int(clock["minute"] + clock["second"] + (clock["fraction"] or "")) != 0:
-        raise ValueError(f"{time!r} is no time; the hour 24 is only for midnight, 24:00:00")
+        raise ValueError(f"invalid time: got {time!r}, expected hour 24 only in 24:00:00 (midnight)")
     try:
         moment = datetime(
             int(day["year"]),
@@ -60,9 +60,9 @@ def join(date: str, time: str) -> Instant:
         moment += timedelta(days=1 if ends_day else 0)
         found = instant.from_datetime(moment.astimezone(UTC))
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{date.strip()} {time.strip()} is no moment: {error}") from error
+        raise ValueError(f"invalid date and time: got {date.strip()} {time.strip()}: {error}") from error
     if not 0 <= found < INSTANT_END:
-        raise ValueError(f"{date.strip()} {time.strip()} is out of range; right would be between 1970 and 9000")
+        raise ValueError(f"date out of range: got {date.strip()} {time.strip()}, expected 1970 to 9000")
     return found
 
 

@@ -33,7 +33,7 @@ INSTANT_END: Final[Instant] = 9000 * 365 * DAY - 1970 * 365 * DAY + 1705 * DAY
 def _escaped(value: str) -> str:
     bad = _FORBIDDEN.search(value)
     if bad is not None:
-        raise MeaningViolation(f"text holds U+{ord(bad.group()):04X}, which XML cannot carry: {value[:60]!r}")
+        raise MeaningViolation(f"text contains U+{ord(bad.group()):04X}, which XML cannot carry: {value[:60]!r}")
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
@@ -92,9 +92,9 @@ def read_instant(text: str) -> Instant:
     try:
         moment = instant.from_iso(text)
     except OverflowError as error:
-        raise ValueError(f"{shown(text)} is no moment: {error}") from error
+        raise ValueError(f"invalid time: got {shown(text)}: {error}") from error
     if not 0 <= moment < INSTANT_END:
-        raise ValueError(f"{shown(text)} is out of range; right would be a moment between 1970 and 9000")
+        raise ValueError(f"time out of range: got {shown(text)}, expected 1970 to 9000")
     return moment
 
 
@@ -121,7 +121,7 @@ def read_duration(text: str) -> Duration:
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no duration; right would be for example PT30S")
+        raise ValueError(f"invalid duration: got {text!r}, expected for example PT30S")
     sign, whole, fraction = match.groups()
     duration = int(whole) * SECOND + int((fraction or "0").ljust(6, "0"))
     return -duration if sign else duration

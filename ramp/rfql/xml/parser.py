@@ -69,8 +69,8 @@ def check_size(document: str | bytes, source: str | None = None, limit: int = DO
 
 def _too_large(size: int, source: str | None, limit: int) -> DocumentTooLarge:
     return DocumentTooLarge(
-        f"{size} bytes; at most {limit} travel over XMPP (servers drop the connection not far above); "
-        "right would be fewer units in one document",
+        f"document too large: got {size} bytes, expected at most {limit} (the limit of XMPP servers); "
+        "put fewer units into one document",
         source=source,
     )
 
@@ -120,7 +120,7 @@ def parse_output(document: str, limit: int) -> Element:
         MalformedXml: as of `parse_wire`.
     """
     if len(document) > limit:
-        raise DocumentTooLarge(f"{len(document)} characters; at most {limit} are read")
+        raise DocumentTooLarge(f"document too large: got {len(document)} characters, expected at most {limit}")
     if "<!" in document or "<?" in document:
         raise MalformedXml("a DOCTYPE, comment, CDATA section or processing instruction is forbidden")
     return _parse(check_size(document, limit=limit), _wire_parser, None)

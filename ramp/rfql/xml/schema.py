@@ -34,7 +34,7 @@ _RIGHT_OF_TYPE: Final = {
     "date": "a date such as 2026-11-21",
     "time": "a time such as 08:30:00",
     "boolean": "true or false",
-    "Instant": "a moment in UTC such as 2026-11-21T08:30:00Z",
+    "Instant": "a time in UTC such as 2026-11-21T08:30:00Z",
     "Duration": "seconds such as PT30S",
     "Share": "a number from 0",
     "Price": "a whole number from 0",
@@ -106,7 +106,7 @@ def schema_violation(violations: tuple[str, ...], source: str | None) -> SchemaV
     """One error for all findings; a single one is told in one line."""
     if len(violations) == 1:
         return SchemaViolation(violations[0], source=source)
-    return SchemaViolation(f"{len(violations)} things are wrong", source=source, violations=violations)
+    return SchemaViolation(f"{len(violations)} errors", source=source, violations=violations)
 
 
 def findings(root: Element, name: str = "market") -> tuple[str, ...]:
@@ -135,26 +135,22 @@ def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
 def _plain(rest: str) -> str:
     body = _FACET.sub("", rest, count=1)
     if match := _ENUMERATED.match(body):
-        return f"{shown(match['value'])} is not allowed; {_nearest(match['value'], match['names'])}"
+        return f"got {shown(match['value'])}, {_nearest(match['value'], match['names'])}"
     if match := _NOT_EXPECTED.match(body):
         if not match["names"]:
-            return (
-                "not expected here; right would be only one of those that exclude one another, each once and in order"
-            )
-        return f"not expected here; right would be {_alternatives(match['names'])}"
+            return "not allowed here; give one of the alternatives only, each element once and in order"
+        return f"not allowed here, expected {_alternatives(match['names'])}"
     if match := _MISSING.match(body):
-        return "a child element is missing" + (
-            f"; right would be {_alternatives(match['names'])}" if match["names"] else ""
-        )
+        return "a child element is missing" + (f"; expected {_alternatives(match['names'])}" if match["names"] else "")
     if match := _ATOMIC.match(body):
         kind = body[match.end() :].strip(" '.").removeprefix("xs:")
-        return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, kind)}"
+        return f"got {shown(match['value'])}, expected {_RIGHT_OF_TYPE.get(kind, kind)}"
     if match := _PATTERN.match(body):
         begins = match["pattern"].startswith
         kind = next((name for beginning, name in _TYPE_OF_PATTERN.items() if begins(beginning)), "")
-        return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
+        return f"got {shown(match['value'])}, expected {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
     if match := _LEAST.match(body):
-        return f"{shown(match['value'])} is wrong; right would be a number from {match['least']}"
+        return f"got {shown(match['value'])}, expected a number from {match['least']}"
     return body if len(body) <= 4 * VALUE_SHOWN_MAX else f"{body[: 4 * VALUE_SHOWN_MAX]}..."
 
 
@@ -169,12 +165,12 @@ def _nearest(value: str, names: str) -> str:
 
 
 def nearest_name(value: str, names: tuple[str, ...]) -> str:
-    """What would be right instead of `value`: the nearest of the allowed names, or all of them where none is near."""
+    """Tell what was expected instead of `value`: the nearest allowed name, or all of them if none is near."""
     meant = _COMMON_NAMES.get(value.strip().casefold())
     if meant in names:
-        return f"right would be {meant!r}"
+        return f"expected {meant!r}"
     by_folded = {name.casefold(): name for name in names}
     close = difflib.get_close_matches(value.strip().casefold(), list(by_folded), n=1, cutoff=0.6)
     if close:
-        return f"right would be {by_folded[close[0]]!r}"
-    return f"right would be one of {', '.join(names)}"
+        return f"expected {by_folded[close[0]]!r}"
+    return f"expected one of {', '.join(names)}"

@@ -203,7 +203,7 @@ def test_a_dead_controller_is_a_failure_that_may_pass_and_never_an_empty_cluster
         ({"market_user": "no-such-account"}, 128, "market_user: is 'no-such-account'; an account of this computer"),
         ({"conf": "/no/slurm.conf"}, 128, "/no/slurm.conf is no file"),
         ({"for_sale": {"hours": ["Mon"]}}, 128, "'Mon-Fri 18:00-24:00' are wanted"),
-        ({"partition": "a b"}, 128, "a partition's name is wanted"),
+        ({"partition": "a b"}, 128, "expected a partition's name"),
     ],
 )
 def test_static_terms_and_options_are_checked_at_the_start(

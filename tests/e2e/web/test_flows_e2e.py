@@ -53,7 +53,7 @@ def test_what_makes_no_sense_is_said_as_one_types(alice):
     assert alice.get_by_role("button", name="Auction and buy").is_disabled()
     alice.get_by_label("Maximum price (credits/core-hour)").fill("70")
     alice.get_by_label("Complete by").fill("+5min")
-    alice.get_by_text("does not lie after the start").wait_for()
+    alice.get_by_text("must be after the start").wait_for()
     alice.get_by_label("Complete by").fill("+12h")
     alice.get_by_text("Maximum total cost: 4 480.00 credits.").wait_for()
 

@@ -170,7 +170,7 @@ QUOTES = {
     "text": "the answer is a str",
     "huge": "100000000 characters",
     "backwards": "not after its start",
-    "few": "1 cores are fewer than the 16",
+    "few": "too few cores: got 1, expected at least 16",
     "nul": "characters that no document takes",
 }
 

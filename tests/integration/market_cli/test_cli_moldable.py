@@ -49,4 +49,4 @@ def test_a_range_that_fits_at_no_size_is_told_before_anybody_is_called(ramp):
     )  # fmt: skip
     assert code == 2
     assert "at no size it fits" in said
-    assert "right would be a later end" in said
+    assert "choose a later end" in said

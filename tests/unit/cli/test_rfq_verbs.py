@@ -86,7 +86,7 @@ def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--disk", "1", "--node-disk", "1"], "either --disk or"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--geometry", "8by8"], "cannot read --geometry '8by8'"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--no-rotate"], "--no-rotate needs --geometry"),
-        (["--price", "5", "--cores", "4", "--walltime", "1h", "--arch", "vax11"], "Architecture: 'vax11'"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "--arch", "vax11"], "Architecture: got 'vax11'"),
         (["--price", "5", "--cores", "4", "--start", "+2h", "--end", "+1h"], "End"),
         (["--price", "5", "--cores", "4", "--walltime", "2h", "--start", "+1h", "--end", "+2h"], "WallTime"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "-o", "/no/such/folder/x.xml"], "cannot be written"),

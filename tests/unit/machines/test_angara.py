@@ -220,13 +220,13 @@ def test_boxes_over_a_failed_link_are_not_given_out() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"extents": [4, 0]}, r"extents\[1\]: is 0; a whole number from 1 to 36 is wanted"),
-        ({"extents": [4, True]}, r"extents\[1\]: is True; a whole number is wanted"),
+        ({"extents": [4, 0]}, r"extents\[1\]: got 0, expected a whole number from 1 to 36"),
+        ({"extents": [4, True]}, r"extents\[1\]: got true, expected a whole number"),
         ({"dimension_names": ["x"]}, r"expected 2 different names"),
         ({"dimension_names": ["x", "x"]}, r"expected 2 different names"),
         ({"allocator_options": {"transit": 4}}, "allocator_options.transit: unknown; did you mean 'transit_max'"),
-        ({"allocator_options": {"transit_max": -1}}, "transit_max: is -1; a whole number from 0 is wanted"),
-        ({"allocator_options": {"exact": 1}}, "exact: is 1; true or false is wanted"),
+        ({"allocator_options": {"transit_max": -1}}, "transit_max: got -1, expected a whole number from 0"),
+        ({"allocator_options": {"exact": 1}}, "exact: got 1, expected true or false"),
         ({"colour": "red"}, "colour: unknown"),
         ({"drained": "t99"}, r"drained: coordinates \[9, 9\] are outside"),
         ({"failed_links": [{"node": "t00", "dimension": "q"}]}, "unknown dimension 'q'; there are x, y"),

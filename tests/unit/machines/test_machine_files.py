@@ -98,7 +98,7 @@ def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
             'kind = "hypercube"',
             "small.toml:3: kind: no kind of machine is called 'hypercube'; there are angara-torus, cabled",
         ),
-        ('prefix = "s"', "prefix = 5", "small.toml:4: prefix: is 5; a text is wanted"),
+        ('prefix = "s"', "prefix = 5", "small.toml:4: prefix: got 5, expected a text"),
         ('prefix = "s"', 'prefix = "s"\ncolour = "red"', "small.toml:5: colour: unknown; there are allocator"),
         ('prefix = "s"', 'prefix = "s"\nallocator = "luck"', "small.toml:5: allocator: no allocator is called 'luck'"),
         (
@@ -121,40 +121,40 @@ def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
         (
             "ring = [0, 1, 2]",
             'ring = ["a"]',
-            r"small.toml:7: dimension\[0\].ring\[0\]: is 'a'; a whole",
+            r"small.toml:7: dimension\[0\].ring\[0\]: got 'a', expected a whole",
         ),
         ("ring = [0, 1, 2]", "ring = [0, 1]\nwidth = 2", "`ring` excludes `cables`"),
         ("ring = [0, 1, 2]", "ring = [0, 1]\nspeed = 2", r"small.toml:8: dimension\[0\].speed: unknown"),
-        ("width = 2", "width = true", "small.toml:10: dimension.1..width: is True; a whole number is wanted"),
+        ("width = 2", "width = true", "small.toml:10: dimension.1..width: got true, expected a whole number"),
         ('"1.2>0.5"]', '"1.2>7.5"]', r"dimension\[1\]: cable 1.2>7.5: switch must be .*, got 7"),
-        ('"1.2>0.5"]', "5]", r"cables\[1\]: is 5; a text is wanted"),
-        ("ring = [0, 1, 2]", "ring = []", r"dimension\[0\].ring: is \[\]; a list of switch"),
+        ('"1.2>0.5"]', "5]", r"cables\[1\]: got 5, expected a text"),
+        ("ring = [0, 1, 2]", "ring = []", r"dimension\[0\].ring: got \[\], expected a list of switch"),
         (
             "ring = [0, 1, 2]",
             "ring = [false, true]",
-            r"2 things are wrong\n  line 7: dimension.0..ring.0.: is",
+            r"2 errors\n  line 7: dimension.0..ring.0.: got",
         ),
         (
             "ring = [0, 1, 2]",
             f"ring = {list(range(37))}",
             r"dimension\[0\]: a line must have at most 36 midplanes, got 37",
         ),
-        ('prefix = "s"', 'prefix = "BGL"', "prefix: is 'BGL'; a prefix of lower-case letters"),
-        ('prefix = "s"', 'prefix = ""', "prefix: is ''; a prefix of"),
+        ('prefix = "s"', 'prefix = "BGL"', "prefix: got 'BGL', expected a prefix of lower-case letters"),
+        ('prefix = "s"', 'prefix = ""', "prefix: got '', expected a prefix of"),
         (
             'prefix = "s"',
             'prefix = "s"\ncnodes_per_midplane = 0',
-            "_midplane: is 0; a whole number from 1 is",
+            "_midplane: got 0, expected a whole number from 1",
         ),
         (
             'prefix = "s"',
             'prefix = "s"\nfailed_links = [{dimension = "x", line = [0.5], labels = [0]}]',
-            r"small.toml:5: failed_links\[0\].line\[0\]: is 0.5; a whole number is wanted",
+            r"small.toml:5: failed_links\[0\].line\[0\]: got 0.5, expected a whole number",
         ),
         (
             'prefix = "s"',
             'prefix = "s"\nfailed_links = [{dimension = "x", line = [0], labels = ["b"]}]',
-            r"failed_links\[0\].labels\[0\]: is 'b'; a whole number is wanted",
+            r"failed_links\[0\].labels\[0\]: got 'b', expected a whole number",
         ),
         ('name = "y"', 'name = "x"', "must have different names"),
     ],
@@ -170,7 +170,7 @@ def test_a_flat_machine_may_have_a_file(tmp_path):
     path.write_text('name = "sp2"\nkind = "flat"\nprocessors = 430\n')
     assert (load_machine(path).name, load_machine(path).capacity) == ("sp2", 430)
     path.write_text('name = "sp2"\nkind = "flat"\nprocessors = 0\n')
-    with pytest.raises(ConfigurationError, match=r"flat\.toml:3: processors: is 0; a whole number from 1 is wanted"):
+    with pytest.raises(ConfigurationError, match=r"flat\.toml:3: processors: got 0, expected a whole number from 1"):
         load_machine(path)
     assert tomllib.loads(path.read_text())["kind"] == "flat"
 

@@ -181,7 +181,7 @@ def test_sentences_of_refusals_name_what_would_be_right(desk: Desk) -> None:
     old = desk.amendment(effective_at=10 * MINUTE, valid_until=11 * MINUTE)
     assert "expected at most 300 s apart, check both clocks" in refusal(desk.propose(old, 5 * MINUTE + 1))[1]
     assert "1970-01-01T00:00:10Z" in refusal(desk.propose(desk.amendment(), NOTICE))[1]
-    assert "right would be 10 s" in refusal(desk.propose(desk.amendment(effective_at=NOTICE - SECOND)))[1]
+    assert "expected at least 10 s" in refusal(desk.propose(desk.amendment(effective_at=NOTICE - SECOND)))[1]
 
 
 def test_what_goes_on_on_the_slot_is_asked_for_in_its_new_size(desk: Desk) -> None:

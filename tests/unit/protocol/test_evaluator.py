@@ -72,7 +72,7 @@ def test_an_equal_offer_later_keeps_the_first_and_its_place() -> None:
     ("bad", "words"),
     [
         (offer("a", 71), "71 credits/core-hour is above the 70 asked"),
-        (offer("a", cores=15), "15 cores are fewer than the 16 asked"),
+        (offer("a", cores=15), "too few cores: got 15, expected at least 16"),
         (offer("a", start=1), "before"),
         (offer("a", start=10), "after"),
         (offer("a", hours=0), "shorter than the wall time"),

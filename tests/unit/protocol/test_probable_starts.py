@@ -180,7 +180,7 @@ def test_a_buyer_takes_no_offer_that_is_less_certain_than_asked(alice: Any) -> N
     doubtful = replace(alice.offer("res1", 50), start=start, end=end, start_probability=0.89, if_late="whole")
     effects = alice.hear("res1", c.Proposal("r1", 1, (doubtful,)), performative=Performative.PROPOSE)
     (rejection,) = [each.message.content for each in effects if isinstance(each, fx.Send)][:1]
-    assert "with probability 0.89 only, asked was 0.9" in rejection.reason
+    assert "got 0.89, expected at least 0.9" in rejection.reason
 
 
 def test_who_hears_nothing_of_a_job_after_its_latest_start_asks_for_its_money(alice: Any) -> None:
@@ -210,13 +210,13 @@ LONE = {"start_probability": 0.95, "if_late": "whole"}
 @pytest.mark.parametrize(
     ("changes", "offer_changes", "words"),
     [
-        ({}, {}, "is bought alone"),
+        ({}, {}, "too many units in its order: got 2, expected 1"),
         ({"units_total": 1, "valid_until": HOUR - 1}, {}, "the job may start until"),
-        ({"units_total": 1, "request": replace(UNIT, start_probability=None)}, {}, "a reserved slot was asked"),
-        ({"units_total": 1, "request": replace(UNIT, start_probability=0.96)}, {}, "asked was 0.96"),
+        ({"units_total": 1, "request": replace(UNIT, start_probability=None)}, {}, "the request needs a reserved slot"),
+        ({"units_total": 1, "request": replace(UNIT, start_probability=0.96)}, {}, "at least 0.96"),
         ({"units_total": 1}, {"if_late": "half"}, "'half'"),
-        ({"units_total": 1}, {"start_probability": None}, "no probability"),
-        ({"units_total": 1}, {"start_probability": None, "if_late": ""}, "15 minutes of a slot that is reserved"),
+        ({"units_total": 1}, {"start_probability": None}, "no start probability"),
+        ({"units_total": 1}, {"start_probability": None, "if_late": ""}, "15 minutes allowed for a reserved slot"),
         ({"units_total": 1}, {"if_late": "whole"}, ""),
     ],
 )
@@ -253,7 +253,7 @@ def test_after_the_start_nothing_is_refunded_on_the_buyers_word_alone(bank: Any)
 def test_what_waits_is_bought_alone_and_as_offered() -> None:
     two = RequestForQuotation((UNIT, replace(UNIT, number=2, start_probability=None)))
     assert "a request of 2 units" in request_problem(two)
-    assert "pays what is offered" in request_problem(RequestForQuotation((UNIT,)), pays_offer=False)
+    assert "pays the price offered" in request_problem(RequestForQuotation((UNIT,)), pays_offer=False)
     assert request_problem(RequestForQuotation((UNIT,))) == ""
 
 
@@ -261,5 +261,5 @@ def test_what_waits_is_not_bought_where_another_offer_sets_the_price(alice: Any)
     options = ev.AuctionOptions(rounds=1, rule=SECOND_PRICE)
     (told,) = alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), options))
     assert told.progress.outcome.status is RequestStatus.FAILED
-    right = "unit 1 has a StartProbability; right would be an auction rule that pays what is offered"
+    right = "unit 1 has a StartProbability; use an auction rule that pays the price offered"
     assert (told.progress.outcome.reason, "r1" in alice.party.purchases) == (right, False)

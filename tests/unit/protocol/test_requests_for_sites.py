@@ -82,7 +82,7 @@ def test_an_offer_of_another_site_wins_nothing(alice: Any) -> None:
     effects = alice.hear(SOUTH, c.Proposal("r1", 1, (own, sneaked)), performative=Performative.PROPOSE)
     (rejected,) = [each.content for each in messages(effects, c.Rejection)]
     assert rejected.offer_id == "sneaked"
-    assert "south1@south.example is not of west.example" in rejected.reason
+    assert "south1@south.example is not at west.example" in rejected.reason
     effects = alice.hear(WEST, c.Proposal("r1", 1, (alice.offer(WEST, 60),)), performative=Performative.PROPOSE)
     assert {each.receiver: each.content.offer_id for each in messages(effects, c.Acceptance)} == {
         WEST: alice.offer(WEST, 60).offer_id,
@@ -120,7 +120,7 @@ def test_a_seller_refuses_the_units_of_other_sites() -> None:
 
 def test_whoever_judges_an_offer_sees_its_site(alice: Any) -> None:
     offer = replace(alice.offer(SOUTH, 1), start=HOUR, end=2 * HOUR)
-    assert "is not of west.example" in shortcoming(UNIT, offer)
+    assert "is not at west.example" in shortcoming(UNIT, offer)
     assert shortcoming(replace(UNIT, sites=("west.example", "south.example")), offer) == ""
     assert shortcoming(replace(UNIT, sites=None), offer) == ""
 

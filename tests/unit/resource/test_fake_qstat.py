@@ -146,15 +146,15 @@ def test_windows_at_the_end_of_the_calendar(log: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"m1\.log: is missing; the name or path"),
+        ({}, r"m1\.log: is missing; expected the name or path"),
         ({"log": "nowhere"}, r"m1\.log: no copy of the log 'nowhere'"),
         ({"log": "/nowhere/x.swf"}, r"m1\.log: no copy"),
         ({"log": "synthetic", "base_time": 5}, r"m1\.base_time: unknown; did you mean 'base_time_s'"),
-        ({"log": "synthetic", "base_time_s": -1}, r"m1\.base_time_s: is -1; a whole number from 0"),
-        ({"log": "synthetic", "base_time_s": 1.5}, r"m1\.base_time_s: is 1\.5"),
-        ({"log": "synthetic", "speed": 0.5}, r"m1\.speed: is 0\.5; a number from 1"),
-        ({"log": "synthetic", "speed": "fast"}, r"m1\.speed: is 'fast'; a number"),
-        ({"log": "synthetic", "synthetic_load": 0}, r"m1\.synthetic_load: is 0; a number above 0"),
+        ({"log": "synthetic", "base_time_s": -1}, r"m1\.base_time_s: got -1, expected a whole number from 0"),
+        ({"log": "synthetic", "base_time_s": 1.5}, r"m1\.base_time_s: got 1\.5"),
+        ({"log": "synthetic", "speed": 0.5}, r"m1\.speed: got 0\.5, expected a number from 1"),
+        ({"log": "synthetic", "speed": "fast"}, r"m1\.speed: got 'fast', expected a number"),
+        ({"log": "synthetic", "synthetic_load": 0}, r"m1\.synthetic_load: got 0, expected a number above 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], message: str) -> None:

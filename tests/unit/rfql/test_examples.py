@@ -99,7 +99,7 @@ def test_the_original_samples_seventeen_of_which_thirteen_end_before_they_start(
         assert rfq.units[0].architecture == "x86_64"
         assert any("Intel" in warning for warning in rfq.warnings)
     for path in bad:
-        with pytest.raises(DocumentError, match="does not lie after the start") as caught:
+        with pytest.raises(DocumentError, match="must be after the start") as caught:
             request_for_quotation.load_request(path)
         assert str(path) in str(caught.value)
         assert "Architecture" not in str(caught.value)

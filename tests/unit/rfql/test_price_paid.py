@@ -95,7 +95,7 @@ def test_what_is_paid_as_offered_has_nothing_new(agreement: Agreement, user_nota
 
 
 def test_another_price_than_the_rules_fails(report, sealed_offer, other_notary) -> None:
-    assert "not_the_rules_price: 7 600.00 credits" in report(sealed_offer(other_notary), 760_000).failure
+    assert "not_the_rules_price: wrong cost: got 7 600.00" in report(sealed_offer(other_notary), 760_000).failure
     assert "runner_up_expired" in report(sealed_offer(other_notary, valid_for=SECOND // 2)).failure
     assert "runner_up_foreign" in report(sealed_offer(other_notary, cores=64)).failure
 
@@ -134,7 +134,7 @@ def test_something_else_sealed_is_no_offer(report, agreement: Agreement, other_n
     seal = other_notary.seal(message, now).seal
     assert isinstance(seal, Seal)
     price = PricePaid(SECOND_PRICE, replace(agreement.offer, offer_id="offer-18", resource=OTHER), seal)
-    assert "the sealed message holds a HoldRefused; right would be a Proposal" in report(price).failure
+    assert "wrong document in the sealed message: got a HoldRefused, expected a Proposal" in report(price).failure
 
 
 def test_an_offer_that_is_not_in_the_proposal_fails(report, sealed_offer, other_notary) -> None:

@@ -111,7 +111,7 @@ def test_commitment_whose_proofs_do_not_hold_is_unverified(
     assert "does not fit" in refused(with_text(text.replace("PT600S", "PT60000S")))[3]
     assert "does not begin" in refused(with_text("yes"))[3]
     assert (
-        "right would be a FundsReserved"
+        "expected a FundsReserved"
         in refused(with_text(seal_of(store.notary(BANK), Performative.AGREE, USER, payment(), now).text))[3]
     )
     forged = signed.document.replace('cost="704000"', 'cost="1"')
@@ -155,7 +155,7 @@ def test_vote_by_somebody_who_is_no_bank_is_unverified(
     passed: Pass, store: KeyStore, commitment: contents.Commitment, vote: contents.FundsReserved, now: Instant
 ) -> None:
     """Mallory has a user's certificate; nothing she seals is a vote, whatever she calls herself."""
-    with pytest.raises(SealInvalid, match="certified as user; right for a FundsReserved would be bank"):
+    with pytest.raises(SealInvalid, match="for a FundsReserved: got user, expected bank"):
         seal_of(store.notary(MALLORY), Performative.AGREE, USER, vote, now)
     text = commitment.vote_seal.text.replace("from: bank@localhost", "from: mallory@localhost")
     read = passed(
@@ -170,7 +170,7 @@ def test_settlement_and_claim_whose_proofs_do_not_hold_are_refused(
     forged = replace(settled.payment_seal, text=settled.payment_seal.text.replace('amount="704000"', 'amount="1"'))
     with pytest.raises(SealInvalid, match="does not fit"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment_seal=forged))
-    with pytest.raises(SealInvalid, match="holds a FundsReserved; right would be a PaymentMade"):
+    with pytest.raises(SealInvalid, match="got a FundsReserved, expected a PaymentMade"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment_seal=commitment.vote_seal))
     forged = replace(claim.failed_seal, text=claim.failed_seal.text.replace("agreement-9", "agreement-8"))
     with pytest.raises(SealInvalid, match="does not fit"):
@@ -215,7 +215,7 @@ def test_what_is_passed_on_passes_nothing_on_itself(
             self.opened += 1
             raise AssertionError("not reached")
 
-    with pytest.raises(SealInvalid, match="holds a Commitment; right would be a Failed"):
+    with pytest.raises(SealInvalid, match="got a Commitment, expected a Failed"):
         documents.read_content(body, Counting(), now)
 
 

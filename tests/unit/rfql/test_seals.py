@@ -163,13 +163,13 @@ def test_thread_stands_in_for_the_conversation(sealed: Message, deliver: Deliver
 )  # fmt: skip
 def test_seal_fits_no_other_message(sealed: Message, deliver: Deliver, change: dict[str, str]) -> None:
     """Replayed to another, in another conversation, as an answer to something else, with another document."""
-    with pytest.raises(SealInvalid, match=r"does not fit the message|whom it names as sender"):
+    with pytest.raises(SealInvalid, match=r"does not fit the message|expected the sender"):
         deliver(codec.encode(sealed), **change)
 
 
 @pytest.mark.parametrize("left_out", ["signature", "certificate", "signed_at"])
 def test_stripped_seal_is_refused(sealed: Message, deliver: Deliver, left_out: str) -> None:
-    with pytest.raises(SealInvalid, match=r"is missing|signed-at is ''"):
+    with pytest.raises(SealInvalid, match=r"is missing|signed-at: got ''"):
         deliver(codec.encode(sealed), **{left_out: "-"})
     with pytest.raises(SealInvalid, match="HoldGranted without a seal"):
         deliver(codec.encode(sealed), signature="-", certificate="-", signed_at="-")
@@ -195,12 +195,12 @@ def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deli
     genuine = store.notary(BANK).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
     part = replace(seals.parse(text_of(genuine)), certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
     forged = replace(part, signature=seals.sign(part.sealed_part(), key))
-    with pytest.raises(SealInvalid, match=r"sealed by 'mallory@localhost'; right would be 'bank@localhost'"):
+    with pytest.raises(SealInvalid, match=r"got 'mallory@localhost', expected the sender 'bank@localhost'"):
         store.notary(USER).open(forged.text(), now)
     encoded = codec.encode(genuine)
     with pytest.raises(SealInvalid, match="does not fit"):
         deliver(encoded, sender=BANK, signature=forged.signature)
-    with pytest.raises(SealInvalid, match="sealed by 'mallory@localhost'"):
+    with pytest.raises(SealInvalid, match="got 'mallory@localhost'"):
         deliver(encoded, sender=BANK, signature=forged.signature, certificate=forged.certificate)
 
 
@@ -211,19 +211,19 @@ def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deli
     ("old", "new", "reason"),
     [
         ("RAMP sealed message 1", "RAMP sealed message 2", "does not begin with"),
-        ("to: alice@localhost\n", "", "8 header lines"),
-        ("to: alice@localhost\n", "to: alice@localhost\nto: bank@localhost\n", "10 header lines"),
-        ("to: alice@localhost\n", "To: alice@localhost\n", "header line 'To: alice@localhost'"),
-        ("to: alice@localhost\n", "to:alice@localhost\n", "byte for byte"),
+        ("to: alice@localhost\n", "", "header lines: got 8"),
+        ("to: alice@localhost\n", "to: alice@localhost\nto: bank@localhost\n", "header lines: got 10"),
+        ("to: alice@localhost\n", "To: alice@localhost\n", "header line: got 'To: alice@localhost'"),
+        ("to: alice@localhost\n", "to:alice@localhost\n", "canonical form"),
         ("to: alice@localhost\n", "to:  alice@localhost\n", "does not fit"),
         ("\nsignature: ", "\nSignature: ", "last two lines"),
         ("\ncertificate: ", "\n\ncertificate: ", "last two lines"),
-        ("signature: ", "signature: =", "no base64"),
+        ("signature: ", "signature: =", "not base64"),
         ("Z\n\n<", "Z\r\n\r\n<", "header lines"),
-        ("08:00:00.000000Z", "08:00:00Z", "signed-at is"),
-        ("08:00:00.000000Z", "08:00:00.000000+00:00", "signed-at is"),
+        ("08:00:00.000000Z", "08:00:00Z", "signed-at: got"),
+        ("08:00:00.000000Z", "08:00:00.000000+00:00", "signed-at: got"),
         ("document: HoldGranted", "document: HoldRefused", "does not fit"),
-        ("performative: agree", "performative: ", "byte for byte"),
+        ("performative: agree", "performative: ", "canonical form"),
     ],
 )
 def test_text_that_was_changed_is_refused(
@@ -246,7 +246,7 @@ def test_signature_is_written_in_one_way_only(resource_notary: XmlNotary, user_n
     other = alphabet[alphabet.index(stem[-1]) + 1]
     twin = replace(sealed, signature=sealed.signature.replace(stem, stem[:-1] + other))
     assert base64.b64decode(twin.signature) == base64.b64decode(sealed.signature)
-    with pytest.raises(SealInvalid, match="one form of base64"):
+    with pytest.raises(SealInvalid, match="not canonical base64"):
         user_notary.open(twin.text(), now)
 
 
@@ -268,7 +268,7 @@ def test_seal_for_one_document_over_another_is_refused(store: KeyStore, user_not
         twisted = replace(honest, document=document)
         signed = replace(twisted, signature=seals.sign(twisted.sealed_part(), key))
         assert signed.certificate == seals.pack(certificate.public_bytes(Encoding.DER))
-        with pytest.raises(SealInvalid, match="covers another one"):
+        with pytest.raises(SealInvalid, match="covers another document"):
             user_notary.open(signed.text(), now)
 
 
@@ -336,14 +336,14 @@ def test_right_key_in_the_wrong_role_is_refused(store: KeyStore, now: Instant, r
     key, _ = store.identity(RESOURCE)
     certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=(role,))
     notary = other_notary(store, RESOURCE, key, certificate)
-    with pytest.raises(SealInvalid, match=f"certified as {role}; right for a HoldGranted would be resource"):
+    with pytest.raises(SealInvalid, match=f"for a HoldGranted: got {role}, expected resource"):
         notary.seal(granted(), now)
     honest = replace(
         seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now))),
         certificate=seals.pack(certificate.public_bytes(Encoding.DER)),
     )
     forged = replace(honest, signature=seals.sign(honest.sealed_part(), key)).text()
-    with pytest.raises(SealInvalid, match=f"certified as {role}; right for a HoldGranted would be resource"):
+    with pytest.raises(SealInvalid, match=f"for a HoldGranted: got {role}, expected resource"):
         store.notary(USER).open(forged, now)
 
 
@@ -356,13 +356,13 @@ def test_certificate_without_one_role_seals_nothing(store: KeyStore, now: Instan
         certificate=seals.pack(certificate.public_bytes(Encoding.DER)),
     )
     forged = replace(honest, signature=seals.sign(honest.sealed_part(), key)).text()
-    with pytest.raises(SealInvalid, match="right would be one of user, resource, bank, directory, keeper"):
+    with pytest.raises(SealInvalid, match="expected one of user, resource, bank, directory, keeper"):
         store.notary(USER).open(forged, now)
 
 
 def test_weak_keys_are_refused(store: KeyStore, now: Instant) -> None:
     for key, reason in (
-        (rsa.generate_private_key(65537, 1024), "RSA key of 1024 bits"),
+        (rsa.generate_private_key(65537, 1024), "RSA key too short: got 1024 bits"),
         (ec.generate_private_key(ec.SECP384R1()), "secp384r1"),
     ):
         certificate = certificate_for(store, key, now, names=("weak@localhost",), roles=(Role.RESOURCE,))
@@ -381,7 +381,7 @@ def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
     key = ec.generate_private_key(ec.SECP256R1())
     strangers = [certificate_for(store, key, now, roles=()) for _ in range(3)]
     for certificate in strangers:
-        with pytest.raises(DocumentError, match="states no role"):
+        with pytest.raises(DocumentError, match="got no role"):
             known.check(certificate, now)
     for name in (USER, RESOURCE, BANK, MALLORY):
         for _ in range(2):
@@ -415,9 +415,9 @@ def test_old_and_future_seals_are_refused(
     assert deliver(encoded, at=later - 5 * MINUTE) == sealed
     with pytest.raises(SealInvalid, match="too long ago"):
         deliver(encoded, at=later + 10 * MINUTE + 1)
-    with pytest.raises(SealInvalid, match="still to come"):
+    with pytest.raises(SealInvalid, match="in the future"):
         deliver(encoded, at=later - 5 * MINUTE - 1)
-    with pytest.raises(SealInvalid, match="still to come"):
+    with pytest.raises(SealInvalid, match="in the future"):
         user_notary.open(text_of(sealed), later - 5 * MINUTE - 1)
 
 
@@ -430,9 +430,9 @@ def test_slots_with_line_breaks_are_refused(
     resource_notary: XmlNotary, deliver: Deliver, sealed: Message, now: Instant, slot: str, character: str
 ) -> None:
     value = f"a{character}to: bank@localhost"
-    with pytest.raises(SealInvalid, match="holds a line break"):
+    with pytest.raises(SealInvalid, match="contains a line break"):
         resource_notary.seal(replace(granted(), **{slot: value}), now)
-    with pytest.raises(SealInvalid, match="holds a line break"):
+    with pytest.raises(SealInvalid, match="contains a line break"):
         deliver(codec.encode(sealed), **{slot: value})
 
 
@@ -440,11 +440,11 @@ def test_sizes_are_checked_before_anything_is_read(
     resource_notary: XmlNotary, user_notary: XmlNotary, sealed: Message, deliver: Deliver, now: Instant
 ) -> None:
     encoded = codec.encode(sealed)
-    with pytest.raises(SealInvalid, match=r"signature has \d+ characters"):
+    with pytest.raises(SealInvalid, match=r"signature too long: got \d+ characters"):
         deliver(encoded, signature="A" * 4_000)
-    with pytest.raises(SealInvalid, match=r"certificate has \d+ characters"):
+    with pytest.raises(SealInvalid, match=r"certificate too long: got \d+ characters"):
         deliver(encoded, certificate="A" * 20_000)
-    with pytest.raises(SealInvalid, match="reply-with has 1001 characters"):
+    with pytest.raises(SealInvalid, match="reply-with too long: got 1001 characters"):
         deliver(encoded, reply_with="x" * 1001)
     with pytest.raises(DocumentTooLarge):
         deliver(encoded, body=encoded.body + " " * DOCUMENT_BYTES_MAX)
@@ -462,7 +462,7 @@ def test_seal_of_a_message_that_was_changed_is_not_sent(sealed: Message) -> None
         replace(sealed, reply_by=None),
         replace(sealed, conversation_id="request-5"),
     ):
-        with pytest.raises(MeaningViolation, match="that of another message"):
+        with pytest.raises(MeaningViolation, match="belongs to another message"):
             codec.encode(changed)
 
 

@@ -30,16 +30,16 @@ def test_hmac_keyed_with_the_public_certificate_is_refused(
     der = base64.b64encode(certificate.public_bytes(serialization.Encoding.DER)).decode()
     key_info = f"<ds:KeyInfo><ds:X509Data><ds:X509Certificate>{der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>"
     attack = attack.replace("</ds:Signature>", key_info + "</ds:Signature>")
-    with pytest.raises(SignatureInvalid, match="hmac-sha256' is not accepted"):
+    with pytest.raises(SignatureInvalid, match=r"got .*hmac-sha256'"):
         verifier.verify(attack, now)
 
 
 @pytest.mark.parametrize(
     ("method", "digest", "reason"),
     [
-        (SignatureMethod.ECDSA_SHA1, DigestAlgorithm.SHA256, "ecdsa-sha1' is not accepted"),
-        (SignatureMethod.ECDSA_SHA256, DigestAlgorithm.SHA1, "sha1' is not accepted"),
-        (SignatureMethod.ECDSA_SHA512, DigestAlgorithm.SHA256, "ecdsa-sha512' is not accepted"),
+        (SignatureMethod.ECDSA_SHA1, DigestAlgorithm.SHA256, "got .*ecdsa-sha1'"),
+        (SignatureMethod.ECDSA_SHA256, DigestAlgorithm.SHA1, "got .*sha1'"),
+        (SignatureMethod.ECDSA_SHA512, DigestAlgorithm.SHA256, "got .*ecdsa-sha512'"),
     ],
 )
 def test_other_algorithms_are_refused(
@@ -59,8 +59,8 @@ def test_other_algorithms_are_refused(
 @pytest.mark.parametrize(
     ("canonical", "reason"),
     [
-        ("http://www.w3.org/TR/2001/REC-xml-c14n-20010315", "CanonicalizationMethod .* is not accepted"),
-        (EXCLUSIVE + "WithComments", "CanonicalizationMethod .* is not accepted"),
+        ("http://www.w3.org/TR/2001/REC-xml-c14n-20010315", "unaccepted CanonicalizationMethod"),
+        (EXCLUSIVE + "WithComments", "unaccepted CanonicalizationMethod"),
     ],
 )
 def test_other_canonicalisations_are_refused(
@@ -75,7 +75,7 @@ def test_other_canonicalisations_are_refused(
 def test_weak_keys_are_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
     short = rsa.generate_private_key(65537, 1024)
     attack = sign_with(body, short, certificate_for(store, short, now), SignatureMethod.RSA_SHA256)
-    with pytest.raises(SignatureInvalid, match="RSA key of 1024 bits"):
+    with pytest.raises(SignatureInvalid, match="RSA key too short: got 1024 bits"):
         verifier.verify(attack, now)
     other = ec.generate_private_key(ec.SECP192R1())
     attack = sign_with(body, other, certificate_for(store, other, now))
@@ -89,13 +89,13 @@ def test_bare_key_instead_of_a_certificate_is_refused(verifier: XmlNotary, body:
     signer = XMLSigner(signature_algorithm="ecdsa-sha256", c14n_algorithm=EXCLUSIVE)
     attack = etree.tostring(signer.sign(etree.fromstring(body), key=key), encoding="unicode")
     XMLVerifier().verify(attack.encode(), expect_config=SignatureConfiguration(require_x509=False))
-    with pytest.raises(SignatureInvalid, match="KeyInfo holds KeyValue"):
+    with pytest.raises(SignatureInvalid, match="KeyInfo: got KeyValue"):
         verifier.verify(attack, now)
 
 
 def test_two_keys_in_the_key_info_are_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
     attack = sign_with(body, *store.identity(USER), always_add_key_value=True)
-    with pytest.raises(SignatureInvalid, match="KeyInfo holds KeyValue, X509Data"):
+    with pytest.raises(SignatureInvalid, match="KeyInfo: got KeyValue, X509Data"):
         verifier.verify(attack, now)
 
 
@@ -106,14 +106,14 @@ def test_two_keys_in_the_key_info_are_refused(verifier: XmlNotary, store: KeySto
         (
             "<ds:Transforms>",
             '<ds:Transforms><ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>',
-            "Transforms holds",
+            "content of Transforms: got",
         ),
         (
             "</ds:Signature>",
             "<ds:Object/></ds:Signature>",
-            "Signature holds SignedInfo, SignatureValue, KeyInfo, Object",
+            "Signature: got SignedInfo, SignatureValue, KeyInfo, Object",
         ),
-        ("<ds:SignedInfo>", '<ds:SignedInfo Id="s">', "SignedInfo has attributes"),
+        ("<ds:SignedInfo>", '<ds:SignedInfo Id="s">', "SignedInfo must have no attributes"),
         ("<ds:X509Certificate>", "<ds:X509Certificate>AAAA", "is no certificate"),
     ],
 )

@@ -85,4 +85,4 @@ def test_reasons_are_one_short_line_that_can_be_printed() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert raised(Unspeakable()) == "Unspeakable: (it cannot be told what)"
+    assert raised(Unspeakable()) == "Unspeakable: (unprintable exception)"

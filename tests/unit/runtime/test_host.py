@@ -377,7 +377,7 @@ def test_what_follows_a_record_that_cannot_be_written_is_not_done(entry: str) ->
     effects: list[fx.Effect] = [fx.Send(QUERY), fx.Persist(RECORD), fx.Send(QUERY)]
     party = Ready(effects, [fx.Send(QUERY)], [fx.Send(QUERY)])
     host = Host(party, Ports(send=sent.append, journal=FullDisk(), fault=lambda *_: None))
-    with pytest.raises(EffectFailed, match=r"me cannot go on \(Persist\): disk full: /state/journals/me.sqlite"):
+    with pytest.raises(EffectFailed, match=r"me stops because Persist failed: disk full: /state/journals/me.sqlite"):
         ENTRIES[entry](host)
     before = list(sent)
     assert len(before) == (0 if entry == "perform" else 1)  # what came before the record
@@ -544,7 +544,7 @@ def test_a_message_that_cannot_be_sealed_is_lost_and_ends_nobody() -> None:
     class Refusing(VirtualNotary):
         def seal(self, message: Message, now: int) -> Message:
             if message.conversation_id == "bad":
-                raise SealInvalid("conversation-id holds a line break")
+                raise SealInvalid("conversation-id contains a line break")
             return super().seal(message, now)
 
     sent: list[Message] = []

@@ -63,7 +63,7 @@ def test_unknown_names_and_windows_are_refused() -> None:
     """The error names what there is."""
     with pytest.raises(ConfigurationError, match="fcfs"):
         make_scheduler("backfill")
-    with pytest.raises(ConfigurationError, match=r"window-first-fit\.window: is 0; a whole number from 1 is wanted"):
+    with pytest.raises(ConfigurationError, match=r"window-first-fit\.window: got 0, expected a whole number from 1"):
         make_scheduler("window-first-fit", {"window": 0})
     with pytest.raises(ConfigurationError, match="easy: has no option 'window'; available for window-first-fit"):
         make_scheduler("easy", {"window": 4})

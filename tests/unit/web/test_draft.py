@@ -56,7 +56,7 @@ def test_most_it_costs():
         ({"cores": "", "nodes": "8"}, "invalid number of cores"),
         ({"end": "", "wall_time": ""}, "no length of the run"),
         ({"geometry": "8*8"}, "expected extents such as 8x8x16"),
-        ({"end": "+5min"}, "does not lie after the start"),
+        ({"end": "+5min"}, "must be after the start"),
         ({"start_probability": "often"}, "expected a number such as 0.95, got often"),
         ({"start_probability": "95"}, "95"),
         ({"disk_gb": "1", "node_disk_gb": "1"}, "Total disk space (GB)"),
