@@ -48,9 +48,9 @@ def allocator(make: type[Policy], *, about: str = "") -> AllocatorDeclaration:
         ConfigurationError: the class is derived from neither.
     """
     if not (isinstance(make, type) and issubclass(make, Policy)):
-        given = getattr(make, "__name__", type(make).__name__)
         raise ConfigurationError(
-            f"invalid allocator: got {given}, expected a class derived from BoxPolicy or CablePolicy",
+            f"invalid allocator: got {getattr(make, '__name__', type(make).__name__)}, "
+            "expected a class derived from BoxPolicy or CablePolicy",
             key="allocator",
         )
     return AllocatorDeclaration(make, about or first_paragraph(make))

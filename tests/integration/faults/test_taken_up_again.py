@@ -85,7 +85,7 @@ def test_a_request_without_its_first_records_is_told_in_the_log_and_not_taken_up
         assert market.alice.purchases == {}
 
     in_one_process(tmp_path, scenario)
-    assert f"request r1: the journal has no {lost.__name__} of it; it is not taken up" in caplog.text
+    assert f"request r1: the journal has no {lost.__name__} of it, so it is not resumed" in caplog.text
 
 
 def kinds(market: OneProcess) -> list[str]:

@@ -59,7 +59,7 @@ def test_pictures_are_checked_before_the_simulation(tmp_path: Path) -> None:
     for options, words in (
         (["--gantt", str(tmp_path / "none" / "g.png")], "gantt: cannot be written: there is no such folder"),
         (["--gantt", str(log)], "gantt: is the log that is read"),
-        (["--gantt", str(tmp_path / "a"), "--timeline", str(tmp_path / "a")], "--gantt and --timeline name the same"),
+        (["--gantt", str(tmp_path / "a"), "--timeline", str(tmp_path / "a")], "timeline: is also the file of --gantt"),
     ):
         with pytest.raises(ConfigurationError, match=words):
             CliRunner().invoke(simulate, [*arguments, *options], catch_exceptions=False)

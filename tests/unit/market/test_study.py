@@ -159,7 +159,7 @@ def test_the_same_arguments_give_the_same_result(swarm: Path) -> None:
         ({"users": 0}, "users must be at least 1, got 0"),
         ({"every": "soon"}, "every"),
         ({"age": "old"}, "age"),
-        ({"rounds": 0}, "0 rounds; right would be 1 to 100"),
+        ({"rounds": 0}, "rounds must be 1 to 100, got 0"),
         ({"prefer": "best"}, "best"),
     ],
 )
