@@ -13,6 +13,10 @@ from typing import Final
 TOLD_MAX: Final = 300
 """Characters of what a guest's failure is called."""
 
+START_EMPTY: Final = "start with an empty state folder, or use the version of RAMP that wrote it"
+SAME_VERSION: Final = "both sides must run the same version of RAMP"
+START_AGAIN: Final = "`ramp down` and `ramp up` start the market in the version that is installed"
+
 
 def plain(text: str, limit: int = TOLD_MAX) -> str:
     """A text of a guest as one short line of characters that every document and terminal takes."""
@@ -50,23 +54,30 @@ class ConfigurationError(RampError):
         super().__init__(f"{where}: {reason}" if where else reason)
 
 
-class VersionTooNew(ConfigurationError):
-    """A file was written by a later version of the program, which alone knows what is in it; nothing was changed.
+class WrongVersion(ConfigurationError):
+    """A file has another format version than this program's; nothing was changed."""
+
+
+def check_version(path: Path | str, what: str, got: object, expected: int, remedy: str = START_EMPTY) -> None:
+    """Check the format version that a file states.
 
     Args:
         path: of the file.
         what: it is (`journal`).
-        version: of its format.
-        newest: version that this program knows.
-    """
+        got: what it states; None where it states none.
+        expected: version of this program's format.
+        remedy: what to do otherwise, as an imperative.
 
-    def __init__(self, path: Path | str, what: str, version: object, newest: int) -> None:
-        self.version = version
-        reason = (
-            f"this {what} is of version {version}, and this program knows versions up to {newest}; run the version of "
-            f"RAMP that wrote it, or put back a copy from before it was upgraded"
-        )
-        super().__init__(reason, path=path)
+    Raises:
+        WrongVersion: if they differ.
+    """
+    if got != expected:
+        raise WrongVersion(wrong_version(f"this {what}", got, expected, remedy), path=path)
+
+
+def wrong_version(what: str, got: object, expected: object, remedy: str) -> str:
+    """The sentence on a version that is not the expected one; `got` is None where none is stated."""
+    return f"wrong version of {what}: got {'none' if got is None else got}, expected {expected}; {remedy}"
 
 
 class DocumentError(RampError):

@@ -1,1 +1,1 @@
-"""Parties as agents: the roles, their processes, and the supervisor that starts them and keeps them alive."""
+"""Parties as agents: the roles, their processes, and the supervisor that starts and restarts them."""

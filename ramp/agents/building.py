@@ -1,4 +1,4 @@
-"""Builds agents from a swarm's configuration and its state folder."""
+"""Builds agents from a market's configuration and state folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
-from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings
-from ramp.agents.joining.roles import EnrolmentAgent
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
+from ramp.agents.roles import (
+    BankingAgent,
+    DirectoryAgent,
+    EnrolmentAgent,
+    KeeperAgent,
+    RelievedBankingAgent,
+    ResourceAgent,
+    UserAgent,
+    tell_sale,
+)
 from ramp.agents.sites.site import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
@@ -62,16 +69,16 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class PartyBuilder:
-    """What agents are built from.
+    """Builds agents.
 
     Attributes:
-        config: the swarm.
+        config: configuration of the market.
         state: its state folder.
-        settings: how agents reach the XMPP server.
-        passwords: of the agents' accounts, by local name.
-        clock: the time.
-        leases: of the banks here, where there are two of which one speaks; by local name.
-        site: the resources of this process, which answer together; None where each answers for itself.
+        settings: settings of the connection to the XMPP server.
+        passwords: passwords of the agents' accounts by local name.
+        clock: the clock.
+        leases: leases of redundant banks by local name.
+        site: the resources of this process that answer together; None if each answers for itself.
     """
 
     config: SwarmConfig
@@ -83,10 +90,10 @@ class PartyBuilder:
     site: Site | None = None
 
     def build(self, name: str) -> PartyAgent:
-        """Build the agent of a local name, whatever its role.
+        """Build the agent with a local name.
 
         Raises:
-            ConfigurationError: if the configuration has no such agent, or its plug-in or files cannot be opened.
+            ConfigurationError: the configuration has no such agent, or its plug-in or files cannot be opened.
         """
         if name in self.config.directory_names:
             return self._directory(name)
@@ -101,16 +108,16 @@ class PartyBuilder:
         return self._resource(name)
 
     def anew(self) -> PartyBuilder:
-        """The same from the configuration as it is now.
+        """Return a builder for the current configuration.
 
         Raises:
-            ConfigurationError: if that is not right.
+            ConfigurationError: the configuration is invalid.
         """
         config = running_config(self.config.path, self.state)
         return replace(self, config=config, passwords=self.state.passwords(list(config.roles())))
 
     async def update(self, agent: PartyAgent, name: str) -> None:
-        """Let a running agent take up what needs no new life: its certificate, its prices, the bank new accounts.
+        """Apply changes that need no restart to a running agent: its certificate, its prices, new accounts of the bank.
 
         Args:
             agent: the agent.
@@ -135,33 +142,33 @@ class PartyBuilder:
             return self._agent(BankingAgent, name, party, {"ledger": BankLedger(self._audited_ledger(None))})
         lease = self.leases[name]
         books = {"ledger": BankLedger(self._audited_ledger(lease))}
-        clock = SystemClock(wall=lease.time)  # what its orders end by is one clock, whichever bank looks at it
+        clock = SystemClock(wall=lease.time)  # one clock for both banks, by which orders expire
         return self._agent(RelievedBankingAgent, self.config.bank, party, books, clock, lease=lease)
 
     def bank_lease(self, name: str) -> BankLease | None:
-        """The lease that an agent has to take before it is built; None for all but a bank that another may relieve."""
+        """Return the lease that a redundant bank must take before it is built; None for all other agents."""
         config = self.config
         if name not in config.bank_names or not config.redundancy.banks.standby:
             return None
-        from ramp.runtime.redundancy.bank_lease import BankLease  # brings sqlalchemy, as below
+        from ramp.runtime.redundancy.bank_lease import BankLease  # imports sqlalchemy, as below
 
         if name not in self.leases:
             self.leases[name] = BankLease(config.ledger_url, name, duration=config.redundancy.banks.lease)
         return self.leases[name]
 
     def _audited_ledger(self, lease: BankLease | None) -> LedgerStore:
-        """Open the ledger; a bank does not run on one whose books contradict each other.
+        """Open the ledger and check that its books are consistent.
 
         Args:
-            lease: under which it is, where two banks share it.
+            lease: the lease of the ledger if two banks share it.
 
         Raises:
-            StateDamaged: if they do; names the account or transfer.
-            StorageFailed: if it cannot be written.
+            StateDamaged: the books are inconsistent; names the account or transfer.
+            StorageFailed: the ledger cannot be written.
         """
         if not self.config.ledger_url:
             check_room(self.state.path)
-        from ramp.runtime.ledger.store import LedgerStore  # brings sqlalchemy, which only the bank needs
+        from ramp.runtime.ledger.store import LedgerStore  # imports sqlalchemy, which only the bank needs
         from ramp.runtime.redundancy.fenced_ledger import FencedLedger
 
         location = self.config.ledger_url or self.state.ledger
@@ -170,7 +177,7 @@ class PartyBuilder:
             audit(ledger, self.state.ledger)
             self._open_accounts(ledger)
             if lease is not None:
-                lease.renew()  # an audit takes its time
+                lease.renew()  # the audit may have taken long
         except BaseException:
             ledger.close()
             raise
@@ -187,7 +194,7 @@ class PartyBuilder:
 
     def _office(self, name: str) -> PartyAgent:
         settings = self.config.joining.enrolment
-        assert settings is not None, "else nobody is called so"
+        assert settings is not None, "the name comes from these settings"
         keys = KeyStore(self.state.keys)
         authority = OfficeAuthority(
             Authority(keys, Register(self.state.invitations)), keys, settings.revocations_days * DAY, _log.error
@@ -200,10 +207,10 @@ class PartyBuilder:
         return self._agent(EnrolmentAgent, name, party, {"authority": authority})
 
     def _member(self, agent: AnAgent) -> AnAgent:
-        """An agent of a user or resource; at a site that has joined a market it follows what that market revokes.
+        """Let the agent of a user or resource at a joined site follow the market's revocations.
 
         Raises:
-            MembershipRevoked: if its own certificate is on the list that is here.
+            MembershipRevoked: the known revocation list contains the agent's certificate.
         """
         site = self.config.joining.site
         if site is None:
@@ -211,7 +218,7 @@ class PartyBuilder:
         keys, name = KeyStore(self.state.keys), agent.host.name
         if keys.is_revoked(keys.identity(name)[1]):
             raise MembershipRevoked(
-                f"the market has revoked the certificate of {name}; only its keeper can invite it again"
+                f"the market has revoked the certificate of {name}; ask its keeper for a new invitation"
             )
         known = keys.signed_list()
         watch = RevocationWatch(
@@ -230,7 +237,7 @@ class PartyBuilder:
 
     def _resource(self, name: str) -> PartyAgent:
         resource = self.config.resource(name)
-        built: list[ResourceAgent] = []  # guests are opened first, and speak later
+        built: list[ResourceAgent] = []  # filled below; guests may report before and after
 
         def watch(progress: Progress) -> None:
             for agent in built:
@@ -263,7 +270,7 @@ class PartyBuilder:
     def _launcher(
         self, resource: ResourceConfig, deliver: Callable[[Answer], None], watch: Callable[[Progress], None]
     ) -> JobLauncher | None:
-        """What launches jobs on a resource's slots; None where it launches none."""
+        """Return the launcher of a resource's jobs; None if the resource launches none."""
         if resource.launching is None:
             return None
         how, own_folder = self.config.launching, self.state.jobs
@@ -286,7 +293,7 @@ class PartyBuilder:
         clock: SystemClock | None = None,
         **more: Any,
     ) -> AnAgent:
-        """An agent of a party; what it has of the world beside a network and a notary is `own_ports`."""
+        """Build the agent of a party; `own_ports` are its ports besides the network and the notary."""
         notary = KeyStore(self.state.keys).notary(party.name)
         ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
         clock = clock or self.clock
@@ -294,7 +301,7 @@ class PartyBuilder:
         return kind(party.name, self.passwords[name], settings, party=party, ports=ports, clock=clock, **more)
 
     def _memory(self, name: str) -> dict[str, Any]:
-        """What users and resources remember by."""
+        """Return the ports of a user or resource that store its state."""
         check_room(self.state.journals)
         journal = SqliteJournal(self.state.journal(name), self.state.archive(name))
         return {"journal": journal, "keep_agreement": self._shelf(name)}
@@ -318,28 +325,28 @@ class PartyBuilder:
 
 
 def audit(ledger: LedgerStore, path: Path) -> None:
-    """See that a ledger's balances, transfers and orders agree with each other.
+    """Check that a ledger's balances, transfers and orders are consistent.
 
     Args:
         ledger: the ledger.
-        path: of its file, for the message.
+        path: path of its file, for the error.
 
     Raises:
-        StateDamaged: if the books contradict each other or cannot be read.
+        StateDamaged: the books are inconsistent or cannot be read.
     """
     try:
         findings = ledger.contradictions()
     except STORAGE_ERRORS:
         raise
-    except Exception as error:  # whatever somebody has written into the tables
+    except Exception as error:  # the tables may contain anything
         raise StateDamaged(path, f"the ledger cannot be read: {type(error).__name__}", FROM_BACKUP) from error
     if findings:
         more = f" (and {len(findings) - 1} more, see `ramp bank audit`)" if len(findings) > 1 else ""
-        raise StateDamaged(path, f"the ledger's books do not agree: {findings[0]}{more}", FROM_BACKUP)
+        raise StateDamaged(path, f"the ledger's books are inconsistent: {findings[0]}{more}", FROM_BACKUP)
 
 
 def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
-    """Whose accounts a market opens with, and what stands on them."""
+    """Return the initial accounts of a market with their deposits and credit limits."""
     return [
         *(
             OpeningAccount(config.address(user.name), AccountKind.USER, user.credit_limit, user.deposit)
@@ -353,7 +360,7 @@ def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
 
 
 def enrolled_accounts(state: StateFolder) -> list[OpeningAccount]:
-    """The accounts of those at other sites who have enrolled, and what stands on them when they are opened.
+    """Return the accounts of enrolled parties at other sites, with their deposits and credit limits.
 
     Raises:
         ConfigurationError: if the register of invitations cannot be read.
@@ -365,13 +372,13 @@ def enrolled_accounts(state: StateFolder) -> list[OpeningAccount]:
 
 
 def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path | None) -> TransportSettings:
-    """How the swarm's agents reach their server.
+    """Return the settings of the agents' connection to their server.
 
     Args:
-        config: the swarm.
-        host: address of the server started with the swarm; unused for an external one.
+        config: configuration of the market.
+        host: address of the server started with the market; unused for an external one.
         port: its port.
-        ca_file: the authority of its certificate.
+        ca_file: file with the authority of its certificate.
     """
     server = config.server
     if server.kind == "external":
@@ -383,7 +390,7 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
             quotas=config.quotas,
         )
     if port == 0:
-        raise ConfigurationError("the server started with the swarm has no port yet", path=config.path)
+        raise ConfigurationError("the market's server has not started yet: it has no port", path=config.path)
     return TransportSettings(
         servers=((host, port),),
         ca_file=ca_file,

@@ -1,6 +1,6 @@
-"""Carries out changes of a market that runs: each is checked first, then written down, then done, one at a time.
+"""Changes a running market: checks, saves and then applies each change, one at a time.
 
-What is changed is on disk before anything is done: after a crash in between the next start does the rest.
+A change is on disk before it is applied. After a crash in between, the next start completes it.
 """
 
 from __future__ import annotations
@@ -50,52 +50,38 @@ from ramp.runtime.state_folder import StateFolder
 _OWNED: Final = get_args(OwnerRequest)
 
 UP_STATES: Final = ("ready", "degraded")
-"""States in which an agent that was added has come up."""
+"""States of an added agent that has started."""
 
 
 class Agents(Protocol):
-    """The agents of a market, as whoever changes it sees them (`ramp.agents.supervisor`)."""
+    """The interface of the supervisor (`ramp.agents.supervisor`) for changes."""
 
     agents: dict[str, AgentStatus]
 
-    async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
-        """Ask the process of an agent."""
-        ...
+    async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]: ...
 
-    def kill(self, name: str) -> None:
-        """Kill the process of an agent, which is then started again."""
-        ...
+    def kill(self, name: str) -> None: ...
 
-    async def give_account(self, name: str) -> None:
-        """Let the server have an agent's account."""
-        ...
+    async def give_account(self, name: str) -> None: ...
 
-    def configure(self, config: SwarmConfig) -> None:
-        """The market is another one from now on."""
-        ...
+    def configure(self, config: SwarmConfig) -> None: ...
 
-    async def launch(self, name: str) -> AgentStatus:
-        """Start an agent, and wait until it is up or says why it cannot be."""
-        ...
+    async def launch(self, name: str) -> AgentStatus: ...
 
-    async def settled(self, name: str) -> AgentStatus:
-        """An agent's status once it is up or cannot be."""
-        ...
+    async def settled(self, name: str) -> AgentStatus: ...
 
-    async def end(self, name: str) -> None:
-        """End an agent for good."""
-        ...
+    async def end(self, name: str) -> None: ...
 
 
 class Changing:
     """Changes one market.
 
     Args:
-        agents: its agents.
-        config: what it is now.
-        overlay: its file as it was taken, and what was changed since by verbs.
+        agents: the supervisor of its agents.
+        config: its current configuration.
+        overlay: its file as loaded, and later changes by commands.
         state: its state folder.
-        clock: the time.
+        clock: the clock.
     """
 
     def __init__(
@@ -110,14 +96,14 @@ class Changing:
         self._one_at_a_time = asyncio.Lock()
 
     async def perform(self, request: OwnerRequest, who: str) -> MarketChanged:
-        """Carry a change out.
+        """Apply a change.
 
         Args:
             request: the change.
-            who: the system's user that asks for it.
+            who: user of the operating system that requests it.
 
         Raises:
-            RampError: if it is refused, or cannot be done; nothing has been changed then, unless the text says so.
+            RampError: the change is refused or fails; nothing was changed, unless the text says so.
         """
         async with self._one_at_a_time:
             match request:
@@ -142,18 +128,20 @@ class Changing:
                 case _:
                     assert_never(request)
 
-    # -- coming --------------------------------------------------------------------------------------------------
+    # -- additions -----------------------------------------------------------------------------------------------
 
     async def _add_user(self, asked: AddUser, who: str) -> MarketChanged:
         self._check_free(asked.name)
         if asked.deposit < 0 or asked.credit_limit < 0:
-            raise ConfigurationError(f"deposit {asked.deposit}, credit limit {asked.credit_limit}: below 0")
+            raise ConfigurationError(
+                f"deposit and credit limit must be at least 0 minor units, got {asked.deposit} and {asked.credit_limit}"
+            )
         amounts = {"deposit": asked.deposit, "credit_limit": asked.credit_limit}
         table = {"name": asked.name, **{key: f"{value / 100:.2f}" for key, value in amounts.items() if value}}
         overlay = self._overlay.back(asked.name)
         then = replace(overlay, users={**overlay.users, asked.name: table})
         given = f"deposit {credits_text(asked.deposit)}, overdraft {credits_text(asked.credit_limit)} credits"
-        changed = await self._come(asked.name, then, "user add", f"user {asked.name} is added: {given}", who)
+        changed = await self._come(asked.name, then, "user add", f"added user {asked.name}: {given}", who)
         return replace(changed, lines=(*changed.lines, *unmapped(self._config, asked.name)))
 
     async def _add_resource(self, definition: str, who: str) -> MarketChanged:
@@ -163,7 +151,7 @@ class Changing:
         known = self._overlay.tables(self._config.path).get("machines", {})
         again = sorted(machines.keys() & known.keys())
         if again:
-            reason = f"the market has a machine {again[0]!r} already; right would be another name, or none of its own"
+            reason = f"the market already has a machine {again[0]}; choose another name, or refer to that machine"
             raise ConfigurationError(reason, key=f"machines.{again[0]}")
         overlay = self._overlay.back(name)
         then = replace(
@@ -174,7 +162,7 @@ class Changing:
         config = then.config(self._config.path)
         resource = config.resource(name)
         prices = f"start price {resource.prices.start_price}, minimum price {resource.prices.minimum_price}"
-        what = f"resource {name} is added: {resource.terms.cores} cores, {prices} credits/core-hour"
+        what = f"added resource {name}: {resource.terms.cores} cores, {prices} credits/core-hour"
         return await self._come(name, then, "resource add", what, who)
 
     def _check_free(self, name: str) -> None:
@@ -182,10 +170,12 @@ class Changing:
         if taken:
             role = self._config.agents().get(name)
             what = f"a {role} of the market" if role is not None else "an account of the server"
-            raise market_refused(MarketRefusalCode.NAME_TAKEN, f"{name} is {what} already; right would be another name")
+            raise market_refused(
+                MarketRefusalCode.NAME_TAKEN, f"the name {name} is taken by {what}; choose another name"
+            )
         address = self._config.address(name)
         if Register(self._state.invitations).is_promised(address, self._clock.now()):
-            reason = f"{address} has been invited; right would be another name, or `ramp invite revoke {address}` first"
+            reason = f"{address} has an invitation; choose another name, or run `ramp invite revoke {address}` first"
             raise market_refused(MarketRefusalCode.NAME_TAKEN, reason)
 
     async def _come(self, name: str, then: Overlay, verb: str, what: str, who: str) -> MarketChanged:
@@ -201,17 +191,19 @@ class Changing:
             await self._agents.end(name)
             self._take(before, before.config(self._config.path))
             why = status.detail or status.state
-            raise TransportError(f"{name} does not come up, so it is not added: {why} (see {self._state.logs})")
+            raise TransportError(
+                f"{name} does not start, so it was not added: {why}; see the logs in {self._state.logs}"
+            )
         return self._done(verb, name, what, who, "add")
 
-    # -- going ---------------------------------------------------------------------------------------------------
+    # -- removals ------------------------------------------------------------------------------------------------
 
     async def _remove(self, name: str, role: Role, who: str, *, forced: bool) -> MarketChanged:
         self._check_there(name, role)
         still_open, told = await self._standing(name)
         self._check_closed(name, still_open, forced=forced)
         then = self._overlay.without(name, self._config.path)
-        config = then.config(self._config.path)  # a market without any user, or any resource, is none
+        config = then.config(self._config.path)  # refuses a market without users or resources
         return await self._go(name, then, config, role, who, told=[*still_open, *told], forced=forced)
 
     async def _go(
@@ -230,11 +222,11 @@ class Changing:
         await self._agents.end(name)
         revoked = self._keys.revoke(address, self._clock.now(), f"removed by {who}")
         certificates_text = f"{len(revoked)} certificate{'' if len(revoked) == 1 else 's'} revoked"
-        what = "; ".join((f"{role} {name} is removed{' by force' if forced else ''}, {certificates_text}", *told))
+        what = "; ".join((f"removed {role} {name}{' by force' if forced else ''}, {certificates_text}", *told))
         return self._done(f"{role} remove", name, what, who, "remove")
 
     async def _standing(self, name: str) -> tuple[list[str], list[str]]:
-        """What a party owes and holds that is open, by its own word and the bank's; and what else is to be told."""
+        """Return a party's open obligations according to itself and the bank, and further information."""
         found: list[str] = []
         told: list[str] = []
         bank = [(self._active_bank, self._config.address(name))] if self._config.own_agents else []
@@ -242,7 +234,7 @@ class Changing:
             try:
                 more, also = await self._agents.call(GroupCall(Act.STANDING, asked, account))
             except TransportError as error:
-                found.append(f"not known: {error}")
+                found.append(f"unknown: {error}")
             else:
                 found += more
                 told += also
@@ -251,21 +243,21 @@ class Changing:
     def _check_closed(self, name: str, still_open: Sequence[str], *, forced: bool) -> None:
         if still_open and not forced:
             role = self._config.roles()[name]
-            hint = f"; `ramp resource drain {name}` sells nothing new meanwhile" if role is Role.RESOURCE else ""
-            reason = f"{name} cannot be removed: {'; '.join(still_open)}{hint}; --force removes it all the same"
+            hint = f"; `ramp resource drain {name}` stops new sales" if role is Role.RESOURCE else ""
+            reason = f"cannot remove {name}: {'; '.join(still_open)}{hint}; --force removes it anyway"
             raise market_refused(MarketRefusalCode.STILL_OPEN, reason)
 
-    # -- what a resource asks ------------------------------------------------------------------------------------
+    # -- settings of a resource ----------------------------------------------------------------------------------
 
     async def _drain(self, name: str, draining: bool, who: str) -> MarketChanged:
         self._check_there(name, Role.RESOURCE)
         then = self._overlay.drained(name, draining)
         self._take(then, then.config(self._config.path))
         late = await self._update(name)
-        what = "drains: it sells nothing new and keeps what it has sold" if draining else "sells again"
+        what = "makes no new sales and keeps existing reservations" if draining else "sells again"
         if draining:
             still_open, _ = await self._standing(name)
-            what += f" ({'; '.join(still_open) or 'nothing is open'})"
+            what += f" ({'; '.join(still_open) or 'no open obligations'})"
         return self._done("resource drain" if draining else "resource resume", name, f"{name} {what}{late}", who)
 
     async def _set(self, asked: SetResource, who: str) -> MarketChanged:
@@ -277,7 +269,7 @@ class Changing:
         }
         if not values:
             raise ConfigurationError(
-                "nothing is set; right would be start_price=60, minimum_price=20, rounds_expected=4 or pricing=ramp"
+                "no setting given: expected start_price, minimum_price, rounds_expected or pricing"
             )
         then = self._overlay.with_settings(asked.name, values)
         config = then.config(self._config.path)
@@ -299,12 +291,12 @@ class Changing:
         late = await self._update(asked.name)
         await self.tell_bank()
         until = iso(certificates.valid_until(made))
-        what = f"{address} signs with certificate {certificates.serial_text(made)}, which holds until {until}{late}"
+        what = f"{address} signs with certificate {certificates.serial_text(made)}, valid until {until}{late}"
         return self._done("keys renew", asked.name, what, who, "renew")
 
     async def _restart(self, name: str, who: str) -> MarketChanged:
         self._check_there(name)
-        what = f"{name} is restarted"
+        what = f"restarted {name}"
         try:
             await self._agents.call(GroupCall(Act.RESTART, name))
         except TransportError as error:
@@ -319,7 +311,7 @@ class Changing:
 
     async def _reload(self, who: str, *, dry_run: bool, forced: bool) -> MarketChanged:
         path = self._config.path
-        load_config(path)  # the file alone must be right as well
+        load_config(path)  # the file must be valid without the overlay too
         text = text_of(path)
         then = self._overlay.taken(text, path)
         config = then.config(path)
@@ -329,7 +321,7 @@ class Changing:
         lines = [_line(step, standings.get(step.name, ([], []))[0]) for step in steps]
         comers = [step.name for step in steps if step.kind is StepKind.ADD and config.roles()[step.name] is Role.USER]
         lines += [line for name in comers for line in unmapped(config, name)]
-        lines += [ChangeLine("stands", "", f"{each}, whatever the file says") for each in then.standing]
+        lines += [ChangeLine("stands", "", f"{each}, regardless of the file") for each in then.standing]
         if dry_run:
             return MarketChanged(tuple(lines), done=False)
         for name, (still_open, _) in standings.items():
@@ -352,7 +344,7 @@ class Changing:
             StepKind.UPDATE: self._update,
             StepKind.REBUILD: self._rebuild,
         }
-        self._record("reload", "", f"the file {self._config.path} is taken", who)
+        self._record("reload", "", f"loaded the file {self._config.path}", who)
         for step in steps:
             if step.kind is StepKind.REMOVE:
                 told = [part for both in standings[step.name] for part in both]
@@ -380,40 +372,40 @@ class Changing:
         known = [each for each, its in roles.items() if role in (None, its)]
         noun = role or "agent"
         raise market_refused(
-            MarketRefusalCode.UNKNOWN_AGENT, f"no {noun} of the market is called {name!r}{nearest_name(name, known)}"
+            MarketRefusalCode.UNKNOWN_AGENT, f"the market has no {noun} {name}{nearest_name(name, known)}"
         )
 
     def _take(self, then: Overlay, config: SwarmConfig) -> None:
-        """The market is another one: on disk first."""
+        """Save the new configuration, then use it."""
         save_overlay(self._state, then)
         self._overlay, self._config = then, config
         self._agents.configure(config)
 
     async def _update(self, name: str) -> str:
-        """Let an agent take up what is changed; returns what is to be said where it takes it up later."""
+        """Apply changes to a running agent; return a note if it can apply them only later."""
         try:
             await self._agents.call(GroupCall(Act.UPDATE, name))
         except TransportError as error:
-            return f"; it takes that up when it is up again ({error})"
+            return f"; it applies this after its next start ({error})"
         return ""
 
     async def _rebuild(self, name: str) -> str:
-        """Restart an agent from the configuration as it is now; see `_update`."""
+        """Restart an agent with the current configuration; return a note if that happens later or fails."""
         try:
             await self._agents.call(GroupCall(Act.RESTART, name))
         except TransportError as error:
-            return f"; it takes that up when it is up again ({error})"
+            return f"; it applies this after its next start ({error})"
         status = await self._agents.settled(name)
         return "" if status.state in UP_STATES else f"; it is {status.state}: {status.detail}"
 
     async def tell_bank(self) -> None:
-        """Let the bank open accounts and put certificates on file; one that is not up does it when it starts."""
+        """Let the banks open accounts and store certificates; a bank that is down does it at its start."""
         for name in self._config.bank_names if self._config.own_agents else ():  # a site's bank is elsewhere
             await self._update(name)
 
     @property
     def _active_bank(self) -> str:
-        """The bank that speaks."""
+        """Local name of the active bank."""
         names = self._config.bank_names
         return next((name for name in names if self._agents.agents[name].is_up), names[0])
 
@@ -427,7 +419,7 @@ class Changing:
 
 
 def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:
-    text = f"{step.text} ({'; '.join(still_open)}: refused unless forced)" if still_open else step.text
+    text = f"{step.text} ({'; '.join(still_open)}: needs --force)" if still_open else step.text
     return ChangeLine(step.kind.value, step.name, text)
 
 
@@ -435,8 +427,8 @@ class SupervisorControl(ControlSocket):
     """Serves the supervisor's control socket.
 
     Args:
-        changing: carries changes out.
-        domain: of the market.
+        changing: applies the changes.
+        domain: domain of the market.
         state: its state folder.
     """
 
@@ -445,6 +437,5 @@ class SupervisorControl(ControlSocket):
         self._changing = changing
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        """Every change of the table."""
         if isinstance(request, _OWNED):
             yield await self._changing.perform(request, who)

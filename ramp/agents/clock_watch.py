@@ -1,4 +1,4 @@
-"""An agent that compares its clock with the bank's, now and then, and tells its owner when it is wrong."""
+"""An agent that regularly compares its clock with the bank's and warns its owner of a difference."""
 
 from __future__ import annotations
 
@@ -15,60 +15,56 @@ from ramp.protocol.progress import ClockCompared
 from ramp.runtime.identifiers import RandomIds
 
 SELDOM_S: Final = 60.0
-"""Pause between two comparisons of a clock that is right, in seconds."""
+"""Pause between two comparisons while the clock is right, in seconds."""
 
 OFTEN_S: Final = 5.0
-"""Pause while it is wrong or nothing is known, in seconds: that it has been set right shows soon. It doubles while
-nobody answers, up to `SELDOM_S`: an answer that comes after the next question counts for nothing, and a thousand agents
-that ask every five seconds are what makes answers late."""
+"""Pause while the clock is wrong or unknown, in seconds. It doubles without an answer, up to `SELDOM_S`: frequent
+questions of a thousand agents delay the answers, and an answer after the next question is ignored."""
 
 _log = logging.getLogger(__name__)
 
 
 class ComparingAgent(PartyAgent):
-    """A user or resource, whose messages nobody takes when its clock is far from the bank's.
+    """A user or resource; others refuse its messages if its clock differs much from the bank's.
 
     Attributes:
         compared: the last comparison, or None.
-        told: is told every comparison.
+        told: called with each comparison.
     """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.compared: ClockCompared | None = None
         self.told: Callable[[ClockCompared], None] = lambda _: None
-        self._fresh = False  # whether what is known is known of the clock as it is now
-        self._answered = True  # whether the last question was
+        self._fresh = False  # whether `compared` is later than the last change of the clock
+        self._answered = True  # whether the last question was answered
         self._ids = RandomIds()
         self._at_once = asyncio.Event()
         self._comparing: asyncio.Task[None] | None = None
         super().__init__(*args, **keywords)
 
     async def setup(self) -> None:
-        """Begin, and compare the clock from now on."""
         await super().setup()
         self._comparing = asyncio.create_task(self._compare())
 
     async def stop(self) -> None:
-        """End the agent, and its comparing."""
         if self._comparing is not None:
             self._comparing.cancel()
         await super().stop()
 
     def on_clock_set(self) -> None:
-        """Compare at once: whoever has set the clock wants to know."""
         super().on_clock_set()
         self._fresh = False
         self._at_once.set()
 
     def take_comparison(self, compared: ClockCompared) -> bool:
-        """Keep a comparison, and log when the clock goes wrong or is right again; returns whether it has done so."""
+        """Store a comparison, log when the clock becomes wrong or right, and return whether that happened."""
         was_wrong = self.compared is not None and self.compared.wrong
         self.compared, self._fresh, self._answered = compared, True, True
         self.told(compared)
         if compared.wrong and not was_wrong:
             _log.warning("%s: %s", self.jid, offset_text(compared))
         elif was_wrong and not compared.wrong:
-            _log.warning("%s: the clock here agrees with the bank's again", self.jid)
+            _log.warning("%s: this computer's clock agrees with the bank's again", self.jid)
         return compared.wrong != was_wrong
 
     async def _compare(self) -> None:
@@ -88,10 +84,10 @@ class ComparingAgent(PartyAgent):
 
 
 def next_pause_s(pause_s: float, *, answered: bool) -> float:
-    """How long to wait after the next question while the clock is wrong or nothing is known, in seconds.
+    """Return the next pause in seconds while the clock is wrong or unknown.
 
     Args:
-        pause_s: after the last one.
-        answered: whether it has been answered.
+        pause_s: previous pause in seconds.
+        answered: whether the last question was answered.
     """
     return OFTEN_S if answered else min(2 * pause_s, SELDOM_S)

@@ -1,4 +1,4 @@
-"""What a User Agent's owner may ask of it over its control channel."""
+"""The control channels of User Agents and of the keeper's agent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from ramp.agents.control_channel import ControlChannel
-from ramp.agents.roles import UserAgent
+from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
+from ramp.control.answering import full_name
 from ramp.control.codec import decode_request
 from ramp.control.events import Done, Event, RequestShown, Submitted, Watching
 from ramp.control.requests import (
     Approve,
+    AskOverview,
     Cancel,
+    Deposit,
     ListAgreements,
     ListJobs,
     ListRequests,
@@ -24,9 +27,10 @@ from ramp.control.requests import (
     Watch,
     Withdraw,
 )
-from ramp.errors import ControlLineError
+from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Bid, CallForProposals
+from ramp.model.contents import Bid, CallForProposals, DepositMade
+from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
@@ -35,17 +39,18 @@ from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.user.evaluator import BIDS_MAX
 from ramp.rfql import codec
+from ramp.runtime.changes.audit_log import add_line
 from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp import wire
 
 
 class UserControl(ControlChannel):
-    """Serves one User Agent's control socket.
+    """Serves the control socket of a User Agent.
 
     Args:
         agent: the agent.
-        path: where the socket is.
-        state: the swarm's state folder, for the paths of agreements.
+        path: path of the socket.
+        state: state folder of the market, for the paths of agreements.
     """
 
     def __init__(self, agent: UserAgent, path: Path, state: StateFolder) -> None:
@@ -54,7 +59,6 @@ class UserControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        """Everything that a user may ask of its agent."""
         match request:
             case Submit():
                 async for event in self._submit(request, reader):
@@ -90,7 +94,7 @@ class UserControl(ControlChannel):
         command = answering.submission(request, request.request_id or self._ids.new("request"))
         self._check_size(command.request_id, command.request)
         yield Submitted(command.request_id, command.request.warnings)
-        if command.request_id in self._agent.party.purchases:  # said once more: what becomes of it, or has
+        if command.request_id in self._agent.party.purchases:  # submitted again: continue with its events
             async for event in self._watch(command.request_id, reader):
                 yield event
             return
@@ -101,10 +105,10 @@ class UserControl(ControlChannel):
             yield event
 
     def _check_size(self, request_id: str, document: RequestForQuotation) -> None:
-        """Refuse a request whose call for proposals could not be sent, before anything is.
+        """Refuse a request whose calls for proposals could become too large to send.
 
         Raises:
-            DocumentTooLarge: if it is over the size limit of a message, the other resources' bids included.
+            DocumentTooLarge: a call with the bids of other resources exceeds the size limit of a message.
         """
         name = self._agent.host.name
         bids = tuple(Bid(unit.number, name, unit.cpu_hour_cost) for unit in document.units)
@@ -133,7 +137,7 @@ class UserControl(ControlChannel):
                 yield event
 
     def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
-        """How a request ended, with its rounds."""
+        """Return the outcome with the auction's rounds, which the journal keeps."""
         journal = self._agent.host.ports.journal
         written = journal.records_of(outcome.request_id) if journal is not None else ()
         return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
@@ -148,19 +152,19 @@ class UserControl(ControlChannel):
             if command is not None:
                 await self._agent.command(command)
             elif (asked := self._agent.party.purchases[request_id].asked) is not None:
-                queue.put_nowait(asked)  # it was asked before this connection was made
+                queue.put_nowait(asked)  # the question is older than this connection
             async for progress in self._until_ended(request_id, queue, reader):
                 event = answering.told(progress, self._agreement_file)
-                assert event is not None, "what belongs to a request is its owner's"
+                assert event is not None, "all progress of a request has an event"
                 yield event
 
     async def _until_ended(
         self, request_id: str, queue: asyncio.Queue[pr.Progress], reader: asyncio.StreamReader
     ) -> AsyncIterator[pr.Progress]:
-        """What goes on with a request until it ends, or the client is gone when it is asked; its answer goes on.
+        """Yield the progress of a request until it ends or the client disconnects, and pass on the client's approval.
 
-        A client that has gone has answered nothing: whoever watches the request next is asked again, until the
-        auction's limit for an approval.
+        A client that disconnects has not answered. The next client that watches the request is asked again, until the
+        auction's time limit for an approval.
         """
         hearing = asyncio.create_task(queue.get())
         answer: asyncio.Task[bytes] | None = None
@@ -183,12 +187,12 @@ class UserControl(ControlChannel):
                     hearing = asyncio.create_task(queue.get())
         finally:
             hearing.cancel()
-            if answer is not None:  # the next request is read on this connection, and only one may read
+            if answer is not None:  # only one task may read from the connection
                 answer.cancel()
                 await asyncio.wait({answer})
 
     async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
-        """Everything that goes on, until the client has gone."""
+        """Yield all events until the client disconnects."""
         gone = asyncio.create_task(reader.read(1))
         try:
             async with self._progress(lambda progress: True) as queue:
@@ -243,9 +247,42 @@ class UserControl(ControlChannel):
 
 
 def _approved(line: bytes) -> bool:
-    """The owner's answer to the offers shown; whoever says something else has not approved."""
+    """Return whether a line approves the offers; any other line rejects them."""
     try:
         answered = decode_request(line)
     except ControlLineError:
         return False
     return isinstance(answered, Approve) and answered.approved
+
+
+class KeeperControl(ControlChannel):
+    """Serves the control socket of the keeper's agent (paper, section 6.3).
+
+    Args:
+        agent: the agent.
+        path: path of the socket.
+        state: state folder of the market, for its audit log.
+    """
+
+    def __init__(self, agent: CommandedAgent, path: Path, state: StateFolder) -> None:
+        super().__init__(agent, path)
+        self._state = state
+
+    async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
+        match request:
+            case Deposit():
+                yield await self._deposit(request, who)
+            case AskOverview(since, until):
+                query_id = self._ids.new("query")
+                yield await self._ask(query_id, ev.OverviewAsked(query_id, since, until))
+
+    async def _deposit(self, order: Deposit, who: str) -> Event:
+        if order.amount <= 0:
+            raise ConfigurationError(f"the deposit must be above 0 minor units, got {order.amount}")
+        deposit_id = order.deposit_id or self._ids.new("deposit")
+        account = full_name(order.account, str(self._commanded.jid.domain))
+        done = await self._ask(deposit_id, ev.DepositOrdered(deposit_id, account, order.amount, order.memo))
+        if isinstance(done, DepositMade):
+            what = f"{credits_text(done.amount)} credits to {account} ({deposit_id})"
+            add_line(self._state, self._commanded.now(), who, "deposit", account, what)
+        return done

@@ -1,8 +1,7 @@
-"""A control channel: an owner's commands to its agent over a Unix socket, by the table of `ramp.control`.
+"""Control channels: commands of an owner to its agent over a Unix socket, as defined in `ramp.control`.
 
-The socket's folder is readable by the owner only, which is all the authority there is: whoever can open it speaks for
-the agent. A client says its version first; every further line is a request, answered by events of which the last one
-ends the answer.
+Access to the socket is the only authorisation; only the owner can read its folder. A client first sends its version.
+Each further line is a request. The agent answers it with events, and the last event ends the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ramp.control import answering
 from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event, verb_of
 from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome
 from ramp.control.requests import Hello, Request
-from ramp.errors import ControlLineError, RampError
+from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.runtime.changes.audit_log import peer_name
@@ -31,11 +30,11 @@ _log = logging.getLogger(__name__)
 
 
 class ControlSocket(abc.ABC):
-    """Serves one control socket; subclasses say what is answered.
+    """Serves a control socket; subclasses define the answers.
 
     Args:
-        name: full name of who answers.
-        path: where the socket is.
+        name: full name of the serving agent.
+        path: path of the socket.
     """
 
     def __init__(self, name: str, path: Path) -> None:
@@ -46,19 +45,19 @@ class ControlSocket(abc.ABC):
 
     @abc.abstractmethod
     def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        """What a request is answered with; nothing where it is not for this agent.
+        """Yield the answer to a request; nothing if this agent does not serve it.
 
         Args:
-            request: what is asked.
-            reader: what the client says meanwhile.
-            who: the system's user that asks, as the kernel tells it.
+            request: the request.
+            reader: source of further lines from the client.
+            who: user of the operating system that asks, as the kernel states it.
         """
 
     async def start(self) -> None:
-        """Open the socket; a stale one of an earlier life is replaced.
+        """Open the socket and replace a stale one.
 
         Raises:
-            ConfigurationError: if its folder is not the user's own alone.
+            ConfigurationError: other users can access its folder.
         """
         check_private(self._path.parent)
         self._path.unlink(missing_ok=True)
@@ -89,7 +88,7 @@ class ControlSocket(abc.ABC):
                 writer.close()
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Take the client's first line; whoever speaks another version is told so, and nothing else."""
+        """Check the version in the client's first line; refuse any other version."""
         line = await reader.readline()
         if not line:
             return False
@@ -99,8 +98,9 @@ class ControlSocket(abc.ABC):
             await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error)))
             return False
         if not isinstance(hello, Hello) or hello.version != VERSION:
-            theirs = f"version {hello.version}" if isinstance(hello, Hello) else "no version"
-            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, other_version(theirs, f"version {VERSION}")))
+            got = hello.version if isinstance(hello, Hello) else None
+            reason = wrong_version("the control channel", got, VERSION, START_AGAIN)
+            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, reason))
             return False
         await _write(writer, Welcome(VERSION, self._name))
         return True
@@ -117,24 +117,24 @@ class ControlSocket(abc.ABC):
                 said = True
                 await _write(writer, event)
             if not said:
-                reason = f"{self._name} does not serve the verb {verb_of(request)!r}"
+                reason = f"{self._name} does not serve the verb {verb_of(request)}"
                 await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason))
         except RampError as error:
             await _write(writer, answering.refusal(error))
-        except ConnectionError:  # nobody is there any more to be told
+        except ConnectionError:  # the client has disconnected
             raise
         except Exception as error:  # a bug ends at this request
             _log.error("control request %s failed: %s", verb_of(request), brief(error))
-            reason = f"{verb_of(request)}: a fault of the agent: {brief(error)}"
+            reason = f"{verb_of(request)}: internal error of the agent: {brief(error)}"
             await _write(writer, Refused(MarketRefusalCode.AGENT_FAILED, reason))
 
 
 class ControlChannel(ControlSocket):
-    """Serves one agent's control socket.
+    """Serves the control socket of an agent that has an owner.
 
     Args:
         agent: the agent.
-        path: where the socket is.
+        path: path of the socket.
     """
 
     def __init__(self, agent: CommandedAgent, path: Path) -> None:
@@ -165,14 +165,6 @@ class ControlChannel(ControlSocket):
             yield queue
         finally:
             self._commanded.watchers.discard(watcher)
-
-
-def other_version(theirs: str, ours: str) -> str:
-    """The sentence for a client and an agent of different versions."""
-    return (
-        f"this program speaks {theirs} of the control channel, the agent {ours}; "
-        "`ramp down` and `ramp up` start the market in the version that is installed"
-    )
 
 
 async def _write(writer: asyncio.StreamWriter, event: Event) -> None:

@@ -1,13 +1,13 @@
-"""One process of a swarm: runs a group of agents, restarts any that fails, and says what happens as JSON lines.
+"""One process of agents: runs them, restarts failed ones, and reports events as JSON lines.
 
-Run by the supervisor as `python -m ramp.agents.process`. Every line on standard output is an event with `agent`,
-`event` (`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether it `is_up`; `clock` has
-numbers beside. The log goes to standard error. What the supervisor asks comes on standard input (`group_calls`).
+The supervisor runs it as `python -m ramp.agents.process`. Each line on standard output is an event with `agent`,
+`event` (`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether the agent `is_up`; `clock`
+also has numbers. The log goes to standard error. The supervisor's calls arrive on standard input (`group_calls`).
 
-A failed agent is started again after a pause that grows until it has lived for a while. One whose memory cannot be
-written is `degraded`, and is not on the market at all until it can be: so it votes and promises nothing. One whose
-memory cannot be read is `broken` and stays down; the other agents of the process go on. A resource whose plug-in or
-price strategy fails is `degraded` as well, but is up and refuses what it cannot have answered.
+A failed agent is restarted after a pause. The pause grows with each failure and is reset after a long enough run. An
+agent that cannot write its state is `degraded` and leaves the market until it can, so it makes no promises. An agent
+that cannot read its state is `broken` and stays down, while the other agents of the process continue. A resource whose
+plug-in or price strategy fails is also `degraded`; it stays up and refuses requests that need them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from typing import Any
 
 from ramp.agents.building import PartyBuilder, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
-from ramp.agents.control import UserControl
+from ramp.agents.control import KeeperControl, UserControl
 from ramp.agents.control_channel import ControlChannel
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standing_of
-from ramp.agents.keeper_control import KeeperControl
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.sites.site import Site
@@ -59,28 +58,28 @@ from ramp.servers.parent import end_with_parent
 from ramp.xmpp.settings import TransportSettings
 
 RESTART_FIRST_S = 0.5
-"""Pause before a failed agent is started again; doubles up to the longest, in seconds."""
+"""First pause before a restart in seconds; it doubles up to `RESTART_LONGEST_S`."""
 
 RESTART_LONGEST_S = 15.0
 
 STEADY_S = 60.0
-"""An agent that has lived so long is started again after the first pause, in seconds; one that failed sooner waits."""
+"""Run time in seconds that resets the pause of an agent."""
 
 STOP_LIMIT_S = 5.0
-"""How long an agent may take to stop, in seconds."""
+"""Timeout of an agent's stop in seconds."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Life:
-    """One agent's life in its process.
+    """State of one agent in its process.
 
     Attributes:
-        agent: while it runs.
-        ending: set when it shall end, and begin again unless it is `gone`.
-        ended: set while it does not run.
-        gone: whether it shall not begin again.
+        agent: the agent while it runs, else None.
+        ending: set to end the agent; it starts again unless it is `gone`.
+        ended: set while the agent does not run.
+        gone: whether the agent must not start again.
     """
 
     agent: PartyAgent | None = None
@@ -93,8 +92,8 @@ class Group:
     """The agents of one process.
 
     Args:
-        building: makes agents.
-        names: their local names, in the order of starting.
+        building: builds the agents.
+        names: their local names in starting order.
     """
 
     def __init__(self, building: PartyBuilder, names: list[str]) -> None:
@@ -104,35 +103,35 @@ class Group:
         self._starting = asyncio.Lock()
 
     def stop(self) -> None:
-        """End all agents in good order."""
+        """Stop all agents."""
         self._stopping.set()
 
     async def run(self) -> None:
         """Run until stopped.
 
         Raises:
-            ConfigurationError: if an agent can never be built.
+            ConfigurationError: an agent can never be built.
         """
         async with asyncio.TaskGroup() as tasks:
             for name in self._lives:
                 tasks.create_task(self._keep_alive(name), name=name)
 
-    # -- what the supervisor asks --------------------------------------------------------------------------------
+    # -- calls of the supervisor ---------------------------------------------------------------------------------
 
     async def listen(self, calls: asyncio.StreamReader) -> None:
-        """Answer what the supervisor asks, until it asks nothing any more."""
+        """Answer the supervisor's calls until it closes the input."""
         while line := await calls.readline():
             try:
                 call = read_call(line)
             except ValueError as error:
-                _log.error("a call of the supervisor is not understood: %s", error)
+                _log.error("cannot read a call of the supervisor: %s", error)
                 continue
             still_open: list[str] = []
             told: list[str] = []
             problem = ""
             try:
                 still_open, told = await self._do(call)
-            except Exception as error:  # whatever keeps one agent from it, the others go on
+            except Exception as error:  # a failure of one agent must not affect the others
                 _log.error("%s of %s failed", call.act, call.agent, exc_info=error)
                 problem = str(error) or type(error).__name__
             _emit(call.agent, ANSWERED, problem, call=call.call, act=call.act.value, open=still_open, told=told)
@@ -141,7 +140,7 @@ class Group:
         life = self._lives[call.agent]
         if call.act is Act.STANDING:
             if life.agent is None:
-                raise TransportError(f"{call.agent} is not up, and nobody else knows")
+                raise TransportError(f"{call.agent} is not running")
             return standing_of(life.agent, call.account, life.agent.now())
         if call.act is Act.STOP:
             life.gone = True
@@ -155,7 +154,7 @@ class Group:
             await life.ended.wait()
         return [], []
 
-    # -- an agent's life -----------------------------------------------------------------------------------------
+    # -- running an agent ----------------------------------------------------------------------------------------
 
     async def _keep_alive(self, name: str) -> None:
         life = self._lives[name]
@@ -176,7 +175,7 @@ class Group:
                     await self._guests_opened(agent)
                 was_up = True
                 await self._live(name, agent, life)
-            except Exception as error:  # whatever ended it, the agent is started again, unless that is no use
+            except Exception as error:  # restart the agent after any error, unless that is useless
                 if isinstance(error, ConfigurationError) and not was_up and not is_storage_failure(error):
                     raise
                 stays_down = isinstance(error, StateDamaged | MembershipRevoked)
@@ -195,7 +194,7 @@ class Group:
         _emit(name, "stopped", "")
 
     async def _turn(self, name: str, life: _Life) -> bool:
-        """Wait until a bank that stands by is to speak, other agents not at all; False where it shall end before."""
+        """Wait until a standby bank becomes active; False if it must end first. Other agents do not wait."""
         lease = self._building.bank_lease(name)
         if lease is None:
             return True
@@ -210,7 +209,7 @@ class Group:
         return False
 
     async def _told_to_end(self, life: _Life, limit_s: float | None = None) -> None:
-        """Wait until this process, or the agent, shall end; at most some seconds where a limit is given."""
+        """Wait until this process or the agent must end, or until the timeout in seconds."""
         waits = [asyncio.create_task(each.wait()) for each in (self._stopping, life.ending)]
         try:
             await asyncio.wait(waits, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
@@ -219,7 +218,7 @@ class Group:
                 wait.cancel()
 
     async def _start(self, name: str) -> PartyAgent:
-        async with self._starting:  # in their order: the market's own two before whoever needs them
+        async with self._starting:  # in order: bank and directory start before the agents that need them
             agent = self._building.build(name)
             try:
                 await agent.start()
@@ -229,7 +228,7 @@ class Group:
             return agent
 
     async def _guests_opened(self, agent: ResourceAgent) -> None:
-        """Wait for an agent's guests as long as it is worth it; see `ResourceAgent.guests_opened`."""
+        """Wait for an agent's guests, unless this process must stop."""
         waits = [asyncio.create_task(wait) for wait in (agent.guests_opened(), self._stopping.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -266,7 +265,7 @@ class Group:
                 await control.stop()
 
     def _control(self, name: str, agent: PartyAgent) -> ControlChannel | None:
-        """The control channel of an agent that has an owner."""
+        """Return the control channel of an agent; None if it has no owner."""
         state = self._building.state
         if isinstance(agent, UserAgent):
             return UserControl(agent, state.socket(name), state)
@@ -274,11 +273,11 @@ class Group:
 
 
 def _say_nothing() -> None:
-    """An agent that ends has said all that there is to say."""
+    """Replace an ending agent's `on_troubles`."""
 
 
 def _tell_standing(name: str, agent: PartyAgent) -> None:
-    """Say that an agent is up, and what a guest of it fails at."""
+    """Report that an agent is up, and the problems of its guests."""
     if isinstance(agent, ResourceAgent) and agent.troubles:
         reasons = "; ".join(f"{guest}: {reason}" for guest, reason in sorted(agent.troubles.items()))
         _emit(name, "degraded", reasons, is_up=True)
@@ -288,12 +287,12 @@ def _tell_standing(name: str, agent: PartyAgent) -> None:
 
 
 def _tell_failure(name: str, error: Exception, *, stays_down: bool) -> None:
-    """Say why an agent has ended; that a disk is full is worth a line and no traceback."""
+    """Report why an agent has ended; a full disk needs no traceback."""
     if stays_down:
         _log.error("agent %s stays down: %s", name, error)
         _emit(name, "broken", str(error))
     elif isinstance(error, EffectFailed) or is_storage_failure(error):
-        _log.error("agent %s is degraded: %s", name, error)
+        _log.error("agent %s is down until its state can be written: %s", name, error)
         _emit(name, "degraded", error.reason if isinstance(error, EffectFailed) else reason_of(error))
     else:
         _log.error("agent %s failed", name, exc_info=error)
@@ -301,7 +300,7 @@ def _tell_failure(name: str, error: Exception, *, stays_down: bool) -> None:
 
 
 async def end_agent(agent: PartyAgent | None) -> None:
-    """End an agent, whatever becomes of its connection, and close its journal or ledger."""
+    """Stop an agent despite any error of its connection, and close its journal or ledger."""
     if agent is None:
         return
     with contextlib.suppress(Exception):
@@ -310,7 +309,7 @@ async def end_agent(agent: PartyAgent | None) -> None:
     ledger = books.ledger if books is not None else None
     for close in (getattr(agent.host.ports.journal, "close", None), getattr(ledger, "close", None)):
         if close is not None:
-            with contextlib.suppress(*STORAGE_ERRORS):  # what was durable stays so
+            with contextlib.suppress(*STORAGE_ERRORS):  # committed records stay
                 close()
 
 
@@ -361,7 +360,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def _can_be_asked() -> bool:
-    """Whether a supervisor holds the other end of standard input; a terminal or `/dev/null` asks nothing."""
+    """Return whether standard input is a pipe or socket, and so may come from a supervisor."""
     mode = os.fstat(sys.stdin.fileno()).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
@@ -370,13 +369,13 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     """Run agents in this process until SIGTERM or SIGINT.
 
     Args:
-        config: of their swarm.
+        config: configuration of their market.
         state: its state folder.
-        settings: how they reach the XMPP server.
-        names: their local names, in the order of starting.
+        settings: settings of the connection to the XMPP server.
+        names: their local names in starting order.
 
     Raises:
-        ConfigurationError: if an agent can never be built.
+        ConfigurationError: an agent can never be built.
     """
     building = PartyBuilder(
         config=config,

@@ -1,6 +1,6 @@
-"""What a supervisor asks of a process of agents, as lines of JSON on its standard input, and how it is answered.
+"""Calls of the supervisor to a process of agents: lines of JSON on its standard input.
 
-An answer is an event of the process (`ramp.agents.group`) like any other: `answered`, with the call's number.
+The answer is an event `answered` of the process (`ramp.agents.group`) with the call's number.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ramp.protocol.user.party import UserParty
 ANSWERED = "answered"
 
 CALL_LIMIT_S: Final = 20.0
-"""How long a process of agents may take to do what it is asked, in seconds; an agent takes up to 5 s to end."""
+"""Timeout of a call in seconds; an agent takes up to 5 s to end."""
 
 
 class Act(StrEnum):
-    """What is asked.
+    """Kind of call.
 
-    STOP: the agent ends for good. RESTART: it ends and begins again from the configuration as it is now. UPDATE: it
-    takes up what can be taken up without that: its certificate, a resource its prices, the bank new accounts.
-    STANDING: it says what it owes and holds; the bank, how an account stands.
+    STOP: the agent ends for good. RESTART: it ends and starts again with the current configuration. UPDATE: it applies
+    changes that need no restart: its certificate, prices of a resource, new accounts of the bank. STANDING: it reports
+    its open obligations, or the bank the state of an account.
     """
 
     STOP = "stop"
@@ -58,41 +58,41 @@ class GroupCall:
     call: int = 0
 
     def line(self) -> bytes:
-        """As it travels."""
+        """Encode the call as a line."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 def read_call(line: bytes) -> GroupCall:
-    """Read a question.
+    """Decode a call.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: the line is not a call.
     """
     try:
         plain = json.loads(line)
         return GroupCall(Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")), int(plain["call"]))
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no call: {error}") from error
+        raise ValueError(f"invalid call: {error}") from error
 
 
 class OpenCalls:
-    """What a supervisor has asked of its processes that is not answered."""
+    """The supervisor's calls without an answer."""
 
     def __init__(self) -> None:
         self._open: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         self._asked = 0
 
     async def ask(self, process: str, lines: asyncio.StreamWriter, asked: GroupCall) -> dict[str, Any]:
-        """Ask something, and wait for the answer.
+        """Send a call and wait for the answer.
 
         Args:
-            process: its name.
+            process: name of the process.
             lines: its standard input.
-            asked: what; its number is given here.
+            asked: the call; this method sets its number.
 
         Raises:
-            TransportError: if the process ends meanwhile.
-            TimeoutError, OSError: if it does not answer, or does not read.
+            TransportError: the process has ended.
+            TimeoutError, OSError: the process does not answer or read.
         """
         self._asked += 1
         number, answer = self._asked, asyncio.get_running_loop().create_future()
@@ -106,25 +106,25 @@ class OpenCalls:
             del self._open[number]
 
     def answered(self, event: dict[str, Any]) -> None:
-        """An answer has come."""
+        """Pass an answer to its caller."""
         _, waiting = self._open.get(event.get("call", 0), ("", None))
         if waiting is not None and not waiting.done():
             waiting.set_result(event)
 
     def ended(self, process: str, status: int) -> None:
-        """A process has ended, and answers no more."""
+        """Fail the open calls of a process that has ended."""
         for asked, waiting in self._open.values():
             if asked == process and not waiting.done():
                 waiting.set_exception(TransportError(f"the process {process} has ended with status {status}"))
 
 
 def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str], list[str]]:
-    """What an agent owes and holds that is open, and what else its owner should know, a sentence each.
+    """Return an agent's open obligations and further information for its owner, as texts.
 
     Args:
-        agent: of whatever role.
-        account: name of the account that the bank is asked for.
-        now: the present.
+        agent: the agent.
+        account: name of an account, for the bank.
+        now: the current time.
     """
     if isinstance(agent, BankingAgent):
         return _account(agent, account)
@@ -138,7 +138,7 @@ def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str
 
 
 def slots_kept(party: ResourceParty, now: Instant) -> int:
-    """How many slots a resource holds, or has sold and are not over: what it owes its buyers."""
+    """Return how many slots a resource holds or has sold that are not over."""
     parts = party.participants.values()
     sold = sum(each.state is ParticipantState.SOLD and each.size[1] > now for each in parts)
     return sold + sum(each.state not in FINAL for each in parts)

@@ -1,8 +1,8 @@
-"""The launcher of a Resource Agent: one short process a question, which acts as the buyer's local account.
+"""The job launcher of a Resource Agent: one short process for each question, run as the buyer's local account.
 
-Never as the agent's own account where that can be helped: an agent that is root becomes the account; any other asks
-`sudo` for it, which needs one line of sudoers and the installed worker (docs/launching.md). Only for a machine that is
-simulated may the site map a buyer to the agent's own account, or to `nobody` where the agent is root.
+An agent that is root switches to that account. Any other agent uses `sudo`, which needs one line of sudoers and the
+installed worker (docs/launching.md). Only for a simulated machine may a site map a buyer to the agent's own account, or
+to `nobody` if the agent is root.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from ramp.protocol.resource.jobs.launching import OWN_ACCOUNT
 
 NOBODY: Final = "nobody"
 AT_ONCE: Final = 8
-"""Worker processes of one resource at a time."""
+"""Maximum number of simultaneous worker processes of one resource."""
 
 LIMIT_S: Final = 45.0
-"""Seconds that a question may take: a batch system's own commands give up after 10 to 20."""
+"""Timeout of a question in seconds; commands of batch systems have timeouts of 10 to 20 s."""
 
 FOLDERS_OF_NOBODY: Final = Path("/var/tmp/ramp-jobs")  # noqa: S108 - made by root, owned by root, checked below
-"""Where jobs of simulated machines run if their agent is root."""
+"""Working folder of jobs on simulated machines if their agent is root."""
 
 
 @dataclass(frozen=True, slots=True)
 class LauncherSettings:
-    """How a resource's jobs are launched on this computer.
+    """Settings for launching a resource's jobs on this computer.
 
     Attributes:
-        executor: what runs the jobs; see `ramp.protocol.resource.jobs.launching.LaunchTerms`.
-        acting: by what other accounts are acted as.
-        own_folder: for jobs of the agent's own account.
-        environment: variables of the agent's environment that the worker is given.
-        variables: further ones, by which the batch system's commands find it.
-        psij_python: interpreter that has PSI/J, for a batch system.
+        executor: executor of the jobs, as in `ramp.protocol.resource.jobs.launching.LaunchTerms`.
+        acting: means of running commands as other accounts.
+        own_folder: folder for jobs of the agent's own account.
+        environment: variables that the worker inherits from the agent.
+        variables: further variables, with which commands find the batch system.
+        psij_python: interpreter with PSI/J, for a batch system.
     """
 
     executor: str
@@ -60,12 +60,12 @@ class LauncherSettings:
 
 @dataclass(slots=True)
 class JobLauncher:
-    """Asks the worker; a guest of the resource's party.
+    """Passes questions of the resource's party to workers.
 
     Attributes:
-        settings: how.
-        deliver: takes the answers.
-        watch: told whether the launcher is well.
+        settings: settings for launching.
+        deliver: called with each answer.
+        watch: called when the launcher starts or stops failing.
     """
 
     settings: LauncherSettings
@@ -76,14 +76,14 @@ class JobLauncher:
     _ill: bool = False
 
     def ask(self, question: fx.AskLauncher, now: Instant) -> None:
-        """See `ramp.runtime.host.Guest`; the questions about one job are asked one after another."""
+        # questions about one job wait for each other
         job_id = question.job.job_id
         task = asyncio.get_running_loop().create_task(self._answer(question, self._last.get(job_id)))
         self._last[job_id] = task
         task.add_done_callback(lambda done: self._last.pop(job_id) if self._last.get(job_id) is done else None)
 
     async def stop(self) -> None:
-        """Ask no more; what has been launched goes on."""
+        """Stop asking; launched jobs continue."""
         tasks = tuple(self._last.values())
         for task in tasks:
             task.cancel()
@@ -108,10 +108,10 @@ class JobLauncher:
         self.deliver(answer)
 
     async def _asked(self, question: fx.AskLauncher) -> bytes:
-        """What the worker prints.
+        """Run a worker and return its output.
 
         Raises:
-            OSError, TimeoutError, ValueError, ConfigurationError: if it cannot be started, or fails.
+            OSError, TimeoutError, ValueError, ConfigurationError: the worker cannot be started, or fails.
         """
         command, options, root = self._command(question.job.account)
         how = self.settings
@@ -138,15 +138,15 @@ class JobLauncher:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
         if process.returncode != 0:
-            last = complaints.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it says nothing"]
-            raise ValueError(f"{command[0]} ended with {process.returncode}: {last[0][:300]}")
+            last = complaints.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no error message"]
+            raise ValueError(f"{command[0]} ended with status {process.returncode}: {last[0][:300]}")
         return printed
 
     def _command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
-        """The worker's command as an account, what its process is made with, and the folder of its jobs.
+        """Return the worker's command for an account, the options of its process, and the folder of its jobs.
 
         Raises:
-            ConfigurationError: if there is no such account, or it is the agent's own.
+            ConfigurationError: the account does not exist or is the agent's own.
         """
         how = self.settings.acting
         if account != OWN_ACCOUNT:

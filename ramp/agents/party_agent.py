@@ -1,7 +1,6 @@
-"""The SPADE shell of a party: messages, timers and commands go into its host, what the host sends goes out.
+"""The SPADE shell of a party: passes messages, timers and commands to its host, and sends the host's messages.
 
-Nothing is decided here. The host is called without interruption, so one agent's events happen one after another; what
-it sends leaves in order.
+The shell makes no decisions. It handles the events of an agent one after another, and sends messages in order.
 """
 
 from __future__ import annotations
@@ -36,31 +35,31 @@ from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
 DOCUMENT_FIELD = "x-document"
-"""Metadata field with the kind of document, by which behaviours with equal performatives tell theirs."""
+"""Metadata field with the kind of document; it distinguishes behaviours with equal performatives."""
 
 LOOK_AGAIN: Duration = 5 * SECOND
-"""An agent looks at the clock this often at least: so long after a step or a suspend all processes agree again."""
+"""Maximum time between two checks of the clock, so an agent soon notices a step of the clock or a suspend."""
 
 _log = logging.getLogger(__name__)
 
 
 def brief(error: BaseException) -> str:
-    """An unexpected exception in one line: what it is and where in our code it was raised."""
+    """Return an unexpected exception in one line: type, text and place."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {str(error)[:200]!a}{place}"
 
 
 class PartyAgent(MarketAgent):
-    """Runs one party's host on XMPP.
+    """Runs a party's host on XMPP.
 
     Args:
         jid: the agent's address, which is also the party's name.
-        password: of its account.
-        settings: how to reach the server.
-        party: its protocol.
-        ports: makes the ports of its host, given what the agent itself does for it.
-        clock: the time.
+        password: password of its account.
+        settings: settings of the connection.
+        party: the protocol.
+        ports: makes the ports of the host from the agent's own callbacks.
+        clock: the clock.
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = ()
@@ -91,7 +90,7 @@ class PartyAgent(MarketAgent):
         self._follower: Host | None = None
 
     def now(self) -> Instant:
-        """The present instant, after the party has been told if the clock has been set."""
+        """Return the current time; if the clock was set, tell the party first."""
         now = self.clock.now()
         by = self.clock.set_by - self._followed
         if by:
@@ -102,13 +101,13 @@ class PartyAgent(MarketAgent):
         return now
 
     def watch(self, progress: Progress) -> None:
-        """The party has come on with something."""
+        """Handle progress of the party; the default ignores it."""
 
     def on_clock_set(self) -> None:
-        """The clock has been set, and the party knows."""
+        """Handle a step of the clock, after the party; the default ignores it."""
 
     async def setup(self) -> None:
-        """Add the behaviours and let the party begin, or go on where its journal ends."""
+        """Add the behaviours and start the party, or continue it from its journal."""
         for courier in self.behaviours_served:
             self.add_behaviour(courier())
         now = self.now()
@@ -117,12 +116,12 @@ class PartyAgent(MarketAgent):
         await self._settle()
 
     async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
-        """Read a message and hand it to the host; what cannot be read is answered NOT_UNDERSTOOD.
+        """Decode a message and pass it to the host; answer an unreadable one with NOT_UNDERSTOOD.
 
-        Whatever else a message brings about, it ends here: dropped, counted, and a line in the log.
+        After any other error the message is dropped, counted and logged.
 
         Raises:
-            EffectFailed: if what the party decides on it cannot be carried out; that is no fault of the message.
+            EffectFailed: the party's decision cannot be carried out, which is not the message's fault.
         """
         if BUNDLE_KEY in metadata:
             await self._on_bundle(sender_bare, metadata, body)
@@ -135,58 +134,59 @@ class PartyAgent(MarketAgent):
             parts = unpack(body, metadata[BUNDLE_KEY])
         except DocumentError as error:
             self.counters.refused += 1
-            self.complain(sender, "a bundle of %s cannot be read: %s", sender, error)
+            self.complain(sender, "cannot read a bundle from %s: %s", sender, error)
         else:
             await self.on_bundle(sender, parts)
 
     async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
-        """Take several messages that have come together; this kind of agent takes none."""
+        """Handle a bundle of messages; this kind of agent refuses it."""
         self.counters.refused += 1
-        self.complain(sender, "a bundle of %s is not for this agent", sender)
+        self.complain(sender, "bundle from %s dropped: this agent accepts none", sender)
 
     def take_in(
         self, sender: str, metadata: Mapping[str, str], thread: str, body: str, kinds: tuple[type, ...] = ()
     ) -> None:
-        """Read a message and hand it to the host; what comes of it waits to be sent.
+        """Decode a message and pass it to the host; the host's messages wait to be sent.
 
         Args:
-            sender: who says it.
+            sender: address of the sender.
             metadata: FIPA parameters.
             thread: conversation id.
             body: the document.
-            kinds: the only contents that are taken; empty for any.
+            kinds: accepted types of contents; empty for all.
 
         Raises:
-            EffectFailed: if what the party decides on it cannot be carried out.
+            EffectFailed: the party's decision cannot be carried out.
         """
         now = self.now()
         try:
             message = codec.decode(
                 sender, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
             )
-        except SealInvalid as error:  # nobody's word: no answer, or strangers could make an agent talk
+        except SealInvalid as error:  # no answer: strangers must not be able to make an agent send messages
             self.counters.refused += 1
-            self.complain(sender, "a message of %s is not believed: %s", sender, error)
+            self.complain(sender, "message from %s dropped: %s", sender, error)
         except DocumentError as error:
-            self.complain(sender, "a message of %s cannot be read: %s", sender, error)
+            self.complain(sender, "cannot read a message from %s: %s", sender, error)
             self._answer_unreadable(sender, metadata, thread, str(error))
-        except Exception as error:  # a bug in reading: the sender learns nothing of it
+        except Exception as error:  # a bug in decoding: no answer to the sender
             self.counters.faults += 1
-            self.complain(sender, "a message of %s dropped: %s", sender, brief(error))
+            self.complain(sender, "message from %s dropped: %s", sender, brief(error))
         else:
             if not kinds or isinstance(message.content, kinds):
                 follower = self._follower if isinstance(message.content, RevocationNotice) else None
                 (follower or self.host).deliver(message, now)
                 return
             self.counters.refused += 1
-            self.complain(sender, "%s of %s does not travel in a bundle", type(message.content).__name__, sender)
+            kind = type(message.content).__name__
+            self.complain(sender, "%s from %s dropped: not accepted in a bundle", kind, sender)
 
     def follow_revocations(self, watch: RevocationWatch, authority: Guest[AskAuthority]) -> None:
-        """Let this agent learn what the market revokes; it is at another site than the market's files.
+        """Let this agent at another site follow the market's revocations.
 
         Args:
-            watch: asks the market's enrolment office.
-            authority: keeps the lists beside the keys of this site.
+            watch: asks the market's enrolment office for revocation lists.
+            authority: stores the lists with the keys of this site.
         """
         ports = Ports(send=self._outgoing.append, authority=authority, watch=self._on_revocations, fault=self.on_fault)
         self._follower = Host(watch, ports)
@@ -194,29 +194,29 @@ class PartyAgent(MarketAgent):
     def _on_revocations(self, progress: Progress) -> None:
         match progress:
             case MembershipEnded(reason):
-                self.fail(MembershipRevoked(f"the market does not believe this certificate any more: {reason}"))
+                self.fail(MembershipRevoked(f"the market no longer accepts this certificate: {reason}"))
             case RevocationsFollowed(number, problem) if problem:
-                self.complain("", "revocation list %s: %s", number or "that has come", problem)
+                self.complain("", "revocation list %s: %s", number or "(unreadable)", problem)
 
     @property
     def _hosts(self) -> tuple[Host, ...]:
         return (self.host,) if self._follower is None else (self.host, self._follower)
 
     def take_notary(self, notary: Notary) -> None:
-        """Sign, seal and verify with another notary from now on: the certificate has been renewed."""
+        """Replace the notary after the certificate was renewed."""
         self._notary = self.host.ports.notary = notary
 
     def on_fault(self, reference: str, error: Exception) -> None:
-        """A bug has raised in one conversation, which is taken up again: count it and write a line to the log."""
+        """Count and log a bug in one conversation, which the host restores."""
         self.counters.faults += 1
-        self.complain(reference, "a fault of the program in %s, which is taken up again: %s", reference, brief(error))
+        self.complain(reference, "internal error in %s, which continues from its records: %s", reference, brief(error))
 
     def on_unsent(self, message: Message, error: DocumentError) -> None:
-        """A message cannot be sealed: like one lost on the way."""
+        """Log a message that could not be sealed; the protocol treats it as lost."""
         self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
 
     def take_answer(self, answer: ev.Answer) -> None:
-        """Take an answer of a machine or a price strategy that needed time; what comes of it is sent meanwhile."""
+        """Pass a later answer of a machine or price strategy to the host; send its messages in the background."""
         try:
             self.host.answer(answer, self.clock.now())
         except Exception as error:
@@ -225,10 +225,10 @@ class PartyAgent(MarketAgent):
         self._settle_soon()
 
     async def command(self, command: ev.Command) -> None:
-        """Give the party a command of its owner.
+        """Pass a command of the owner to the party.
 
         Raises:
-            EffectFailed: if it cannot be carried out; the agent ends then, for nothing may go on from memory alone.
+            EffectFailed: the command cannot be carried out. The agent then ends: it must not run without records.
         """
         try:
             self.host.command(command, self.now())
@@ -239,14 +239,12 @@ class PartyAgent(MarketAgent):
         await self._settle()
 
     def on_behaviour_failed(self, name: str, error: BaseException) -> None:
-        """End the agent; that a disk is full is worth one line and no traceback."""
-        if isinstance(error, EffectFailed):
+        if isinstance(error, EffectFailed):  # for example a full disk, which needs no traceback
             self.fail(error)
         else:
             super().on_behaviour_failed(name, error)
 
     async def stop(self) -> None:
-        """End the agent; its timers end with it."""
         if self._alarm is not None:
             self._alarm.cancel()
         await super().stop()
@@ -254,20 +252,20 @@ class PartyAgent(MarketAgent):
     # -- out -----------------------------------------------------------------------------------------------------
 
     def _settle_soon(self) -> None:
-        """Let what is left to send leave, and nobody wait for it."""
+        """Send waiting messages in the background."""
         self._arm()
         if self._outgoing and (self._settling is None or self._settling.done()):
             self._settling = asyncio.get_running_loop().create_task(self._settle())
 
     async def _settle(self) -> None:
-        """Send what the host has left to send, then wait for its next deadline."""
+        """Set the timer for the next deadline, then send all waiting messages."""
         self._arm()
         async with self._sending:
             while self._outgoing:
                 await self._send_next()
 
     async def _send_next(self) -> None:
-        """Send the first message that waits, and maybe others with it."""
+        """Send the first waiting message, and possibly others with it."""
         await self._send(self._outgoing.popleft())
 
     async def _send(self, message: Message) -> None:
@@ -276,14 +274,14 @@ class PartyAgent(MarketAgent):
             await self.transmit(message.receiver, encoded.body, encoded.metadata, encoded.thread)
         except (DocumentError, TransportError) as error:
             _log.error("%s: %s to %s not sent: %s", self.host.name, message.performative, message.receiver, error)
-        except Exception as error:  # like a message lost on the way; the protocol sends it again
+        except Exception as error:  # like a lost message: the protocol sends it again
             self.counters.faults += 1
             self.complain(
                 message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, brief(error)
             )
 
     def _encode(self, message: Message) -> EncodedMessage:
-        """Turn a message into text; a call that goes to many resources is written once."""
+        """Encode a message; a call to many resources is encoded once."""
         if self._encoded is not None and self._encoded[0] is message.content:
             return self._encoded[1]
         encoded = codec.encode(message)
@@ -312,13 +310,13 @@ class PartyAgent(MarketAgent):
     # -- timers --------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        """Wake at the next deadline, and every `LOOK_AGAIN` at least: timers of the loop stand still in a suspend."""
+        """Set the timer to the next deadline, at most `LOOK_AGAIN` away: timers of the loop pause in a suspend."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         if self._stopped:
             return
-        now = self.now()  # before the deadline is read, which moves when the clock has been set
+        now = self.now()  # first, because a step of the clock moves the deadline
         deadline = earliest(*(host.deadline for host in self._hosts))
         delay = LOOK_AGAIN if deadline is None else min(max(0, deadline - now), LOOK_AGAIN)
         self._alarm = asyncio.get_running_loop().call_later(delay / SECOND, self._ring)

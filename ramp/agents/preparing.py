@@ -1,4 +1,4 @@
-"""What a supervisor needs before it starts anything: groups of agents, server, passwords, the state folder's lock."""
+"""Preparations of a supervisor: groups of agents, server, passwords, and the lock of the state folder."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer
 
 USERS_PER_PROCESS: Final = 50
-"""User Agents that share one process at most: of two hundred in one, all would wait for its one processor."""
+"""Maximum number of User Agents in one process, which can use only one processor."""
 
 
 def grouped(config: SwarmConfig) -> dict[str, list[str]]:
-    """Which agents share a process: the market's own three, users and resources in lots; in lots of 1, none do.
+    """Return the names of the agents of each process.
 
-    A further directory or bank has its own always: with the process of the first it would be lost as well.
+    Bank, directory and keeper share a process, and so do several users or several resources. With one resource per
+    process, no agents share one. Redundant directories and banks always have their own processes.
     """
     users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
@@ -48,7 +49,7 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
 
 
 def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
-    """The XMPP server that the swarm brings along, not started; None where an external one is used."""
+    """Return the market's XMPP server, not started; None for an external one."""
     if config.server.kind == EMBEDDED:
         return EmbeddedServer(state.server, domain=config.domain)
     if config.server.kind == PROSODY:
@@ -60,17 +61,17 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
 
 
 def read_passwords(path: Path) -> dict[str, str]:
-    """Passwords of accounts that exist already.
+    """Read the passwords of existing accounts.
 
     Raises:
-        ConfigurationError: if the file is none.
+        ConfigurationError: the file is missing or invalid.
     """
     try:
         passwords = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"cannot be read: {error}", path=path, key="server.passwords") from error
+        raise ConfigurationError(f"cannot read the file: {error}", path=path, key="server.passwords") from error
     if not isinstance(passwords, dict) or not all(isinstance(value, str) for value in passwords.values()):
-        raise ConfigurationError('right would be a JSON object {"agent": "password"}', path=path)
+        raise ConfigurationError('invalid passwords: expected a JSON object {"agent": "password"}', path=path)
     return passwords
 
 
@@ -79,7 +80,7 @@ def only_one(state: StateFolder) -> Iterator[None]:
     """Hold the state folder's lock.
 
     Raises:
-        ConfigurationError: if another supervisor has it.
+        ConfigurationError: another supervisor holds it.
     """
     with (state.run / "lock").open("w") as lock:
         try:

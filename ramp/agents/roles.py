@@ -1,21 +1,23 @@
-"""The market's agents and their behaviours, named as in the paper's section 6.
+"""The market's agents and their behaviours, named as in section 6 of the paper.
 
-A behaviour here says which messages it serves; what is done with them is the party's business.
+A behaviour only selects messages; the party handles them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
-from ramp.agents.sites.buying import BuyingThroughSites
-from ramp.agents.sites.selling import SellingWithOthers
+from ramp.agents.sites.routes import BUNDLED, SITE_FIELD, Routes
+from ramp.agents.sites.site import Site
+from ramp.errors import DocumentError, LedgerUnavailable, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
@@ -25,6 +27,7 @@ from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import (
     CancellationEnded,
     ClockCompared,
+    EnrolmentAnswered,
     GuestFailed,
     KeeperOrdered,
     Progress,
@@ -35,27 +38,33 @@ from ramp.protocol.progress import (
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
+from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.logs.events import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier
+from ramp.xmpp.bundles import PARTS_MAX, Part, pack
+from ramp.xmpp.wire import Bounce
+
+if TYPE_CHECKING:
+    from ramp.runtime.redundancy.bank_lease import BankLease
 
 WRITE_PAUSE_S = 1.0
-"""How long the directory waits before it writes down who is registered, in seconds: many come and go at once."""
+"""Pause before the directory saves its registrations in seconds, because many change at once."""
 
 WRITE_AGAIN_S = 15.0
-"""How long it waits after that has failed, in seconds."""
+"""Pause before it saves again after a failure, in seconds."""
 
 _log = logging.getLogger(__name__)
 
 REFUSALS_TOLD_S = 60.0
-"""A refusal of one buyer for one reason is an event at most so often, in seconds, with how many there were."""
+"""Minimum time in seconds between two refusal events for one buyer and reason; each event has their number."""
 
 REFUSALS_COUNTED_MAX = 1_000
-"""Buyers and reasons whose refusals are counted at a time."""
+"""Maximum number of pairs of buyer and reason with counted refusals."""
 
 
 class RequestAQuote(Courier):
-    """User: the auction's answers (section 6.1)."""
+    """User: answers of the auction (section 6.1)."""
 
     performatives = (Performative.PROPOSE.value, Performative.REFUSE.value, Performative.INFORM.value)
 
@@ -79,7 +88,7 @@ class PurchaseOrdersServer(Courier):
 
 
 class FinaliseServer(Courier):
-    """Resource: confirmations, the commit phase, and what the bank says of payments (sections 6.2, 5.1.2)."""
+    """Resource: confirmations in the commit phase, and payment messages of the bank (sections 6.2, 5.1.2)."""
 
     performatives = (
         Performative.CONFIRM.value,
@@ -90,7 +99,7 @@ class FinaliseServer(Courier):
 
 
 class JobServer(Courier):
-    """Resource: orders of jobs on what was sold, and questions about them."""
+    """Resource: job orders on sold slots, and questions about jobs."""
 
     performatives = (Performative.REQUEST.value, Performative.QUERY_REF.value)
 
@@ -116,7 +125,7 @@ class CancelListener(Courier):
 
 
 class OrderListener(Courier):
-    """Bank: orders of users and of the keeper, claims, and resources that say they have failed."""
+    """Bank: orders of users and of the keeper, claims, and failure reports of resources."""
 
     performatives = (Performative.REQUEST.value, Performative.FAILURE.value)
 
@@ -134,16 +143,22 @@ class RegistrationServer(Courier):
 
 
 class BankAnswers(Courier):
-    """Keeper: what the bank answers to its orders."""
+    """Keeper: answers of the bank."""
 
     performatives = (Performative.AGREE.value, Performative.REFUSE.value, Performative.INFORM.value)
 
 
+class EnrolmentServer(Courier):
+    """Enrolment office: requests for certificates, and for revocation lists."""
+
+    performatives = (Performative.REQUEST.value, Performative.QUERY_REF.value)
+
+
 class CommandedAgent(PartyAgent):
-    """An agent whose owner commands it through its control channel.
+    """An agent with an owner and a control channel.
 
     Attributes:
-        watchers: told the progress of everything that goes on.
+        watchers: called with all progress.
     """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -151,7 +166,6 @@ class CommandedAgent(PartyAgent):
         super().__init__(*args, **keywords)
 
     def watch(self, progress: Progress) -> None:
-        """Pass progress on to the watchers; what the journal does not have is for the log."""
         if isinstance(progress, RecordsMissing):
             _log.warning("%s: request %s: %s", self.jid, progress.request_id, progress.what)
             return
@@ -160,10 +174,10 @@ class CommandedAgent(PartyAgent):
 
 
 def ending_text(ended: RequestEnded | CancellationEnded) -> str:
-    """How a request or a cancellation ended, as a line of the log."""
+    """Return the outcome of a request or cancellation as a line for the log."""
     if isinstance(ended, CancellationEnded):
         what = ended.outcome
-        how = f"given back for {credits_text(what.refund)} credits" if what.done else f"not given back: {what.code}"
+        how = f"cancelled, {credits_text(what.refund)} credits refunded" if what.done else f"not cancelled: {what.code}"
         return f"{what.agreement_id} {how}"
     outcome = ended.outcome
     sold = ", ".join(f"unit {unit.unit} of {unit.offer.resource}" for unit in outcome.units) if outcome.cost else ""
@@ -172,7 +186,7 @@ def ending_text(ended: RequestEnded | CancellationEnded) -> str:
 
 
 def tell_sale(sold: Agreement) -> None:
-    """Tell that a resource has sold a slot, and is paid."""
+    """Record the event that a resource has sold a slot and was paid."""
     offer = sold.offer
     text = (
         f"{offer.cores} cores from {iso(offer.start)} to {iso(offer.end)} sold to {sold.user} for "
@@ -191,23 +205,30 @@ def tell_sale(sold: Agreement) -> None:
 
 
 def event_of(ended: RequestEnded | CancellationEnded) -> str:
-    """The kind of event that an ending is."""
+    """Return the kind of event for an outcome."""
     return "cancellation" if isinstance(ended, CancellationEnded) else "request"
 
 
-class UserAgent(BuyingThroughSites, ComparingAgent, CommandedAgent):
-    """Buys for one owner."""
+class UserAgent(ComparingAgent, CommandedAgent):
+    """Buys for one owner.
+
+    It sends calls and rejections for several machines of a site as one stanza, if the machines have named an agent that
+    accepts them.
+    """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
 
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.routes = Routes()
+        super().__init__(*args, **keywords)
+
     @property
     def party(self) -> UserParty:
-        """The user's protocol."""
+        """The protocol of the user."""
         assert isinstance(self.host.party, UserParty)
         return self.host.party
 
     def watch(self, progress: Progress) -> None:
-        """Pass progress on to the watchers; of comparisons of the clock those that tell something new."""
         if isinstance(progress, RequestEnded | CancellationEnded):
             record(str(self.jid), event_of(progress), ending_text(progress))
         if isinstance(progress, UnitMoved):
@@ -216,21 +237,63 @@ class UserAgent(BuyingThroughSites, ComparingAgent, CommandedAgent):
         if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
             super().watch(progress)
 
+    # -- several machines of a site together ---------------------------------------------------------------------
+
+    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+        site = metadata.get(SITE_FIELD, "")  # an offer may name the agent of its machine's site
+        if site:
+            self.routes.learn(sender_bare, site)
+        await super().on_text(sender_bare, metadata, thread, body)
+
+    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+        """Accept offers of several machines from the agent that they have named, and nothing else."""
+        for part in parts:
+            if self.routes.speaks_for(sender, part.machine):
+                self.take_in(part.machine, part.metadata, part.thread, part.body, (Proposal,))
+            else:
+                self.counters.refused += 1
+                self.complain(sender, "message from %s for %s dropped: not named by it", sender, part.machine)
+
+    def on_bounce(self, bounce: Bounce) -> None:
+        # the next messages go to the machines themselves
+        self.routes.unreachable(bounce.peer_bare)
+        super().on_bounce(bounce)
+
+    async def _send_next(self) -> None:
+        for receiver, messages in self.routes.next_together(self._outgoing):
+            if len(messages) == 1 or not await self._send_together(receiver, messages):
+                for message in messages:
+                    await self._send(message)
+
+    async def _send_together(self, site: str, messages: Sequence[Message]) -> bool:
+        """Send several messages as one bundle; False if that fails and each must be sent alone."""
+        try:
+            parts = []
+            for message in messages:
+                encoded = self._encode(message)
+                parts.append(Part(message.receiver, encoded.metadata, encoded.thread, encoded.body))
+            body, metadata = pack(parts)
+            await self.transmit(site, body, metadata, messages[0].conversation_id)
+        except (DocumentError, TransportError):  # the bundle is too large, or a message is invalid
+            return False
+        return True
+
 
 class KeeperAgent(CommandedAgent):
-    """Gives the bank the orders of the market's keeper (section 6.3: the administrator of the Banking Agent)."""
+    """Sends orders of the market's keeper to the bank (section 6.3: the administrator of the Banking Agent)."""
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (BankAnswers,)
 
 
-class ResourceAgent(SellingWithOthers, ComparingAgent):
+class ResourceAgent(ComparingAgent):
     """Sells the time of one machine.
 
     Attributes:
-        guests: what answers for the machine and its prices from processes of their own.
-        launcher: what runs jobs on its slots, if anything does.
-        troubles: what the machine's plug-in and price strategy fail at, by what they are called.
-        on_troubles: told when that has changed.
+        guests: plug-in and price strategy that run in separate processes.
+        launcher: launcher of jobs on its slots; None without one.
+        site: the agents of this process; None if each answers calls only for itself.
+        troubles: current problems of plug-in and price strategy by their names.
+        on_troubles: called when `troubles` has changed.
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
@@ -244,6 +307,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.guests: list[IsolatedGuest[Any]] = []
         self.launcher: JobLauncher | None = None
+        self.site: Site | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
         self._refused: dict[tuple[str, str], int] = {}
@@ -251,31 +315,32 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         super().__init__(*args, **keywords)
 
     async def setup(self) -> None:
-        """Start the guests' processes, and then what all agents do."""
         for guest in self.guests:
             guest.begin()
         await super().setup()
+        if self.site is not None:
+            self.site.join(str(self.jid), self)
 
     async def guests_opened(self) -> None:
-        """Wait until every guest is open, or it is plain that some take long; those are tried on in the background.
+        """Wait until all guests are open, or a timeout; slow guests continue in the background.
 
         Raises:
-            ConfigurationError: if a guest's options are wrong.
-            PluginError: if a guest says that it can never be opened.
+            ConfigurationError: a guest's options are invalid.
+            PluginError: a guest reports that it can never be opened.
         """
         await asyncio.gather(*(guest.opened() for guest in self.guests))
 
     async def stop(self) -> None:
-        """End the agent, and the guests' processes with it."""
         try:
             await asyncio.gather(*(guest.stop() for guest in self.guests))
             if self.launcher is not None:
                 await self.launcher.stop()
         finally:
+            if self.site is not None:
+                self.site.leave(str(self.jid), self)
             await super().stop()
 
     def watch(self, progress: Progress) -> None:
-        """Tell, and write to the log at most once a minute, that a guest does not do what it should."""
         if isinstance(progress, ClockCompared):
             self.take_comparison(progress)
         if not isinstance(progress, GuestFailed):
@@ -290,11 +355,11 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             self.on_troubles()
 
     def heard(self, guest: str, line: str) -> None:
-        """Write to the log what a guest has printed."""
-        _log.warning("%s: its %s says: %s", self.jid, guest, line)
+        """Log a line that a guest has printed."""
+        _log.warning("%s: output of its %s: %s", self.jid, guest, line)
 
-    def before_sending(self, message: Message) -> None:
-        """Count refusals."""
+    def _count_refusals(self, message: Message) -> None:
+        """Count the refusals in an outgoing message."""
         content = message.content
         if isinstance(content, Proposal):
             for code in {refusal.code for refusal in content.refusals}:
@@ -303,7 +368,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
             self._count_refusal(message.receiver, content.code, content.request_id)
 
     def _count_refusal(self, buyer: str, code: str, request_id: str) -> None:
-        """One event for a buyer and a reason, and then one a minute with how many there were."""
+        """Record the first refusal of a buyer for a reason, then at most one event a minute with their number."""
         key = buyer, code
         if len(self._refused) > REFUSALS_COUNTED_MAX:
             self._refused.clear()
@@ -318,7 +383,12 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         record(str(self.jid), "refusal", text, buyer=buyer, code=str(code), count=count, request_id=request_id)
 
     async def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
-        """Ask other prices from now on, and sell nothing new or again."""
+        """Change the prices, and stop or resume new sales.
+
+        Args:
+            prices: new range of prices.
+            draining: whether to make no new sales.
+        """
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()
@@ -326,7 +396,7 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         await self._settle()
 
     async def leave(self) -> None:
-        """Strike this resource out of the directory."""
+        """Withdraw this resource from the directory."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()
@@ -334,9 +404,73 @@ class ResourceAgent(SellingWithOthers, ComparingAgent):
         await self._settle()
         await self.drain(limit_s=1.0)
 
+    # -- several machines of a site together ---------------------------------------------------------------------
+
+    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+        """Pass calls to the machines that they are for, and send the immediate answers as one bundle."""
+        if self.site is None:
+            await super().on_bundle(sender, parts)
+            return
+        answers = self.site.answers(sender, parts)
+        for start in range(0, len(answers), PARTS_MAX):
+            await self._answer(sender, answers[start : start + PARTS_MAX])
+
+    async def _answer(self, user: str, answers: Sequence[Part]) -> None:
+        try:
+            body, metadata = pack(answers)
+            await self.transmit(user, body, metadata, answers[0].thread)
+        except (DocumentError, TransportError) as error:
+            if len(answers) > 1:  # the bundle may be too large
+                half = len(answers) // 2
+                await self._answer(user, answers[:half])
+                await self._answer(user, answers[half:])
+            else:
+                self.complain(user, "answer of %s to %s not sent: %s", answers[0].machine, user, error)
+
+    # -- as a member of the site ---------------------------------------------------------------------------------
+
+    @property
+    def speaks(self) -> bool:
+        return self.is_alive() and self.is_connected and self.host.failure is None
+
+    def answer_together(self, user: str, part: Part) -> list[Message]:
+        if self.host.failure is not None or not self.admits(user):
+            return []
+        try:
+            self.counters.received += 1
+            self.take_in(user, part.metadata, part.thread, part.body, BUNDLED)
+        except Exception as error:  # must not end the other agents of the site
+            self.on_behaviour_failed("site", error)
+            return []
+        answers = [each for each in self._outgoing if isinstance(each.content, Proposal) and each.receiver == user]
+        for answer in answers:
+            self._outgoing.remove(answer)
+        self._settle_soon()
+        return answers
+
+    def written(self, message: Message) -> Part | None:
+        try:
+            self._count_refusals(message)
+            encoded = self._encode(message)
+        except Exception as error:  # like a lost message
+            self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
+            return None
+        self.counters.sent += 1
+        return Part(self.host.name, encoded.metadata, encoded.thread, encoded.body)
+
+    async def _send(self, message: Message) -> None:
+        self._count_refusals(message)
+        await super()._send(message)
+
+    def _encode(self, message: Message) -> EncodedMessage:
+        encoded = super()._encode(message)
+        if isinstance(message.content, Proposal) and self.site is not None and (spokesman := self.site.spokesman):
+            encoded.metadata[SITE_FIELD] = spokesman
+        return encoded
+
 
 class BankingAgent(PartyAgent):
-    """Keeps the accounts."""
+    """Runs the bank."""
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
         TransactionUpdate,
@@ -346,16 +480,62 @@ class BankingAgent(PartyAgent):
     )
 
     def watch(self, progress: Progress) -> None:
-        """Log what the bank has done on the keeper's order."""
         if isinstance(progress, KeeperOrdered):
             record(str(self.jid), "deposit", f"on the order of {progress.keeper}: {progress.what}")
 
 
+class RelievedBankingAgent(BankingAgent):
+    """One of two redundant Banking Agents; it sends messages only while it holds the lease.
+
+    Both agents have the bank's name, account and key, so the market sees one bank. The ledger's database decides which
+    of them is active; the other one is not logged in.
+
+    Args:
+        lease: the lease, already taken, which also protects the ledger.
+    """
+
+    def __init__(self, *args: Any, lease: BankLease, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._lease = lease
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def setup(self) -> None:
+        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+        record(str(self.jid), "takeover", f"{self._lease.active} is the bank now (epoch {self._lease.epoch})")
+        await super().setup()
+
+    async def stop(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+        await super().stop()
+        with contextlib.suppress(LedgerUnavailable):
+            await asyncio.to_thread(self._lease.give_up)  # so the other agent need not wait for its end
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease.pause_s)
+            try:
+                await asyncio.to_thread(self._lease.renew)
+            except LedgerUnavailable as error:
+                self.fail(error)
+                return
+
+    async def _send(self, message: Message) -> None:
+        """Send a message, unless another bank is active by now, which may have decided differently."""
+        try:
+            self._lease.assert_held()
+        except LedgerUnavailable as error:
+            _log.warning("%s: %s to %s not sent: %s", self.jid, message.performative, message.receiver, error)
+            self.fail(error)
+            return
+        await super()._send(message)
+
+
 class DirectoryAgent(PartyAgent):
-    """Knows who sells.
+    """Keeps the register of resources.
 
     Attributes:
-        keep: stores who is registered, for the next life of this agent; called soon after that has changed.
+        keep: saves the registrations for the next start; called soon after a change.
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RegistrationServer,)
@@ -367,7 +547,6 @@ class DirectoryAgent(PartyAgent):
         self._writing: asyncio.TimerHandle | None = None
 
     async def stop(self) -> None:
-        """End the agent; what has not been written yet is written now."""
         if self._writing is not None:
             self._writing.cancel()
             self._write()
@@ -390,9 +569,24 @@ class DirectoryAgent(PartyAgent):
         changes = self._directory.changes
         try:
             self.keep(self._directory.registered)
-        except OSError as error:  # nothing is lost: whoever sells registers again within a heartbeat
-            self.complain("", "who is registered cannot be written down: %s", reason_of(error))
+        except OSError as error:  # no loss: resources register again within a heartbeat
+            self.complain("", "cannot save the registrations: %s", reason_of(error))
             if not self._stopped:
                 self._writing = asyncio.get_running_loop().call_later(WRITE_AGAIN_S, self._write)
             return
         self._kept = changes
+
+
+class EnrolmentAgent(PartyAgent):
+    """The market's enrolment office."""
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (EnrolmentServer,)
+
+    def watch(self, progress: Progress) -> None:
+        if not isinstance(progress, EnrolmentAnswered):
+            return
+        if not progress.code:
+            record(str(self.jid), "enrolment", f"granted {progress.invitation_id} to {progress.sender}")
+            return
+        what = f"{progress.invitation_id}: refused a request of {progress.sender}: {progress.code}"
+        self.complain(progress.sender, "%s", what)

@@ -1,4 +1,4 @@
-"""Looks whether the XMPP server answers, so that a market says it at once, and no agent has to be read for it."""
+"""Checks whether the XMPP server answers, so that the market reports a failure at once."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Final
 from ramp.servers.process import SILENCE, probe_problem
 
 PROBE_S: Final = 2.0
-"""Pause between two looks, in seconds; with the limit of a look a server that is gone is told within 5 s."""
+"""Pause between two checks in seconds; with the timeout of a check, a failure is reported within 5 s."""
 
 LOOK_LIMIT_S: Final = 2.0
-"""How long a server may take to answer a look, in seconds."""
+"""Timeout of a check in seconds."""
 
 SILENT_MAX: Final = 2
-"""Looks without any answer before a server counts as gone; it may be busy. One that refuses does so at once."""
+"""Checks without an answer before a server counts as failed, because it may be busy; a refusal counts at once."""
 
 
 class ServerWatch:
-    """Watches one market's server.
+    """Watches a market's server.
 
     Args:
-        addresses: host and port of each, at present; where one of them answers all is well.
+        addresses: returns host and port of each server; one that answers is enough.
         domain: XMPP domain of the agents.
-        told: is told the problem whenever it has changed; empty where there is none any more.
+        told: called with the problem when it has changed; empty when it is solved.
 
     Attributes:
-        problem: why nobody reaches it, or empty.
+        problem: the current problem; empty if there is none.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ServerWatch:
         self._silent = 0
 
     async def run(self) -> None:
-        """Look again and again."""
+        """Check until cancelled."""
         while True:
             self._take(await asyncio.to_thread(self._look))
             await asyncio.sleep(PROBE_S)

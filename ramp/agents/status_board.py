@@ -1,7 +1,7 @@
-"""What is up, told by the supervisor to whoever asks, and written to `run/swarm.json` for those who find nobody there.
+"""The status of a market: the supervisor answers at a socket and writes it to `run/swarm.json`.
 
-A full disk keeps the file from being written, and it would go on telling of better times; the socket needs no room, so
-what is told there stays true.
+Readers use the file if no supervisor answers. A full disk may leave the file outdated; the socket needs no disk space
+and is always current.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class StatusBoard:
-    """Publishes one swarm's status.
+    """Publishes a market's status.
 
     Args:
-        state: the swarm's state folder.
-        describe: says what is up at present.
+        state: state folder of the market.
+        describe: returns the current status.
     """
 
     def __init__(self, state: StateFolder, describe: Callable[[], SwarmStatus]) -> None:
@@ -35,17 +35,17 @@ class StatusBoard:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Open the socket; where that cannot be, there is the file alone."""
+        """Open the socket; if that fails, only the file has the status."""
         path = self._state.status_socket
         try:
             path.unlink(missing_ok=True)
             self._server = await asyncio.start_unix_server(self._answer, str(path))
             path.chmod(0o600)
         except OSError as error:
-            _log.error("%s cannot be made: %s; there is the status file alone", path, reason_of(error))
+            _log.error("cannot create %s: %s; only the status file is available", path, reason_of(error))
 
     def close(self) -> None:
-        """Nothing is up any more."""
+        """Close the socket and remove the files."""
         if self._server is not None:
             self._server.close()
         for path in (self._state.status_file, self._state.status_socket):
@@ -54,13 +54,13 @@ class StatusBoard:
         self._state.leave_sockets()
 
     def publish(self) -> None:
-        """Write the file; that it cannot be is noted in what the socket tells, and tried again by `retry`."""
+        """Write the file; the socket reports a failure, and `retry` writes again."""
         path = self._state.status_file
         try:
             write_private(path, json.dumps(status_object(self._describe()), indent=1))
         except OSError as error:
             if not self._unwritten:
-                _log.error("%s cannot be written: %s", path, reason_of(error))
+                _log.error("cannot write %s: %s", path, reason_of(error))
             self._unwritten = reason_of(error)
         else:
             self._unwritten = ""

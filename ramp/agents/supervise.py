@@ -1,4 +1,4 @@
-"""Runs a swarm in the foreground: for `ramp up`, and as `python -m ramp.agents.supervise` for `ramp.client.swarm`."""
+"""Runs a market in the foreground, for `ramp up` and, as `python -m ramp.agents.supervise`, for `ramp.client.swarm`."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def run(
     on_event: OnEvent | None = None,
     group_command: Sequence[str] = GROUP_COMMAND,
 ) -> int:
-    """Launch a swarm and stay until SIGINT or SIGTERM.
+    """Launch a market and run it until SIGINT or SIGTERM.
 
     Args:
-        config: the swarm.
+        config: configuration of the market.
         state: its state folder.
-        ready: called once when every agent is ready.
-        on_event: told what happens to agents.
-        group_command: runs a process of agents, with the arguments of `ramp.agents.group`.
+        ready: called once when all agents are ready.
+        on_event: called with events of agents.
+        group_command: command of a process of agents, which takes the arguments of `ramp.agents.group`.
 
     Raises:
-        RampError: if it cannot be launched.
+        RampError: the market cannot be launched.
     """
 
     async def supervise() -> None:
@@ -61,29 +61,29 @@ def run(
 
 
 class Told:
-    """Writes to the log what becomes of a market that is up; what keeps it from coming up is told to its launcher."""
+    """Logs events of a running market; the launcher reports problems of the start."""
 
     def __init__(self) -> None:
         self._is_up = False
 
     def up(self) -> None:
-        """Every agent is ready, or has been said to be broken."""
+        """Note that all agents are ready or broken."""
         self._is_up = True
         _log.info("the market is up")
 
     def event(self, event: Mapping[str, str]) -> None:
-        """Something has happened to an agent, or to the server."""
-        if self._is_up and event["event"] != "stopped":  # all of them do, at the end
+        """Log an event of an agent or the server."""
+        if self._is_up and event["event"] != "stopped":  # at the end all agents stop
             detail = f": {event['detail']}" if event["detail"] else ""
             _log.info("%s is %s%s", event["agent"], event["event"], detail)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a swarm in the foreground: for `ramp up --detach`, and for programs that want a market of their own."""
+    """Run a market in the foreground, for `ramp up --detach` and for programs that start a market."""
     parser = argparse.ArgumentParser(prog="python -m ramp.agents.supervise", description=main.__doc__)
     parser.add_argument("config", type=Path)
     parser.add_argument("--state-dir", type=Path, required=True)
-    parser.add_argument("--parent", type=int, help="process id of the launcher, with which the swarm ends")
+    parser.add_argument("--parent", type=int, help="process id of the launcher; the market ends with it")
     options = parser.parse_args(arguments)
     if options.parent is not None:
         end_with_parent(options.parent)
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     except RampError as error:
         sys.stderr.write(f"ramp: {error}\n")
         return error.exit_code
-    _log.info("the market is stopped")
+    _log.info("the market has stopped")
     return exit_code
 
 

@@ -1,8 +1,8 @@
-"""Launches a swarm and keeps it alive: the XMPP server and the processes of agents.
+"""Launches a market and keeps it running: the XMPP server and the processes of agents.
 
-One supervisor a state folder. A process that dies is started again; an agent that fails inside a process is restarted
-there and says so. What is up is told to whoever asks at the status socket, and written to `run/swarm.json` for those
-who find nobody there; a disk that is full ends neither. All children end with the supervisor, also when it is killed.
+There is one supervisor for each state folder. It restarts a process that has ended; a process restarts its failed
+agents and reports that. `status_board` publishes the status. All child processes end with the supervisor, even if it is
+killed.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from ramp.servers.accounts import check_accounts
 from ramp.servers.process import ServerProcess
 
 RESTART_PAUSE_S: Final = 0.5
-"""Pause before a dead process is started again, in seconds."""
+"""Pause before a process is restarted in seconds."""
 
 LAUNCH_DEATHS_MAX: Final = 3
-"""A process that dies this often before everything has been ready once ends the launch."""
+"""Number of ends of one process that makes the launch fail."""
 
 WATCH_S: Final = 0.5
-"""How often the server is looked after, in seconds."""
+"""Pause between two checks of the server in seconds."""
 
 ROTATE_LOOKS: Final = 120
-"""Looks between two at the size of logs."""
+"""Checks of the server between two checks of the size of logs."""
 
 GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.process")
-"""Runs a process of agents; the supervisor adds what it shall run."""
+"""Command of a process of agents; the supervisor appends the arguments."""
 
 DEATHS_MAX: Final = 2
-"""A process of an agent that was just added and dies so often will not come up."""
+"""Number of ends of the process of an added agent after which the agent counts as failed."""
 
 SETTLED: Final = frozenset({"ready", "degraded", "broken", STANDBY})
-"""States of an agent for which a launch waits no longer: it is there, or it says why it cannot be."""
+"""States in which a launch no longer waits for an agent: it is up, or it has reported why not."""
 
 OnEvent = Callable[[dict[str, str]], None]
 
@@ -76,13 +76,13 @@ class _Group:
 
 
 class Supervisor:
-    """Runs one swarm.
+    """Runs a market.
 
     Args:
-        config: the swarm.
+        config: configuration of the market.
         state: its state folder.
-        on_event: told what happens to agents: `agent`, `event`, `detail`.
-        group_command: runs a process of agents, with the arguments of `ramp.agents.group`.
+        on_event: called with each event: `agent`, `event`, `detail`.
+        group_command: command of a process of agents, which takes the arguments of `ramp.agents.group`.
     """
 
     def __init__(
@@ -115,18 +115,18 @@ class Supervisor:
         }
 
     def stop(self) -> None:
-        """End the swarm in good order."""
+        """Stop the market."""
         self._stopping.set()
         self._all_ready.set()
 
     async def run(self, ready: Callable[[], None] | None = None) -> None:
-        """Launch everything, stay until stopped, end everything.
+        """Launch the market, run it until stopped, and end it.
 
         Args:
-            ready: called once when every agent is ready, or cannot be.
+            ready: called once when each agent is up or has reported why not.
 
         Raises:
-            RampError: if the swarm cannot be launched.
+            RampError: the market cannot be launched.
         """
         from ramp.runtime.state_versions import check_versions  # brings the ledger's driver along
 
@@ -176,13 +176,13 @@ class Supervisor:
         check_accounts(accounts, self._config.domain, self._config.path)
         self._server = new_server(self._config, self._state)
         if self._server is not None:
-            self._server.ensure_accounts(accounts)  # at every start of the server: it may have lost them
+            self._server.ensure_accounts(accounts)  # the server gets them at each start
             self._server.start()
         self._publish("starting")
 
     async def _wait_ready(self) -> None:
         settled, before = 0, -1
-        while not self._all_ready.is_set() and settled > before:  # many agents take long, and go on coming
+        while not self._all_ready.is_set() and settled > before:  # keep waiting while further agents become ready
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
             settled, before = sum(each.state in SETTLED for each in self.agents.values()), settled
@@ -191,7 +191,7 @@ class Supervisor:
             problem = self._server_watch.problem
             why = f"the XMPP server at {self._addresses()[0][0]} {problem}; " if problem else ""
             raise TransportError(
-                f"{why}not ready within {READY_LIMIT_S:g} s: {missing}; their logs are in {self._state.logs}"
+                f"{why}not ready within {READY_LIMIT_S:g} s: {missing}; see the logs in {self._state.logs}"
             )
         if self._broken:
             raise ConfigurationError(self._broken, path=self._config.path)
@@ -203,12 +203,12 @@ class Supervisor:
         while not self._stopping.is_set() and group.agents:
             try:
                 process = group.process = await self._spawn(group)
-            except OSError as error:  # no room for another process or its log
+            except OSError as error:  # no resources for another process or its log
                 for name in group.agents:
-                    self._mark(name, "failed", f"its process cannot be started: {reason_of(error)}")
+                    self._mark(name, "failed", f"cannot start its process: {reason_of(error)}")
                 await self._pause()
                 continue
-            if self._stopping.is_set():  # stopped while it was being started
+            if self._stopping.is_set():  # stopped during the start
                 process.terminate()
             for name in group.agents:
                 self.agents[name] = replace(self.agents[name], pid=process.pid)
@@ -226,7 +226,7 @@ class Supervisor:
             self._news.set()
             if group.deaths == LAUNCH_DEATHS_MAX and not self._all_ready.is_set():
                 log = self._state.logs / f"{group.name}.log"
-                self._break(f"the process {group.name} cannot start; its log is {log}")
+                self._break(f"the process {group.name} cannot start; see its log {log}")
                 return
             await self._pause()
 
@@ -261,14 +261,14 @@ class Supervisor:
                     self._publish(UP)
 
     def _heard(self, line: bytes) -> str:
-        """Take an event of a process; returns why it gives up, if it does."""
+        """Handle an event of a process; return why the process ends, empty if it does not."""
         try:
             event = json.loads(line)
             name, what, detail, is_up = event["agent"], event["event"], event["detail"], event.get("is_up", False)
-        except (ValueError, KeyError, TypeError):  # something that a library printed
+        except (ValueError, KeyError, TypeError):  # output of a library
             return ""
         if name and name not in self.agents:
-            return ""  # it has been removed
+            return ""  # a removed agent
         if what == ANSWERED:
             if event.get("act") == Act.RESTART.value and not detail:
                 self._mark(name, "starting", "")
@@ -290,7 +290,7 @@ class Supervisor:
         return str(detail)
 
     def _break(self, reason: str) -> None:
-        """The swarm can never be launched."""
+        """End the launch with an error."""
         self._broken = reason
         self._all_ready.set()
 
@@ -306,7 +306,7 @@ class Supervisor:
             restarts=before.restarts + again,
             since=iso(self._clock.now()),
         )
-        if not (is_up and before.is_up):  # else it has gone on all the time
+        if not (is_up and before.is_up):  # else it has been running all the time
             now = replace(now, clock_offset_ms=None, clock_uncertainty_ms=None, clock_warning="")
         self.agents[name] = now
         self._news.set()
@@ -326,7 +326,7 @@ class Supervisor:
 
     def _tell(self, name: str, event: str, detail: str) -> None:
         record(name, event, detail or event)
-        with contextlib.suppress(OSError):  # whoever listens may write to a disk that is full
+        with contextlib.suppress(OSError):  # the receiver may write to a full disk
             self._on_event({"agent": name, "event": event, "detail": detail})
 
     async def _end(self) -> None:
@@ -351,16 +351,16 @@ class Supervisor:
     # -- changes -------------------------------------------------------------------------------------------------
 
     async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
-        """Ask the process of an agent; returns what is open, and what else is told.
+        """Send a call to the process of an agent; return open obligations and further information.
 
         Raises:
-            TransportError: if it does not run, ends, does not answer, or cannot do it.
+            TransportError: the process does not run, ends or does not answer, or the call fails.
         """
         name = asked.agent
         group = next(group for group in self._groups if name in group.agents)
         process = group.process
         if process is None or process.returncode is not None or process.stdin is None:
-            raise TransportError(f"the process of {name} does not run at present")
+            raise TransportError(f"the process of {name} is not running")
         try:
             event = await self._calls.ask(group.name, process.stdin, asked)
         except (TimeoutError, OSError) as error:
@@ -370,7 +370,7 @@ class Supervisor:
         return event.get("open", []), event.get("told", [])
 
     def kill(self, name: str) -> None:
-        """Kill the process of an agent, which is then started again with all agents in it."""
+        """Kill the process of an agent; it is then restarted with all its agents."""
         for group in self._groups:
             if name in group.agents and group.process is not None:
                 self._mark(name, "starting", "")
@@ -378,10 +378,10 @@ class Supervisor:
                     group.process.kill()
 
     async def give_account(self, name: str) -> None:
-        """Let the server that was started with the swarm have an agent's account.
+        """Create an agent's account on the market's own server.
 
         Raises:
-            RampError: if it does not take it.
+            RampError: the server refuses it.
         """
         await asyncio.to_thread(self._give_accounts, {name: self._state.passwords([name])[name]})
 
@@ -391,16 +391,16 @@ class Supervisor:
 
     def _give_tokens(self, tokens: dict[str, AccountToken | None]) -> None:
         if self._server is not None:
-            own = {*self._config.agents(), *self._config.server.accounts}  # whatever the register says
+            own = {*self._config.agents(), *self._config.server.accounts}  # never closed by the register
             self._server.ensure_tokens({name: token for name, token in tokens.items() if name not in own})
 
     def configure(self, config: SwarmConfig) -> None:
-        """The swarm is another one from now on; its agents are started and ended by those who ask for it."""
+        """Use another configuration; the caller starts and ends agents accordingly."""
         self._config = config
         self._publish(self._published)
 
     async def launch(self, name: str) -> AgentStatus:
-        """Start an agent in a process of its own, and wait until it is up or says why it cannot be."""
+        """Start an agent in a separate process, and wait until it is up or reports why not."""
         group = _Group(name, [name])
         self.agents[name] = AgentStatus(name, self._config.roles()[name].value, 0, "starting", "", 0, "")
         self._groups.append(group)
@@ -408,7 +408,7 @@ class Supervisor:
         return await self.settled(name)
 
     async def settled(self, name: str) -> AgentStatus:
-        """An agent's status once it is up or cannot be, or after the limit of a launch."""
+        """Return an agent's status once it is up or has reported why not, or after the timeout of a launch."""
         group = next(group for group in self._groups if name in group.agents)
         end = asyncio.get_running_loop().time() + READY_LIMIT_S
         while self.agents[name].state not in SETTLED and group.deaths < DEATHS_MAX:
@@ -421,7 +421,7 @@ class Supervisor:
         return self.agents[name]
 
     async def end(self, name: str) -> None:
-        """End an agent for good, in good order where its process answers."""
+        """End an agent for good; stop it first if its process answers."""
         with contextlib.suppress(TransportError):
             await self.call(GroupCall(Act.STOP, name))
         group = next(group for group in self._groups if name in group.agents)
@@ -437,7 +437,7 @@ class Supervisor:
             await asyncio.wait(group.tasks, timeout=STOP_LIMIT_S)
         self._publish(self._published)
 
-    # -- telling what is up --------------------------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------------------------
 
     def _publish(self, state: str) -> None:
         self._published = state

@@ -3,7 +3,7 @@
 Systems forget reservations (Slurm those of its last five seconds when it is killed), make what they said that they did
 not make, and know nothing of deadlines; so what was promised stands here, and the system is brought to agree with it
 (`ramp.batch.reconciling`). One row a key, in a SQLite file that survives `kill -9` and power loss. Its format has a
-version in `user_version`; a file of a later version is refused.
+version in `user_version`; a file of another version is refused.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from ramp.errors import StorageFailed
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
-from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
+from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
-BOOK_VERSION: Final = 4
-"""Of the file's format; 2 has when the job of a slot has started that is not reserved, 3 when a slot was moved, 4 which
-change of its size was the last."""
+BOOK_VERSION: Final = 1
+"""Of the file's format."""
 
 _SCHEMA: Final = """
 CREATE TABLE hold (
@@ -46,15 +45,12 @@ CREATE TABLE hold (
     lost           TEXT NOT NULL,
     started        INTEGER,
     moved_at       INTEGER,
-    step           INTEGER
+    step           INTEGER NOT NULL
 ) STRICT
 """
 
 _WHAT: Final = "book of holds"
 _BROKEN: Final = "this is no book of holds, or it is broken"
-
-_ADDED: Final = ("started", "moved_at", "step")
-"""Columns that versions 2, 3, ... have added."""
 
 _COLUMNS: Final = (
     "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "
@@ -133,7 +129,7 @@ class HoldBook:
     Raises:
         StorageFailed: if the file cannot be opened or written.
         StateDamaged: if it is no such book, or broken.
-        VersionTooNew: if it is of a later version.
+        WrongVersion: if it is of another version.
     """
 
     def __init__(self, folder: Path | None, resource: str) -> None:
@@ -143,7 +139,7 @@ class HoldBook:
                 folder.mkdir(parents=True, exist_ok=True)
         self._connection = connect(self.path, _WHAT)
         try:
-            _bring_up_to_date(self._connection, self.path)
+            _make_or_check(self._connection, self.path)
         except BaseException:
             self._connection.close()
             raise
@@ -253,12 +249,12 @@ def book_path(folder: Path, resource: str) -> Path:
 
 
 def read_book(path: Path) -> tuple[Entry, ...]:
-    """All entries of a book, of an older version too, without changing the file; for those who look from outside.
+    """All entries of a book, without changing the file; for those who look from outside.
 
     Raises:
         StorageFailed: if it cannot be read.
         StateDamaged: if it is no such book, or broken.
-        VersionTooNew: if it is of a later version.
+        WrongVersion: if it is of another version.
     """
     book = HoldBook.__new__(HoldBook)
     book.path = path
@@ -269,22 +265,19 @@ def read_book(path: Path) -> tuple[Entry, ...]:
             closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file,
         ):
             file.backup(book._connection)  # noqa: SLF001
-        _bring_up_to_date(book._connection, path)  # noqa: SLF001
+        _make_or_check(book._connection, path)  # noqa: SLF001
         return tuple(book._select(""))  # noqa: SLF001
 
 
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the table of an empty file, and give that of an older version the columns that it lacks."""
+def _make_or_check(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the table of an empty file; another process may do so at the same time."""
     with storing(path), damage_named(path, _BROKEN):
-        if format_version(connection, path, _WHAT, BOOK_VERSION) == BOOK_VERSION:
+        if not is_new(connection, path, _WHAT, BOOK_VERSION):
             return
         with transaction(connection):
-            version = format_version(connection, path, _WHAT, BOOK_VERSION)
-            if version == 0:
+            if is_new(connection, path, _WHAT, BOOK_VERSION):
                 connection.execute(_SCHEMA)
-            for column in _ADDED[version - 1 :] if version else ():
-                connection.execute(f"ALTER TABLE hold ADD COLUMN {column} INTEGER")
-            connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+                connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
 
 
 def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
@@ -311,5 +304,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         lost,
         started,
         moved_at,
-        step or 0,  # of before version 4
+        step,
     )

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_request
 from ramp.control.events import Event, Last, MarketRefusalCode, Refused, Welcome, market_refused
 from ramp.control.requests import EVERYTHING, Hello, Request
-from ramp.errors import ControlLineError, MarketRefused, NoMarket, TransportError
+from ramp.errors import START_AGAIN, ControlLineError, MarketRefused, NoMarket, TransportError, wrong_version
 from ramp.runtime.state_folder import check_private
 
 
@@ -222,16 +222,16 @@ def _check_welcome(line: bytes) -> None:
     try:
         event = decode_event(line)
     except ControlLineError as error:
-        raise MarketRefused(
-            MarketRefusalCode.OTHER_VERSION,
-            f"the agent does not speak version {VERSION} of the control channel ({error}); "
-            "`ramp down` and `ramp up` start the market in the version that is installed",
-            exit_code=2,
-        ) from error
+        raise _other_version(f"no welcome ({error})") from error
     if isinstance(event, Refused):
         raise refused(event)
     if not isinstance(event, Welcome) or event.version != VERSION:
-        raise MarketRefused(MarketRefusalCode.OTHER_VERSION, f"no welcome of version {VERSION} came", exit_code=2)
+        raise _other_version(event.version if isinstance(event, Welcome) else "no welcome")
+
+
+def _other_version(got: object) -> MarketRefused:
+    reason = wrong_version("the control channel", got, VERSION, START_AGAIN)
+    return MarketRefused(MarketRefusalCode.OTHER_VERSION, reason, exit_code=2)
 
 
 def _nobody(path: Path, error: OSError) -> NoMarket:

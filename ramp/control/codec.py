@@ -19,8 +19,8 @@ from ramp.control.requests import VERBS, Request
 from ramp.errors import ControlLineError
 from ramp.runtime.model_json import model_converter
 
-VERSION: Final = 9
-"""Version of the table; it grows by one with every change of a request or an event."""
+VERSION: Final = 1
+"""Version of the table."""
 
 LINE_BYTES_MAX: Final = 16_000_000
 """Longest line that a client reads; an outcome of many rounds with many resources has some hundred kilobytes."""

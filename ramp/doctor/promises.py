@@ -15,7 +15,7 @@ from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, A
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, Record, SlotReleased
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.record_json import record_from_json
-from ramp.runtime.sqlite_file import damage_named, format_version
+from ramp.runtime.sqlite_file import damage_named, is_new
 from ramp.runtime.storage_errors import storing
 
 
@@ -25,7 +25,7 @@ def read_records(journal: Path) -> tuple[Record, ...]:
     Raises:
         StorageFailed: if the file cannot be read.
         StateDamaged: if it is no journal.
-        VersionTooNew: if it is of a later version.
+        WrongVersion: if it is of another version.
         ConfigurationError: if a record cannot be read.
     """
     if not journal.exists():
@@ -35,7 +35,7 @@ def read_records(journal: Path) -> tuple[Record, ...]:
         damage_named(journal, "this is no journal, or it is broken"),
         closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as connection,
     ):
-        format_version(connection, journal, "journal", JOURNAL_VERSION)
+        is_new(connection, journal, "journal", JOURNAL_VERSION)
         rows = connection.execute("SELECT record FROM journal ORDER BY sequence").fetchall()
     return tuple(record_from_json(text) for (text,) in rows)
 

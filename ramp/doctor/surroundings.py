@@ -12,7 +12,7 @@ from typing import Final
 from ramp.batch.inspecting import Remark
 from ramp.control.headline import ILL, state_text
 from ramp.control.status import SwarmStatus
-from ramp.errors import RampError
+from ramp.errors import START_EMPTY, RampError
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.runtime.config import EMBEDDED, OWN_DISTRIBUTION, PROSODY, SwarmConfig
 from ramp.runtime.keys.store import KeyStore
@@ -70,7 +70,7 @@ def certificates(state: StateFolder, now: Instant, config: SwarmConfig | None = 
 
 
 def versions(config: SwarmConfig | None, state: StateFolder) -> Iterator[Remark]:
-    """What runs here, and whether the state folder is of a later version of it."""
+    """What runs here, and whether the state folder is of its format versions."""
     from ramp.runtime.state_versions import check_versions
 
     python = platform.python_version()
@@ -79,7 +79,7 @@ def versions(config: SwarmConfig | None, state: StateFolder) -> Iterator[Remark]
     try:
         check_versions(state)
     except RampError as error:
-        yield Remark("version", "", str(error), "run the version of RAMP that has written it")
+        yield Remark("version", "", str(error), START_EMPTY)
     if config is not None and config.server.kind == PROSODY and shutil.which("prosody") is None:
         yield Remark("server", PROSODY, "the program prosody is not installed", "apt-get install prosody")
 

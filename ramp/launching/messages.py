@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.errors import wrong_version
 from ramp.launching import psij_jobs, queue_jobs
 from ramp.launching.configuration import BATCH_SYSTEMS
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
@@ -15,10 +16,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 
 VERSION: Final = 1
-"""Of answers and most questions; the worker's own constants say the same."""
-
-VERSION_OF_QUEUES: Final = 2
-"""Of questions about jobs in queues, which workers that were installed earlier do not know."""
+"""Of questions and answers; the worker's own constant says the same."""
 
 ANSWER_BYTES_MAX: Final = 200_000
 """Longest answer: a piece of output in base64."""
@@ -55,7 +53,7 @@ def question_text(
     """
     job = question.job
     plain: dict[str, Any] = {
-        "version": VERSION_OF_QUEUES if job.queue_key else VERSION,
+        "version": VERSION,
         "verb": _VERBS[type(question)],
         "executor": executor,
         "root": root,
@@ -95,7 +93,10 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
     except ValueError as error:
         raise ValueError(f"no JSON but {text[:80]!r}") from error
     if not isinstance(plain, dict) or plain.get("version") != VERSION:
-        raise ValueError(f"no answer of version {VERSION}: {text[:80]!r}")
+        got = plain.get("version") if isinstance(plain, dict) else None
+        raise ValueError(
+            wrong_version("the worker's answer", got, VERSION, "install the worker of the same version of RAMP")
+        )
     if "error" in plain:
         raise ValueError(_sentence(plain["error"]))
     if isinstance(question, fx.ReadJobFile):

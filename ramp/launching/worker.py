@@ -44,10 +44,7 @@ from pathlib import Path
 from typing import Any, Final
 
 VERSION: Final = 1
-"""Of answers, and of the questions that all workers know."""
-
-VERSION_OF_QUEUES: Final = 2
-"""Of questions about jobs in queues."""
+"""Of questions and answers."""
 
 QUESTION_BYTES_MAX: Final = 400_000
 OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -137,9 +134,10 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
     Raises:
         WrongQuestion: if it is none.
     """
-    if question.get("version") not in (VERSION, VERSION_OF_QUEUES):
-        known = f"{VERSION} and {VERSION_OF_QUEUES}"
-        raise WrongQuestion(f"a question of version {question.get('version')!r}; this worker speaks {known}")
+    if question.get("version") != VERSION:
+        got = question.get("version")
+        remedy = "install the worker of the same version of RAMP"
+        raise WrongQuestion(f"wrong version of the question: got {got}, expected {VERSION}; {remedy}")
     me = pwd.getpwuid(os.geteuid())
     given = {name: str(value) for name, value in question.get("variables", {}).items() if VARIABLE.fullmatch(name)}
     os.environ.clear()

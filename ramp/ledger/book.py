@@ -16,11 +16,9 @@ from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
     AgreementCountersigned,
-    AgreementRefused,
     Entry,
     OrderEntered,
     OrderSettled,
-    Refusal,
     TransferEntered,
     TransferSettled,
     balance_changes,
@@ -70,7 +68,6 @@ class _Index:
         self._balances: dict[str, Balance] = {}
         self._transfers: dict[str, Transfer] = {}
         self._pending: dict[str, None] = {}  # ids in order of entry; a dict because it is an ordered set
-        self._refusals: dict[str, Refusal] = {}
         # account id -> (posted at, order of posting, transfer id), sorted: the clock may have been set back between two
         self._postings: dict[str, list[tuple[Instant, int, str]]] = {}
         self._trades: list[tuple[int, str]] = []  # (number of the posting entry, transfer id)
@@ -194,10 +191,6 @@ class _Index:
         """Keep what was decided of an amendment."""
         self._amendments.setdefault(decided.agreement_id, {})[decided.number] = decided
 
-    def refusal(self, agreement_id: str) -> Refusal | None:
-        """Why an agreement was refused for good, or None."""
-        return self._refusals.get(agreement_id)
-
     def entries(self) -> Sequence[Entry]:
         """All entries in order."""
         return self._entries
@@ -223,8 +216,6 @@ class _Index:
                 self._put_account(account)
             case TransferEntered(transfer) | TransferSettled(transfer):
                 self._put_transfer(transfer)
-            case AgreementRefused(refusal):
-                self._refusals[refusal.agreement_id] = refusal
             case OrderEntered(order) | OrderSettled(order):
                 self._put_order(order)
             case AgreementCountersigned(agreement_id, _, starts_at):

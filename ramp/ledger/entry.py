@@ -11,23 +11,6 @@ from ramp.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """The bank's final no to an agreement; only ledgers from before there were orders have any.
-
-    Attributes:
-        agreement_id: what was refused.
-        code: the machine-readable reason, the ledger's (`RefusalCode`) or the verification's.
-        reason: the sentence for people, one line.
-        refused_at: when.
-    """
-
-    agreement_id: str
-    code: str
-    reason: str
-    refused_at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class AccountOpened:
     """An account was opened."""
 
@@ -53,13 +36,6 @@ class TransferSettled:
     """A pending transfer was posted or voided; the transfer as it was then."""
 
     transfer: Transfer
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementRefused:
-    """The bank refused an agreement for good."""
-
-    refusal: Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +75,6 @@ Entry = (
     | AccountClosed
     | TransferEntered
     | TransferSettled
-    | AgreementRefused
     | OrderEntered
     | OrderSettled
     | AgreementCountersigned

@@ -19,7 +19,7 @@ from ramp.ledger import rules
 from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.amendments import rules as amendment_rules
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
-from ramp.ledger.entry import Entry, Refusal
+from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import rules as order_rules
 from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
@@ -102,7 +102,7 @@ class Ledger(ABC):
         """Set the money of several agreements aside in escrow, all of it or nothing.
 
         What cannot be reserved is entered as refused for good, with the code, and returned: `insufficient_funds`,
-        `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `agreement_refused`, `no_lines`,
+        `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `no_lines`,
         `expired`, `malformed_value` (an agreement's id that has the mark of changes in it), and where a line adds to a
         slot `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`.
         A refused order does not use its agreement ids up. An order whose void came before it is entered as voided. The
@@ -330,10 +330,6 @@ class Ledger(ABC):
     def certificate(self, account_id: str) -> str | None:
         """The certificate on file for an account as PEM text, or None."""
         return self._read(lambda records: records.certificate(account_id))
-
-    def refusal(self, agreement_id: str) -> Refusal | None:
-        """The final refusal of an agreement from before there were orders, or None."""
-        return self._read(lambda records: records.refusal(agreement_id))
 
     def transfer(self, agreement_id: str, kind: TransferKind = TransferKind.PAYMENT) -> Transfer | None:
         """The payment, refund or (by its reference) deposit of an agreement, or None."""

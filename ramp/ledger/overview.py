@@ -21,7 +21,7 @@ class Trade:
         transfer_id: the transfer.
         kind: payment, refund, deposit or rebate.
         agreement_id: its agreement, or a deposit's reference.
-        order_id: the order that it belongs to; empty for a deposit and for what was paid before there were orders.
+        order_id: the order that it belongs to; empty for a deposit.
         debit_account: who gave.
         credit_account: who got.
         amount: minor units.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode, refuse
-from ramp.ledger.transfer import Transfer, TransferKind
-from ramp.model.agreement import CHANGE_MARK, amendment_key
+from ramp.ledger.transfer import Transfer
+from ramp.model.agreement import CHANGE_MARK
 
 Problem = tuple[RefusalCode, str]
 """Why a change is not posted: code, and the same as a sentence."""
@@ -47,12 +47,5 @@ def check_no_addition(records: Records, agreement_id: str) -> None:
 
 
 def left_of(records: Records, payment: Transfer) -> int:
-    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back.
-
-    Additions that have been refunded by themselves count as gone back: banks of before have done that.
-    """
-    name = payment.agreement_id
-    decided = records.amendments(name)
-    keys = [amendment_key(name, each.number) for each in decided if each.charge]
-    alone = [refund.amount for key in keys if (refund := records.transfer(key, TransferKind.REFUND)) is not None]
-    return payment.amount - given_back(decided) - sum(alone)
+    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back."""
+    return payment.amount - given_back(records.amendments(payment.agreement_id))

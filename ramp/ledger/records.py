@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ramp.ledger.account import Balance
 from ramp.ledger.amendments.amendment import DecidedAmendment
-from ramp.ledger.entry import Entry, Refusal
+from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.overview import Total
@@ -93,10 +93,6 @@ class Records(Protocol):
 
     def add_evidence(self, evidence: Evidence) -> None:
         """Store a signed message."""
-        ...
-
-    def refusal(self, agreement_id: str) -> Refusal | None:
-        """The refusal on file for an agreement, or None."""
         ...
 
     def entries(self) -> Sequence[Entry]:

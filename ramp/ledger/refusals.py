@@ -40,7 +40,6 @@ class RefusalCode(StrEnum):
     EXPIRED = "expired"
     NO_AGREEMENT = "no_agreement"
     AGREEMENT_IN_USE = "agreement_in_use"
-    AGREEMENT_REFUSED = "agreement_refused"
     REFUNDED = "refunded"
     OUT_OF_ORDER = "out_of_order"
     OTHER_STATE = "other_state"

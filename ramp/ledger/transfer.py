@@ -47,8 +47,7 @@ class Transfer:
         voided_at: when it was given up, or None.
         reverses: the transfer that a refund gives back, else None.
         memo: one line for people.
-        order_id: the order that a payment (and what is given back of it) belongs to; empty for a deposit, and for
-            payments that were made before there were orders.
+        order_id: the order that a payment (and what is given back of it) belongs to; empty for a deposit.
     """
 
     transfer_id: str

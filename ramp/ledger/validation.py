@@ -14,7 +14,6 @@ from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
-    AgreementRefused,
     Entry,
     OrderEntered,
     TransferEntered,
@@ -45,7 +44,6 @@ def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[
         *check_settlements(entries),
         *check_overdrafts(entries),
         *check_refunds(transfers, additions(entries)),
-        *check_refused(entries, transfers),
         *check_orders(entries, transfers),
         *check_balances(entries, transfers, balances),
     ]
@@ -215,17 +213,6 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
             refunded[paid] += transfer.amount
             if refunded[paid] > charged.get(paid, 0):
                 findings.append(f"{transfer.transfer_id} brings refunds of {paid} above the charge")
-    return findings
-
-
-def check_refused(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> list[str]:
-    """No agreement is refused twice, and none is both refused and paid or in escrow."""
-    refused = Counter(entry.refusal.agreement_id for entry in entries if isinstance(entry, AgreementRefused))
-    findings = [f"{agreement_id} is refused {count} times" for agreement_id, count in refused.items() if count > 1]
-    for transfer in transfers:
-        standing = transfer.kind is TransferKind.PAYMENT and transfer.state is not TransferState.VOIDED
-        if standing and transfer.agreement_id in refused:
-            findings.append(f"{transfer.agreement_id} is refused, but {transfer.transfer_id} is {transfer.state}")
     return findings
 
 

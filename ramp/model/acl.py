@@ -6,7 +6,7 @@ section 5.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ramp.model import contents
@@ -22,7 +22,6 @@ __all__ = [
     "ONTOLOGY",
     "ROLES_OF",
     "SEALED",
-    "WIRE_MINOR",
     "WIRE_VERSION",
     "Message",
     "Performative",
@@ -35,16 +34,7 @@ LANGUAGE: Final = "rfql-xml"
 """Content language slot: the XML documents of `schemas/`."""
 
 WIRE_VERSION: Final = 1
-"""Major version of metadata, documents and seals; a message that states none is of version 1."""
-
-WIRE_MINOR: Final = 6
-"""Minor version: grows whenever a document gets a part, or a closed list a word, that earlier programs do not know.
-
-Neighbours trade: whoever reads a message of a later minor version passes over what it does not know, and whoever
-answers a message of an earlier one uses its words. What is signed to be kept (agreements, cancellations) never changes
-within a major version.
-"""
-
+"""Version of metadata, documents and seals; every message states it, and one of another version is refused."""
 
 CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
     performative: tuple(kind for kind, how in DECLARED.items() if performative in how.performatives)
@@ -82,7 +72,6 @@ class Message:
         in_reply_to: what this message answers.
         reply_by: how long the sender waits for an answer, from the moment of sending; None where it waits for none.
         seal: that this is the sender's own word; the host adds it to what leaves, and has verified it on what comes.
-        wire_minor: minor version of the wire format that the sender speaks.
     """
 
     performative: Performative
@@ -94,4 +83,3 @@ class Message:
     in_reply_to: str = ""
     reply_by: Duration | None = None
     seal: Seal | None = None
-    wire_minor: int = field(default=WIRE_MINOR, compare=False)

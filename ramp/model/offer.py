@@ -42,7 +42,6 @@ class RefusalCode(StrEnum):
     PAYMENT_REFUSED = "payment_refused"
     QUOTA = "quota_exceeded"
     DRAINING = "draining"
-    OTHER = "other"  # of a later minor version of the wire format, which alone has a word for it
     NO_ACCOUNT = "no_account"
     NOT_DELIVERED = "not_delivered"
     START_PROBABILITY = "start_probability"

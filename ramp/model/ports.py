@@ -28,11 +28,8 @@ class Notary(Protocol):
         """
         ...
 
-    def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
+    def open(self, text: str, now: Instant) -> Message:
         """Read a sealed message that has come, was kept or passed on; the message bears its seal.
-
-        With `later` it has just come from a party that speaks a later minor version of the wire format: what is not
-        known is passed over.
 
         Raises:
             DocumentError: if anything about message or seal is not right.

@@ -54,12 +54,10 @@ class ClockComparison:
 
     Attributes:
         known: the last comparison, or None before the first, and after the clock has been set.
-        bank_minor: minor version of the wire format that the bank spoke when it was asked last; None before that.
     """
 
     def __init__(self, name: str, bank: str) -> None:
         self.known: ClockCompared | None = None
-        self.bank_minor: int | None = None
         self._name = name
         self._bank = bank
         self._asked: tuple[str, Instant] | None = None
@@ -85,7 +83,6 @@ class ClockComparison:
         if self._asked is None or self._asked[0] != reading.query_id:
             return []
         self.known = compare(self._asked[1], now, reading.bank_time)
-        self.bank_minor = message.wire_minor
         self._asked = None
         return [Report(self.known)]
 

@@ -63,23 +63,22 @@ class BoughtUnit:
     Attributes:
         unit: the unit's number.
         offer: the winning offer.
+        cores_asked: cores that the request asked for, of which the offer may charge more.
         agreement_id: of the signed agreement.
         reservation_id: the resource's name for the slot.
         transfer_id: the bank's payment.
         meets_request: False for an approved best offer.
         paid: what is paid, in minor units; None where it is the price offered.
-        cores_asked: cores that the request asked for, of which the offer may charge more; 0 where a record of an older
-            version does not say.
     """
 
     unit: int
     offer: Offer
+    cores_asked: int
     agreement_id: str = ""
     reservation_id: str = ""
     transfer_id: str = ""
     meets_request: bool = True
     paid: int | None = None
-    cores_asked: int = 0
 
     @property
     def cost(self) -> int:
@@ -89,7 +88,7 @@ class BoughtUnit:
     @property
     def charges_more(self) -> bool:
         """Whether cores are charged beyond what was asked: the machine sells only whole parts of itself."""
-        return 0 < self.cores_asked < self.offer.cores
+        return self.cores_asked < self.offer.cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,11 +188,11 @@ class KeeperOrdered:
 
 @dataclass(frozen=True, slots=True)
 class RecordsMissing:
-    """The journal does not have all that belongs to a request; for the log.
+    """The journal does not have all that belongs to a request, which is not taken up; for the log.
 
     Attributes:
         request_id: which.
-        what: what is missing, and what is done about it.
+        what: what is missing.
     """
 
     request_id: str

@@ -180,7 +180,7 @@ class HoldIntended:
     until: Instant
     seal: Seal
     at: Instant
-    rule: str = ""
+    rule: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,6 @@ AMENDMENT: Final = _moves(
     (_M.WITHDRAWING, "AmendmentPosted", _M.ENDED),
     (_M.WITHDRAWING, "AmendmentRefused", _M.ENDED),
     (_M.WITHDRAWING, "Amended", _M.ENDED),
-    (_M.WITHDRAWING, "deadline", _M.ENDED),
 )
 
 ADDITION: Final = _moves(
@@ -316,7 +315,6 @@ SIZE_CHANGE: Final = _moves(
     (_Z.TAKING, "deadline", _Z.RESTORING),
     (_Z.POSTING, "AmendmentPosted", _Z.ENDED),
     (_Z.POSTING, "AmendmentRefused", _Z.RESTORING),
-    (_Z.POSTING, "deadline", _Z.RESTORING),
     (_Z.RESTORING, "SlotResized", _Z.ENDED),
 )
 

@@ -10,11 +10,11 @@ seal that was made for anything else does not fit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import DocumentError, MeaningViolation, SealInvalid
-from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_MINOR, WIRE_VERSION, Message
+from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.rfql import documents, slots
@@ -106,7 +106,7 @@ def _metadata(message: Message) -> dict[str, str]:
         "conversation-id": message.conversation_id,
         "ontology": ONTOLOGY,
         "language": LANGUAGE,
-        _VERSION: f"{WIRE_VERSION}.{WIRE_MINOR}",
+        _VERSION: str(WIRE_VERSION),
     }
     interaction = DECLARED[type(message.content)].interaction
     if interaction:
@@ -149,7 +149,7 @@ def decode(
         DocumentError: if metadata or document are not right, or do not go together. A signed document that does not
             verify raises nothing: its content is `Unverified`.
     """
-    minor = slots.read_minor_version(metadata.get(_VERSION, ""))
+    slots.check_version(metadata.get(_VERSION, ""))
     performative = slots.read_performative(metadata.get("performative", ""))
     for slot, expected in (("ontology", ONTOLOGY), ("language", LANGUAGE)):
         if metadata.get(slot) != expected:
@@ -160,13 +160,12 @@ def decode(
     seals.check_header("conversation-id", conversation_id)
     seals.check_header("reply-with", metadata.get("reply-with", ""))
     if not _SEAL_SLOTS.isdisjoint(metadata):
-        return replace(_opened(sender, receiver, metadata, conversation_id, body, notary, now, minor), wire_minor=minor)
+        return _opened(sender, receiver, metadata, conversation_id, body, notary, now)
     # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.
     kind = documents.content_named(documents.root_name(body))
     if kind is not None and kind in sealed:
         raise SealInvalid(f"{performative} of {sender}: {kind.__name__} without a seal")
-    later = minor > WIRE_MINOR
-    content = documents.read_content(body, notary, now, f"{performative} of {sender}", later=later)
+    content = documents.read_content(body, notary, now, f"{performative} of {sender}")
     if type(content) not in CONTENT_OF[performative]:
         raise DocumentError(f"{performative} of {sender}: {type(content).__name__} does not go with this performative")
     return Message(
@@ -178,7 +177,6 @@ def decode(
         reply_with=metadata.get("reply-with", ""),
         in_reply_to=metadata.get("in-reply-to", ""),
         reply_by=slots.read_reply_by(metadata.get("reply-by")),
-        wire_minor=minor,
     )
 
 
@@ -190,7 +188,6 @@ def _opened(
     body: str,
     notary: Verifier,
     now: Instant,
-    minor: int,
 ) -> Message:
     check_size(body, f"{metadata.get('performative')} of {sender}")
     text = seals.SealedText(
@@ -207,7 +204,7 @@ def _opened(
         signature=metadata.get(_SIGNATURE, ""),
         certificate=metadata.get(_CERTIFICATE, ""),
     ).text()
-    message = notary.open(text, now, later=minor > WIRE_MINOR)
+    message = notary.open(text, now)
     if message.seal is None:
         raise SealInvalid(f"{message.performative} of {sender}: its seal was not opened")
     if type(message.content) not in ANY_AGE and message.seal.signed_at < now - SEAL_AGE_MAX:

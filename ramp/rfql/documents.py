@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ramp.errors import DocumentError, MeaningViolation, SchemaViolation
+from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, SchemaViolation, wrong_version
 from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
@@ -24,7 +24,6 @@ from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.sold import jobs, moves
 from ramp.rfql.xml import schema
-from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import Record
@@ -110,9 +109,7 @@ def write_content(content: contents.Content) -> str:
     return document.write(content)
 
 
-def read_content(
-    body: str, verifier: Verifier, now: Instant, source: str | None = None, *, later: bool = False
-) -> contents.Content:
+def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
     """The content of a document.
 
     Args:
@@ -120,7 +117,6 @@ def read_content(
         verifier: checks the signatures and seals in it.
         now: the time for which certificates must hold.
         source: what to call the document in messages.
-        later: whether it is of a later minor version: what this program does not know is passed over.
 
     Raises:
         DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
@@ -128,7 +124,7 @@ def read_content(
     """
     if len(body) <= REMEMBERED_CHARACTERS_MAX and root_name(body) == contents.CallForProposals.__name__:
         with contextlib.suppress(DocumentError, ValueError):  # what is wrong is told below, with its source
-            return _read_call(body, later)
+            return _read_call(body)
     root = parse_wire(body, source)
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
@@ -140,9 +136,7 @@ def read_content(
             return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
     document = _BY_TAG.get(tag)
     if document is None:
-        raise SchemaViolation(f"root element {tag}: no document of the market", source=source)
-    if later:
-        pass_over_unknown(root)
+        raise SchemaViolation(f"root element {tag}: no document of the market{_version_problem(tag)}", source=source)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)
@@ -151,8 +145,16 @@ def read_content(
     return content
 
 
+def _version_problem(tag: str) -> str:
+    """That a document is of another version of the market's namespace, to be added to a sentence; else empty."""
+    namespace = tag.rpartition("}")[0].removeprefix("{")
+    if namespace == MARKET or namespace.rpartition(":")[0] != MARKET.rpartition(":")[0]:
+        return ""
+    return f"; {wrong_version('its namespace', namespace, MARKET, SAME_VERSION)}"
+
+
 @functools.lru_cache(maxsize=CALLS_REMEMBERED)
-def _read_call(body: str, later: bool) -> contents.CallForProposals:
+def _read_call(body: str) -> contents.CallForProposals:
     """A call is said to every resource in the same words, and many of them live in one process: it is read once.
 
     Nothing in it depends on who reads it, or when; what is wrong is not remembered.
@@ -160,7 +162,5 @@ def _read_call(body: str, later: bool) -> contents.CallForProposals:
     root = parse_wire(body)
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
         raise SchemaViolation(f"root element {root.tag}: no call")
-    if later:
-        pass_over_unknown(root)
     schema.check(root)
     return offers.read_call(root)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-from ramp.errors import DocumentError, MeaningViolation
+from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, wrong_version
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
 from ramp.model.instant import MILLISECOND, Duration
@@ -14,8 +11,6 @@ from ramp.rfql.xml.markup import shown
 
 _MILLISECONDS_DIGITS_MAX = 12
 """Digits of the longest deadline for an answer, thirty years; nobody waits as long."""
-
-_VERSION: Final = re.compile(r"([1-9][0-9]{0,3})(\.[0-9]{1,4})?")
 
 
 def check_sendable(message: Message) -> None:
@@ -29,25 +24,18 @@ def check_sendable(message: Message) -> None:
         raise MeaningViolation(f"{kind.__name__} is not sent as {message.performative}")
 
 
-def read_minor_version(value: str) -> int:
-    """Check that a message is of a version of the wire format that this program speaks; returns the minor version.
+def check_version(value: str) -> None:
+    """Check that a message is of the wire format that this program speaks.
 
     Args:
-        value: as the metadata state it, `MAJOR` or `MAJOR.MINOR`; empty in messages from before it was stated. A minor
-            version adds what others may ignore (`ramp.model.acl.WIRE_MINOR`).
+        value: as the metadata state it; empty where they state none.
 
     Raises:
-        DocumentError: if it is none, or of a later major version.
+        DocumentError: if it is not.
     """
-    found = _VERSION.fullmatch(value or str(WIRE_VERSION))
-    if found is None:
-        raise DocumentError(f"metadata: version is {value[:20]!a}; right would be a number such as '{WIRE_VERSION}'")
-    if int(found[1]) > WIRE_VERSION:
-        raise DocumentError(
-            f"metadata: the message is of version {value} of the wire format, and this agent speaks version "
-            f"{WIRE_VERSION}; one of the two has to run another version of RAMP"
-        )
-    return int(found[2][1:]) if found[2] else 0
+    if value != str(WIRE_VERSION):
+        got = shown(value) if value else None
+        raise DocumentError(f"metadata: {wrong_version('the wire format', got, WIRE_VERSION, SAME_VERSION)}")
 
 
 def read_performative(text: str) -> Performative:

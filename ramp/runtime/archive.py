@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
+from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
 ARCHIVE_VERSION: Final = 1
@@ -81,7 +81,7 @@ class Archive:
         """See that the file, if there is one, can be added to.
 
         Raises:
-            VersionTooNew: if it is of a later version.
+            WrongVersion: if it is of another version.
             StateDamaged: if it is no archive, or broken.
             StorageFailed: if it cannot be opened.
         """
@@ -148,7 +148,7 @@ class Archive:
     def _open(self) -> sqlite3.Connection:
         connection = connect(self.path, "archive")
         try:
-            format_version(connection, self.path, "archive", ARCHIVE_VERSION)
+            is_new(connection, self.path, "archive", ARCHIVE_VERSION)
         except BaseException:
             connection.close()
             raise

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.entry_points import entry_points
-from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.errors import ConfigurationError, check_version
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
@@ -56,7 +56,7 @@ def load_config(path: Path) -> SwarmConfig:
     """Read and check a swarm's configuration.
 
     Raises:
-        VersionTooNew: if it is for a later version of the program.
+        WrongVersion: if it is of another format version.
         ConfigurationError: with every finding; the file is named.
     """
     try:
@@ -88,14 +88,13 @@ def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
         path: the file they are from.
 
     Raises:
-        VersionTooNew: if they are for a later version of the program.
+        WrongVersion: if they are of another format version.
         ConfigurationError: with every finding.
     """
     reader = Reader(path)
     data = with_found_terms(data)
     version = reader.whole("", data, "version", CONFIG_VERSION)
-    if version > CONFIG_VERSION:
-        raise VersionTooNew(path, "configuration", version, CONFIG_VERSION)
+    check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that it is for")
     config = read_swarm(reader, data)
     if reader.findings:
         raise ConfigurationError("\n  ".join(("the configuration is wrong", *reader.findings)), path=path)

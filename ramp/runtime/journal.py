@@ -1,8 +1,7 @@
 """Journals: a party's records in the order of writing, in SQLite or in memory.
 
 A journal holds what is open or has ended lately; `archive` moves the rest to a second file (`ramp.runtime.archive`),
-which no start reads. One of an older version is brought to this one when it is opened, in one transaction; one of a
-newer version is refused.
+which no start reads. One of another version is refused.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from ramp.errors import ConfigurationError, StateDamaged
 from ramp.protocol.records import Record, reference_of
 from ramp.runtime.archive import Archive, Row
 from ramp.runtime.record_json import record_from_json, record_to_json
-from ramp.runtime.sqlite_file import FROM_BACKUP, connect, damage_named, format_version, transaction
+from ramp.runtime.sqlite_file import FROM_BACKUP, connect, damage_named, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
-JOURNAL_VERSION: Final = 2
-"""Of the file's format. Version 1 had neither a version's number nor references, and nothing ever left it."""
+JOURNAL_VERSION: Final = 1
+"""Of the file's format."""
 
 REFERENCES_AT_ONCE: Final = 200
 """Archived in one step: with 15 kB each, 3 MB in memory at a time, however much there is."""
@@ -33,24 +32,6 @@ CREATE TABLE journal (
 ) STRICT
 """
 _INDEX: Final = "CREATE INDEX journal_reference ON journal (reference)"
-_FROM_VERSION_1: Final = (
-    "ALTER TABLE journal ADD COLUMN reference TEXT NOT NULL DEFAULT ''",
-    # what `reference_of` says, from the text: as Python objects, a large journal's records would take minutes
-    """
-    UPDATE journal SET reference = coalesce(
-        json_extract(record, '$.request_id'),
-        json_extract(record, '$.offer_id'),
-        json_extract(record, '$.offer.offer_id'),
-        json_extract(record, '$.cancellation.agreement_id'),
-        json_extract(record, '$.failed.agreement_id'),
-        json_extract(record, '$.outcome.agreement_id'),
-        json_extract(record, '$.amendment.agreement_id'),
-        json_extract(record, '$.agreement_id'),
-        ''
-    ) WHERE json_valid(record)
-    """,
-    _INDEX,
-)
 
 _OF_REFERENCES: Final = """
 SELECT sequence, reference, record FROM journal
@@ -72,7 +53,7 @@ class SqliteJournal:
     Raises:
         StorageFailed: if it cannot be opened or written.
         StateDamaged: if the file is no journal, or broken.
-        VersionTooNew: if it, or the archive, is of a later version.
+        WrongVersion: if it, or the archive, is of another version.
     """
 
     def __init__(self, path: Path, archive: Path | None = None) -> None:
@@ -81,10 +62,12 @@ class SqliteJournal:
         self._archive.check()
         self._connection = connect(path, "journal")
         try:
-            with storing(path), damage_named(path, "this is no journal, or it is broken"):
-                version = format_version(self._connection, path, "journal", JOURNAL_VERSION)
-                with transaction(self._connection):
-                    self._bring_up_to_date(version)
+            broken = damage_named(path, "this is no journal, or it is broken")
+            with storing(path), broken, transaction(self._connection):
+                if is_new(self._connection, path, "journal", JOURNAL_VERSION):
+                    self._connection.execute(_SCHEMA)
+                    self._connection.execute(_INDEX)
+                self._connection.execute(f"PRAGMA user_version={JOURNAL_VERSION:d}")  # a write in any case
         except BaseException:
             self._connection.close()
             raise
@@ -143,21 +126,6 @@ class SqliteJournal:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-
-    def _bring_up_to_date(self, version: int) -> None:
-        """Make the table, or give an older one what it lacks."""
-        has_table = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'journal'").fetchone()
-        if not has_table:
-            self._connection.execute(_SCHEMA)
-            self._connection.execute(_INDEX)
-        elif version < JOURNAL_VERSION:
-            self._migrate_from_version_1()
-        self._connection.execute(f"PRAGMA user_version={JOURNAL_VERSION:d}")  # a write, also where it changes nothing
-
-    def _migrate_from_version_1(self) -> None:
-        """Note of every record what it is about; one that cannot be read is told of by `records`."""
-        for statement in _FROM_VERSION_1:
-            self._connection.execute(statement)
 
     def _read(self, query: str, *parameters: str) -> Sequence[Record]:
         found: list[Record] = []

@@ -1,7 +1,7 @@
 """Values of the model as plain JSON types and back: the converter that journal and control channel share.
 
 cattrs reads the types from the classes themselves; wherever a field may hold one of several classes, the text names the
-class, so that what was written stays readable by people and by later versions.
+class, so that people can read what was written.
 """
 
 from __future__ import annotations
@@ -9,31 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import cattrs
-from cattrs.gen import make_dict_unstructure_fn, override
 from cattrs.strategies import configure_tagged_union
 
-from ramp.model.agreement import Agreement, Amendment, PricePaid
-from ramp.model.contents import AmendmentPosted
 from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.amending.memory import AmendmentProposed
-from ramp.protocol.events import AuctionOptions
-from ramp.protocol.outcome import BoughtUnit, RequestOutcome
-from ramp.protocol.records import HoldIntended
-
-ABSENT: Final[dict[type, tuple[str, ...]]] = {
-    PricePaid: ("runner_up", "seal"),
-    Agreement: ("price",),
-    AuctionOptions: ("rule",),
-    BoughtUnit: ("paid",),
-    RequestOutcome: ("rule", "code"),
-    HoldIntended: ("rule",),
-    Amendment: ("charge", "cpu_hour_cost", "order_id"),
-    AmendmentPosted: ("charge",),
-    AmendmentOutcome: ("charge",),
-    AmendmentProposed: ("together",),
-}
-"""Fields that came later and are left out while they say nothing, so that the earlier program reads what it knows."""
 
 TYPE_TAG: Final = "type"
 """The key that names the class."""
@@ -45,9 +23,6 @@ def model_converter() -> cattrs.Converter:
     configure_tagged_union(TotalDiskSpace | NodeDiskSpace, converter, tag_name=TYPE_TAG)
     _optional_disk(converter)
     configure_tagged_union(TotalCores | Nodes, converter, tag_name=TYPE_TAG)
-    for kind, names in ABSENT.items():
-        left_out = {name: override(omit_if_default=True) for name in names}
-        converter.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, converter, **left_out))  # type: ignore[arg-type]
     return converter
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from ramp.errors import StateDamaged, VersionTooNew
+from ramp.errors import StateDamaged, check_version
 from ramp.runtime.storage_errors import storing
 
 FROM_BACKUP: Final = "put back a copy of it from a backup while the market is down, then `ramp up`"
@@ -67,13 +67,15 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def format_version(connection: sqlite3.Connection, path: Path, what: str, newest: int) -> int:
-    """The version of a file's format, which is SQLite's `user_version`; 0 in a new file.
+def is_new(connection: sqlite3.Connection, path: Path, what: str, expected: int) -> bool:
+    """Whether a file is empty; one that is not must state the expected version of its format, as `user_version`.
 
     Raises:
-        VersionTooNew: if this program does not know it.
+        WrongVersion: if it states another version, or none.
     """
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > newest:
-        raise VersionTooNew(path, what, version, newest)
-    return int(version)
+    # One statement, as another process may make the tables meanwhile.
+    query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+    version, tables = connection.execute(query).fetchone()
+    if version or tables:
+        check_version(path, what, version or None, expected)
+    return not version

@@ -1,4 +1,4 @@
-"""Looks, before a market is launched, whether a later version of the program has written to its state folder."""
+"""Looks, before a market is launched, whether its state folder is of this program's format versions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from ramp.errors import VersionTooNew
+from ramp.errors import check_version
 from ramp.runtime.archive import ARCHIVE_VERSION
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.ledger.schema import SCHEMA_VERSION
-from ramp.runtime.sqlite_file import format_version
+from ramp.runtime.sqlite_file import is_new
 from ramp.runtime.state_folder import StateFolder
 
 
 def check_versions(state: StateFolder) -> None:
-    """Refuse a state folder of a later version as a whole, before any agent has written to a part of it.
+    """Refuse a state folder of another version as a whole, before any agent has written to a part of it.
 
     What cannot be read is passed over: its agent says so.
 
     Raises:
-        VersionTooNew: names the file and its version.
+        WrongVersion: names the file and its version.
     """
     for path in sorted(state.journals.glob("*.sqlite")):
         _check(path, "journal", JOURNAL_VERSION)
@@ -30,13 +30,12 @@ def check_versions(state: StateFolder) -> None:
     if state.ledger.exists():
         with contextlib.suppress(sqlite3.Error), _opened(state.ledger) as ledger:
             (version,) = ledger.execute("SELECT version FROM ledger_version").fetchone()
-            if version > SCHEMA_VERSION:
-                raise VersionTooNew(state.ledger, "ledger", version, SCHEMA_VERSION)
+            check_version(state.ledger, "ledger", version, SCHEMA_VERSION)
 
 
-def _check(path: Path, what: str, newest: int) -> None:
+def _check(path: Path, what: str, expected: int) -> None:
     with contextlib.suppress(sqlite3.Error), _opened(path) as connection:
-        format_version(connection, path, what, newest)
+        is_new(connection, path, what, expected)
 
 
 def _opened(path: Path) -> closing[sqlite3.Connection]:

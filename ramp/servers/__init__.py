@@ -1,1 +1,1 @@
-"""XMPP servers that a market of one computer brings along: the embedded one and Prosody."""
+"""Local XMPP servers that RAMP can start itself: the embedded server and Prosody."""

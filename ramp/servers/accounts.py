@@ -1,10 +1,11 @@
-"""The accounts of the embedded server: given by whoever starts it, over a private line, and kept in memory only.
+"""The accounts of the embedded server, received from its launcher over a private channel and kept in memory only.
 
-Nobody else can make one, but with a token that was given for its name (`ramp.servers.registered_accounts`). As the
-launcher gives all of them anew at every start, none is ever lost, and none outlives the market that it was made for.
-The line is the server's standard input: JSON objects, one a text line, each answered by a line once what it gives
-holds. Under the name of an account stands its password, or the token to register it with, `{"digest": .., "ends_at":
-..}`, or null where there is to be none any more.
+Other accounts need a token for their name (`ramp.servers.registered_accounts`). The launcher sends all accounts at each
+start, so no account is lost and none outlives its market.
+
+The channel is the server's standard input. Each line is a JSON object. The server answers it with a line when the
+accounts are in place. The object maps the name of an account to its password, to the token to register it with
+(`{"digest": .., "ends_at": ..}`), or to null to close the account.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.storage_errors import reason_of
 from ramp.servers.registered_accounts import RegisteredAccounts
 from ramp.xmpp.address import account_problem
-from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import Complaints
 
 DONE: Final = b"ok\n"
-"""The answer to a line whose accounts are in place."""
+"""Answer to a line whose accounts are in place."""
 
 _LINE_MAX_BYTES: Final = 64_000_000
 
@@ -42,54 +43,54 @@ _log = logging.getLogger(__name__)
 
 
 def check_accounts(accounts: Mapping[str, str], domain: str, path: Path | None = None) -> None:
-    """Refuse accounts that no server may have.
+    """Refuse accounts with an invalid name or without a password.
 
     Args:
         accounts: passwords by local name.
-        domain: of the server.
-        path: the file that asks for them, for the error.
+        domain: domain of the server.
+        path: file that defines the accounts, for the error.
 
     Raises:
-        ConfigurationError: for a name that is not canonical, or an empty password.
+        ConfigurationError: a name is not canonical, or a password is empty.
     """
     for name, password in accounts.items():
         problem = account_problem(name, domain)
         if problem:
             raise ConfigurationError(
-                f"{name!a} at {domain!a} is not a valid account: {problem}; "
-                "use lower-case letters, digits, dots, hyphens and underscores",
+                f"invalid account name {name!a} at {domain}: {problem}; use a name in its prepared form, for example "
+                "lower-case letters, digits, dots, hyphens and underscores",
                 path=path,
                 key="name",
             )
         if not password:
-            raise ConfigurationError(f"the account {name} needs a password", path=path, key="passwords")
+            raise ConfigurationError(f"the account {name} has no password; give one", path=path, key="passwords")
 
 
 class Accounts:
-    """Who may log in, and with what.
+    """The accounts that may log in, with their passwords.
 
     Args:
-        domain: of the server.
-        registered: those that were made with tokens.
+        domain: domain of the server.
+        registered: accounts registered with tokens.
 
     Attributes:
-        registered: the same.
-        closed: called with the name of every account that is closed.
+        registered: accounts registered with tokens.
+        closed: called with the name of each closed account.
     """
 
     def __init__(self, domain: str, registered: RegisteredAccounts) -> None:
         self.registered = registered
         self.closed: Callable[[str], None] = lambda _: None
         self._domain = domain
-        self._key = secrets.token_bytes(32)  # passwords themselves are not kept
+        self._key = secrets.token_bytes(32)  # only digests of the passwords are kept
         self._digests: dict[str, bytes] = {}
         self._complaints = Complaints()
 
     def add(self, accounts: Mapping[str, str]) -> None:
-        """Make accounts, and give those that exist the password stated.
+        """Create accounts, and set the passwords of existing ones.
 
         Raises:
-            ConfigurationError: for a name that is not canonical, or an empty password; none has been made then.
+            ConfigurationError: a name is not canonical, or a password is empty; nothing was changed.
         """
         check_accounts(accounts, self._domain)
         for name in accounts:
@@ -97,10 +98,10 @@ class Accounts:
         self._digests.update({name: self._digest(password) for name, password in accounts.items()})
 
     def give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Let accounts be registered with these tokens, and with no other; None closes the account.
+        """Set the only valid tokens for registering accounts; None closes the account.
 
         Raises:
-            ConfigurationError: for a name that is not canonical; nothing has been given then.
+            ConfigurationError: a name is not canonical and nothing was changed, or an account cannot be closed.
         """
         check_accounts(dict.fromkeys(tokens, "made by its owner"), self._domain)
         for name, token in tokens.items():
@@ -116,18 +117,18 @@ class Accounts:
             raise ConfigurationError(f"the account {name} cannot be closed: {reason_of(error)}") from error
 
     def exists(self, name: str) -> bool:
-        """Whether there is an account of exactly this name."""
+        """Return whether an account with exactly this name exists."""
         return name in self._digests or self.registered.exists(name)
 
     def log_in(self, mechanism: str | None, response: str | None) -> str | None:
-        """Check an answer of a client that logs in (SASL PLAIN, RFC 4616).
+        """Check a log-in with SASL PLAIN (RFC 4616).
 
         Args:
-            mechanism: that the client has chosen.
+            mechanism: mechanism that the client has chosen.
             response: base64 of `[authzid] NUL name NUL password`.
 
         Returns:
-            The name, exactly that of an account; None where the log-in is refused.
+            The name of the account; None if the log-in is refused.
         """
         name = "?"
         with contextlib.suppress(ValueError, binascii.Error):
@@ -150,10 +151,10 @@ class Accounts:
 
 
 class AccountLine:
-    """The server's end of the line to its launcher.
+    """The server's end of the channel to its launcher.
 
     Args:
-        accounts: what the line fills.
+        accounts: accounts to update.
         descriptor: standard input: a socket of the launcher, or a file with one line.
     """
 
@@ -164,10 +165,10 @@ class AccountLine:
         self._pending = b""
 
     def take_first(self) -> None:
-        """Take the accounts that there are from the start; nobody can log in before.
+        """Read the first accounts, before anyone can log in.
 
         Raises:
-            ConfigurationError: for accounts that no server may have.
+            ConfigurationError: a name is not canonical, or a password is empty.
         """
         while b"\n" not in self._pending and (read := os.read(self._descriptor, 65_536)):
             self._pending += read
@@ -176,7 +177,7 @@ class AccountLine:
         self._take_whole_lines()
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take accounts that come later, for as long as the launcher lives."""
+        """Read later accounts for as long as the launcher runs."""
         if self._answers:
             loop.add_reader(self._descriptor, self._readable, loop)
 
@@ -207,12 +208,12 @@ class AccountLine:
 
 
 def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken | None]]:
-    """Passwords and tokens of a line, by name.
+    """Return the passwords and tokens of a line by name.
 
     Raises:
-        ConfigurationError: if it is none; without the line itself, which may hold passwords.
+        ConfigurationError: the line is invalid. The error does not quote it, because it may contain passwords.
     """
-    found: dict[str, Any] = given if isinstance(given, dict) else {"": 0}  # which is no password and no token either
+    found: dict[str, Any] = given if isinstance(given, dict) else {"": 0}  # invalid: neither a password nor a token
     passwords = {name: value for name, value in found.items() if isinstance(value, str)}
     try:
         tokens = {
@@ -221,16 +222,19 @@ def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken |
             if name not in passwords
         }
     except (TypeError, KeyError, ValueError):
-        right = '{"name": "password"}, or with {"digest": .., "ends_at": ..} or null in place of a password'
-        raise ConfigurationError(f"expected accounts as a JSON object {right}", key="accounts") from None
+        expected = 'a JSON object {"name": VALUE}; VALUE is a password, {"digest": .., "ends_at": ..} or null'
+        raise ConfigurationError(f"invalid accounts: expected {expected}", key="accounts") from None
     return passwords, tokens
 
 
 class AccountGiver:
-    """The launcher's end of the line.
+    """The launcher's end of the channel.
+
+    Args:
+        limit_s: timeout of an answer in seconds.
 
     Attributes:
-        child: the server's end; to be closed here once the server has it.
+        child: the server's end; the launcher closes it once the server has inherited it.
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -238,7 +242,7 @@ class AccountGiver:
         self._own.settimeout(limit_s)
 
     def give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> str:
-        """Give accounts and tokens to the server and wait until it has them; returns what went wrong, if anything."""
+        """Send accounts and tokens to the server and wait for its answer; return the problem, empty if none."""
         plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
         try:
             self._own.sendall(json.dumps({**plain, **accounts}).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""The TLS certificate of a local XMPP server, signed by an authority of its own that nobody else can use."""
+"""The TLS certificate of a local XMPP server, signed by an authority whose key is discarded."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.keys.issuing import key_usage, unsigned
 
 VALID_DAYS = 5 * 365
-"""Life of the certificate, in days."""
+"""Validity of a new certificate in days from now."""
 
 VALID_FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-"""When it begins, whenever it is made: it is trusted because it lies in the state folder. One that began when it was
-made would keep every agent out that starts after the clock was set back, and with it its owner's control socket."""
+"""Start of the validity. A certificate that was valid only from its creation would lock out agents that start after the
+clock was set back. An early start is safe, because agents trust the certificate for its place in the state folder."""
 
 RENEW_BEFORE_DAYS = 30
-"""A certificate with fewer days left is made anew when its server starts."""
+"""A certificate with fewer days left is replaced at the start of its server."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCertificate:
-    """Where the files are, all PEM.
+    """Paths of the certificate's files, all in PEM format.
 
     Attributes:
-        ca_file: the authority; clients trust it and nothing else.
+        ca_file: the authority, the only one that clients trust.
         certificate_file: the server's certificate.
         key_file: the server's key, readable by its owner only.
     """
@@ -43,14 +43,14 @@ class ServerCertificate:
 
 
 def ensure_server_certificate(directory: Path, domain: str) -> ServerCertificate:
-    """Find or make the certificate of a server for a domain.
+    """Find or create the certificate of a server for a domain.
 
-    The authority's key is thrown away once it has signed: with it, whoever reads the directory could pass for any
-    server. (pyjabber signs with a key that everybody finds in its wheel.)
+    The authority's key is discarded after signing; with it, any reader of the directory could impersonate a server.
+    (pyjabber signs with a key from its public wheel.)
 
     Args:
-        directory: where the files are kept; made if missing.
-        domain: XMPP domain, e.g. `localhost`.
+        directory: directory of the files; created if missing.
+        domain: XMPP domain, for example `localhost`.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     files = ServerCertificate(directory / "ca.pem", directory / f"{domain}_cert.pem", directory / f"{domain}_key.pem")
@@ -66,11 +66,10 @@ def _still_good(files: ServerCertificate) -> bool:
         authority = x509.load_pem_x509_certificate(files.ca_file.read_bytes())
         certificate = x509.load_pem_x509_certificate(files.certificate_file.read_bytes())
         certificate.verify_directly_issued_by(authority)
-    except Exception:  # unreadable, or not of one piece (a crash while they were written): made anew
+    except Exception:  # unreadable or inconsistent, for example after a crash: replaced
         return False
     limit = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=RENEW_BEFORE_DAYS)
-    begins = max(authority.not_valid_before_utc, certificate.not_valid_before_utc)
-    return certificate.not_valid_after_utc > limit and begins <= VALID_FROM
+    return certificate.not_valid_after_utc > limit
 
 
 def _make(files: ServerCertificate, domain: str) -> None:

@@ -1,8 +1,8 @@
-"""The embedded XMPP server: what a market uses where no other server is configured.
+"""The embedded XMPP server, which a market uses if its configuration names no other.
 
-It is pyjabber, SPADE's own server, run as a process of its own with its defects mended (see
-`ramp.servers.embedded_process`). It listens on loopback only, and is meant for one machine. Its accounts are those that
-whoever starts it hands over, see `ramp.servers.accounts`, and those registered with tokens that it hands over.
+It is pyjabber, SPADE's own server, with its defects fixed (`ramp.servers.embedded_process`). It runs in a separate
+process, listens on loopback only, and serves one machine. Its launcher sends it accounts and tokens for registering
+further ones (`ramp.servers.accounts`).
 
     python -m ramp.servers.embedded --port 5222 --state DIR < accounts.json
 """
@@ -28,7 +28,7 @@ class EmbeddedServer(ServerProcess):
     """The embedded server as a child process.
 
     Args:
-        state_dir: where rosters, certificate and log are kept.
+        state_dir: directory of rosters, certificate and log.
         domain: XMPP domain of the agents.
         port: TCP port for clients; None takes any free one and keeps it over restarts.
     """
@@ -45,7 +45,7 @@ class EmbeddedServer(ServerProcess):
     def _launched(self) -> None:
         assert self._giver is not None
         self._giver.child.close()
-        # what goes wrong here ends the server, and its log says why
+        # a problem here ends the server, and its log gives the reason
         self._giver.give(self.accounts, self.tokens)
 
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
@@ -59,7 +59,7 @@ class EmbeddedServer(ServerProcess):
         problem = self._giver.give(accounts, tokens)
         if problem:
             names = ", ".join((*accounts, *tokens))
-            raise TransportError(f"{self.kind}: the accounts {names} cannot be made or closed: {problem}")
+            raise TransportError(f"{self.kind}: cannot create or close the accounts {names}: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
         return [
@@ -75,24 +75,24 @@ class EmbeddedServer(ServerProcess):
         ]
 
     def _environment(self) -> Mapping[str, str]:
-        # The child runs in the state directory and must find this very package there, installed or not.
+        # the child runs in the state directory and must import this same package, installed or not
         here = str(Path(ramp.__file__).parent.parent)
         path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
         return {**os.environ, "PYTHONPATH": path}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the server in this process until SIGTERM or SIGINT; standard input holds its accounts.
+    """Run the server in this process until SIGTERM or SIGINT, with the accounts from standard input.
 
     Returns:
-        Exit status: 0 stopped, 1 the port is taken, 2 wrong arguments or accounts, or a pyjabber of another version.
+        Exit status: 0 stopped, 1 the port is in use, 2 invalid arguments or accounts, or a wrong version of pyjabber.
     """
-    parser = argparse.ArgumentParser(prog="ramp.servers.embedded", description="the embedded XMPP server")
+    parser = argparse.ArgumentParser(prog="ramp.servers.embedded", description="Run the embedded XMPP server.")
     parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
     parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
     parser.add_argument("--state", type=Path, required=True, help="directory of rosters, accounts and certificate")
     options = parser.parse_args(arguments)
-    from ramp.servers.embedded_process import serve  # imports SQLAlchemy and all that
+    from ramp.servers.embedded_process import serve  # imports SQLAlchemy, which is slow
 
     state: Path = options.state.absolute()
     try:
@@ -114,4 +114,4 @@ if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # threads and tasks of lines that were open must not hold the end up; see `serve`
+    os._exit(status)  # threads and tasks of open connections must not delay the exit, see `serve`

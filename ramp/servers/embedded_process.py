@@ -1,21 +1,21 @@
-"""pyjabber 0.4.5 made dependable: runs inside the embedded server's process only.
+"""pyjabber 0.4.5 with its defects fixed; runs only in the embedded server's process.
 
-| defect of pyjabber | mended by |
+| defect of pyjabber | fix |
 |---|---|
 | listens on the machine's public address and opens an admin page on :9090 | `serve` opens one listener on loopback |
-| key and certificate in site-packages, signed with a key that is in the wheel | `ramp.servers.certificate` |
-| pool of processes for key derivation: survives kill -9, hangs when forked at a bad moment | one thread, unused |
+| key and certificate in site-packages, signed with a public key pair of the wheel | `ramp.servers.certificate` |
+| process pool for key derivation: survives kill -9, may hang after a fork | one unused thread |
 | a message to another domain ends the server | `Router.deliver` bounces it |
-| anybody can make an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.servers.accounts` |
-| the `from` of a stanza is believed | `Session.feed` writes the authenticated address, and ends who claims another |
-| the address of a presence is taken for a pattern that may match anybody | `_exact_sessions` |
-| a session that has died still gets the messages of its successor | `Router` knows living sessions only |
-| messages kept for an absent agent are lost, or come in reverse order | `Router` keeps and delivers them in order |
-| an error in a handler leaves the session deaf for ever | `Session.feed` answers and carries on |
-| parsing takes quadratic time; no limit on a stanza | `Parser` |
-| connections that end stay in the tables; a reused port number then writes into a dead line | `Connection` |
+| anyone can create an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.servers.accounts` |
+| it trusts the `from` of a stanza | `Session.feed` sets the authenticated address and disconnects senders of others |
+| it uses the address of a presence as a pattern that may match any account | `_exact_sessions` |
+| a dead session receives the messages of its successor | `Router` knows open sessions only |
+| messages for an offline agent are lost or arrive in reverse order | `Router` keeps and delivers them in order |
+| after an error in a handler the session ignores all stanzas | `Session.feed` answers and continues |
+| parsing takes quadratic time; no limit on a stanza | `Parser`, `Connection` |
+| closed connections stay in the tables and match a reused port number | `Connection` |
 
-All of it leans on pyjabber's inside, so another version is refused.
+The fixes depend on pyjabber's internals, so other versions are refused.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ from ramp.servers.certificate import ServerCertificate
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.servers.process import LOOPBACK
-from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import Complaints
 
 EXPECTED_VERSION = "0.4.5"
-"""The pyjabber whose inside this module knows."""
+"""The version of pyjabber whose internals this module uses."""
 
 STANZA_MAX_BYTES = 262_144
-"""Longest stanza taken from a client, in bytes; ejabberd's and Prosody's limit. A longer one ends the session."""
+"""Maximum stanza from a client in bytes, as in ejabberd and Prosody; a longer one ends the session."""
 
 PIECE_BYTES = 16_384
-"""Bytes parsed at a time: one read may hold hundreds of stanzas, which together are no long one."""
+"""Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza."""
 
 _CLIENT = "{jabber:client}"
 _INVALID_FROM = (
@@ -83,17 +83,17 @@ _log = logging.getLogger(__name__)
 
 
 class _Discarding(asyncio.Queue[Any]):
-    """Swallows what pyjabber's own router would have read; unread, the queue would only grow."""
+    """Discards items for pyjabber's own router, which does not run; the queue would grow without limit."""
 
     def put_nowait(self, item: Any) -> None:
-        """Forget the item."""
+        pass
 
     async def put(self, item: Any) -> None:
-        """Forget the item."""
+        pass
 
 
 class Session(StanzaHandler):  # type: ignore[misc]
-    """What happens to the stanzas of one logged-in client."""
+    """Handles the stanzas of one logged-in client."""
 
     router: Router  # of the running server
     _complaints = Complaints()
@@ -103,14 +103,14 @@ class Session(StanzaHandler):  # type: ignore[misc]
         self.router.bound(self._jid.bare(), self._jid.resource, transport)
 
     async def feed(self, element: ElementTree.Element) -> None:
-        """Handle one stanza, under the address that the client logged in with.
+        """Handle one stanza under the address with which the client has logged in.
 
-        Whatever goes wrong, the session goes on (pyjabber's stays open and deaf), unless the stanza says that it is
-        from somebody else (RFC 6120, 8.1.2.1).
+        Errors do not end the session (pyjabber would then ignore all stanzas). A stanza with the address of another
+        sender does (RFC 6120, 8.1.2.1).
         """
         if element.get("from", str(self._jid)) not in (str(self._jid), self._jid.bare()):
             if self._complaints.is_due("from", self._jid.bare(), time.monotonic_ns() // 1000):
-                _log.warning("%s sends as %a; ended its session", self._jid, element.get("from", "")[:100])
+                _log.warning("%s sends as %a: disconnected", self._jid, element.get("from", "")[:100])
             self._transport.write(_INVALID_FROM)
             self._connections.close(self._peername)
             return
@@ -119,19 +119,17 @@ class Session(StanzaHandler):  # type: ignore[misc]
             handler = self._functions.get(element.tag)
             if handler is not None:
                 await handler(element)
-        except Exception as error:  # pyjabber's handlers raise anything on stanzas they do not expect
-            _log.warning("cannot handle a %s from %s: %r", element.tag, self._jid, error)
+        except Exception as error:  # pyjabber's handlers raise any exception on unexpected stanzas
+            _log.warning("cannot handle a %s from %s: %s: %s", element.tag, self._jid, type(error).__name__, error)
             if element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
                 self._transport.write(_iq_error(element))
 
     async def handle_msg(self, element: ElementTree.Element) -> None:
-        """Deliver a message."""
         answer = self.router.deliver(element, str(self._jid))
         if answer is not None:
             self._transport.write(answer)
 
     async def handle_pre(self, element: ElementTree.Element) -> None:
-        """Take note of presence: an available client gets what was kept for it."""
         await super().handle_pre(element)
         if "to" not in element.attrib:
             available = element.get("type") != "unavailable"
@@ -146,7 +144,7 @@ def _iq_error(element: ElementTree.Element) -> bytes:
 
 
 class Parser(XMLParser):  # type: ignore[misc]
-    """Joins text once an element (pyjabber adds character by character) and watches the size of stanzas."""
+    """Joins the text of an element once (pyjabber appends each character) and resets the size count of stanzas."""
 
     def __init__(self, transport: asyncio.Transport, protocol: Connection) -> None:
         super().__init__(transport, protocol, stanza_handler=Session)
@@ -154,19 +152,16 @@ class Parser(XMLParser):  # type: ignore[misc]
         self.registration: Registration | None = None
 
     def startElementNS(self, name: Any, qname: Any, attrs: Any) -> None:  # noqa: N802 (SAX's name)
-        """An element begins."""
         self._join()
         super().startElementNS(name, qname, attrs)
 
     def endElementNS(self, name: Any, qname: Any) -> None:  # noqa: N802 (SAX's name)
-        """An element ends."""
         self._join()
         super().endElementNS(name, qname)
         if len(self._stack) <= 1:
             self._protocol.stanza_bytes = 0
 
     def characters(self, content: str) -> None:
-        """Text, in pieces as the XML library finds them."""
         self._pieces.append(content)
 
     def _join(self) -> None:
@@ -177,22 +172,20 @@ class Parser(XMLParser):  # type: ignore[misc]
 
 
 class _NoDocumentType(sax.handler.LexicalHandler):
-    """Refuses DOCTYPE, as RFC 6120 (11.1) demands; with it go entities that unfold without end."""
+    """Refuses DOCTYPE, as RFC 6120, 11.1, requires; this also excludes entities that expand without limit."""
 
     def startDTD(self, name: str, public_id: str | None, system_id: str | None) -> None:  # noqa: N802 (SAX's name)
-        """A document type declaration begins."""
         raise sax.SAXException("DOCTYPE is not allowed in an XMPP stream")
 
 
 class Connection(XMLProtocol):  # type: ignore[misc]
-    """One client's connection: like pyjabber's, but it tidies up after itself."""
+    """A client's connection that removes itself from pyjabber's tables when it ends."""
 
     def __init__(self) -> None:
         super().__init__(namespace="jabber:client", connection_timeout=0)
         self.stanza_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
-        """A client has connected."""
         self._peer = transport.get_extra_info("peername")
         line = transport.get_extra_info("socket")
         if line is not None:
@@ -206,7 +199,6 @@ class Connection(XMLProtocol):  # type: ignore[misc]
         self._connection_manager.connection(self._peer, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
         if self._xml_parser is None or self._transport is None:
             return
         for start in range(0, len(data), PIECE_BYTES):
@@ -222,18 +214,18 @@ class Connection(XMLProtocol):  # type: ignore[misc]
                 return
 
     def _hang_up(self, reason: str) -> None:
-        """Cut the line; a polite end would wait until the client has sent all of what is too much."""
+        """Abort the connection; a regular close would wait for the rest of the client's data."""
         _log.warning("%s: %s; connection closed", self._peer, reason)
         if self._transport is not None:
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone: forget its connection, and tell whoever follows its presence."""
+        """Remove the client's connection and announce its absence to its contacts."""
         if self._xml_parser is not None:
             self._xml_parser.getContentHandler().cancel_queue_bridge()
         self._xml_parser = None
         self._transport = None
-        # pyjabber has no method for it: its own close() writes into the dead line
+        # pyjabber has no method for this: its close() writes to the closed connection
         tables: Any = self._connection_manager
         client = tables._peerList.pop(self._peer, None)  # noqa: SLF001
         jid = client.jid if client is not None else tables._orphan_jids.pop(self._peer, None)  # noqa: SLF001
@@ -261,7 +253,7 @@ async def _announce_absence(presence: Any, jid: Any) -> None:
 
 
 def _close_accounts(accounts: Accounts) -> None:
-    """Let nobody make an account without its token, and log in only who has one, under exactly its name."""
+    """Allow registration only with a token, and log-in only to an account under exactly its name."""
     clock = SystemClock()
 
     async def register(self: Any, element: ElementTree.Element) -> None:
@@ -274,7 +266,7 @@ def _close_accounts(accounts: Accounts) -> None:
             self._connection_manager.close(self._peer)
 
     async def offer(self: Any, _: object) -> None:
-        """In place of the server's own: how to log in, and, while there is a token to be used, registration with it."""
+        """Offer log-in and, while any token is usable, registration; replaces pyjabber's method."""
         self._stream_feature.reset()
         if accounts.registered.is_open(clock.now()):
             self._stream_feature.register(ElementTree.Element(FEATURE))
@@ -283,7 +275,7 @@ def _close_accounts(accounts: Accounts) -> None:
         self._stage = Stage.SASL
 
     async def log_in(self: Any, element: ElementTree.Element) -> Stage | None:
-        """In place of the server's own: the name logged in under is the account's, not what the client calls itself."""
+        """Log in under the account's name, not the client's own; replaces pyjabber's method."""
         name = accounts.log_in(element.get("mechanism"), element.text)
         if name is None:
             self._transport.write(StanzaError.not_authorized_sasl())
@@ -296,7 +288,7 @@ def _close_accounts(accounts: Accounts) -> None:
         return Stage.AUTH
 
     def hang_up(name: str) -> None:
-        """End the sessions of an account that is closed."""
+        """End the sessions of a closed account."""
         tables = ConnectionManager()
         for peer, client in list(tables._peerList.items()):  # noqa: SLF001
             if client.jid is not None and client.jid.user == name:
@@ -309,10 +301,10 @@ def _close_accounts(accounts: Accounts) -> None:
 
 
 def _exact_sessions() -> None:
-    """Let an address mean the one account, or session, that it names."""
+    """Make an address match only the account or session that it names."""
 
     def sessions(self: Any, jid: JID) -> list[Any]:
-        """Connections of exactly that account, or of exactly that session where one is named."""
+        """Return the connections of exactly this account, or of exactly this session if the address names one."""
         living = [client for client in self._peerList.values() if client.jid is not None]
         return [
             client
@@ -327,32 +319,32 @@ def _exact_sessions() -> None:
 def serve(
     domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
 ) -> None:
-    """Run the server until SIGTERM or SIGINT; what it leaves running is for the process's end to sweep away.
+    """Run the server until SIGTERM or SIGINT; only the end of the process stops its remaining tasks.
 
     Args:
         domain: XMPP domain of the agents.
         port: TCP port on loopback.
-        state_dir: where rosters are kept.
+        state_dir: directory of the rosters.
         certificate: the server's certificate, in files named as pyjabber expects.
-        accounts: who may log in.
-        line: where further accounts come from.
+        accounts: accounts that may log in.
+        line: source of further accounts.
 
     Raises:
-        ConfigurationError: pyjabber has another version than this module knows.
-        OSError: the port is taken.
+        ConfigurationError: another version of pyjabber is installed.
+        OSError: the port is in use.
     """
     installed = metadata.version("pyjabber")
     if installed != EXPECTED_VERSION:
         raise ConfigurationError(
-            f"the embedded server needs pyjabber {EXPECTED_VERSION}, installed is {installed}; "
+            f"wrong version of pyjabber: got {installed}, expected {EXPECTED_VERSION}; "
             "install that version, or use another XMPP server"
         )
     loguru.logger.remove()
     loguru.logger.add(sys.stderr, level="WARNING", diagnose=False)  # diagnose would print passwords and documents
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    shutil.rmtree(upload_server.TEMP_DIR, ignore_errors=True)  # made at import, for an upload service not run here
-    # Not asyncio.run: at the end it cancels what is left and waits for it, and some of pyjabber's tasks of lines just
-    # closed swallow their cancellation; the server would stay for ever, and its state directory's lock with it.
+    shutil.rmtree(upload_server.TEMP_DIR, ignore_errors=True)  # created on import, for a service that is off
+    # Not asyncio.run: it cancels the remaining tasks and waits for them, and some of pyjabber's tasks of closed
+    # connections ignore their cancellation. The server would never end nor release the lock of its state directory.
     uvloop.new_event_loop().run_until_complete(_serve(domain, port, state_dir, certificate, accounts, line))
 
 

@@ -1,7 +1,7 @@
-"""Pre-authenticated registration on the embedded server: one client's part of it, before it logs in.
+"""Pre-authenticated registration on the embedded server, for one client before its log-in.
 
-A client shows a token (XEP-0445) and then registers the account that the token is for (XEP-0077). Without a token there
-is no registration of any kind.
+A client sends a token (XEP-0445) and then registers the account that the token is for (XEP-0077). There is no
+registration without a token.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ramp.model.instant import Instant
 from ramp.runtime.joining.account_tokens import TOKEN_CHARACTERS_MAX
 from ramp.runtime.storage_errors import reason_of
 from ramp.servers.registered_accounts import PASSWORD_BYTES_MAX, RegisteredAccounts
-from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import Complaints
 
 FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
-"""The stream feature that tells of it (XEP-0445, 3)."""
+"""Stream feature that announces the registration (XEP-0445, 3)."""
 
 REFUSALS_MAX: Final = 3
-"""Refusals after which a client is hung up: guessing costs a connection and its encryption each few guesses."""
+"""Number of refusals that ends a connection, so that guessing a token needs many encrypted connections."""
 
 _PREAUTH: Final = "{urn:xmpp:pars:0}preauth"
 _REGISTER: Final = "{jabber:iq:register}"
@@ -33,12 +33,12 @@ _log = logging.getLogger(__name__)
 
 
 class Registration:
-    """What one client asks before it has logged in.
+    """Answers the requests of one client before its log-in.
 
     Args:
-        accounts: what may be registered, and what was.
-        domain: of the server.
-        now: tells the present, for the ends of tokens.
+        accounts: valid tokens and registered accounts.
+        domain: domain of the server.
+        now: returns the current time, to check the expiry of tokens.
     """
 
     def __init__(self, accounts: RegisteredAccounts, domain: str, now: Callable[[], Instant]) -> None:
@@ -49,10 +49,10 @@ class Registration:
         self._refusals = 0
 
     def answer(self, asked: ElementTree.Element) -> tuple[bytes, bool]:
-        """Answer an `iq` of a client that has not logged in.
+        """Answer an `iq` of a client before its log-in.
 
         Returns:
-            The answer, and whether the client has had its refusals and is to be hung up.
+            The answer, and whether to disconnect the client because of too many refusals.
         """
         preauth, query = asked.find(_PREAUTH), asked.find(f"{_REGISTER}query")
         kind = asked.get("type")
@@ -68,7 +68,7 @@ class Registration:
         name = self._accounts.name_for(token, self._now()) if 0 < len(token) <= TOKEN_CHARACTERS_MAX else None
         if name is None:
             self._accepted = None
-            return self._refused(asked, "cancel", "item-not-found", "the token is unknown, used or has ended")
+            return self._refused(asked, "cancel", "item-not-found", "the token is unknown, used or expired")
         self._accepted = token, name
         return self._result(asked), False
 
@@ -78,17 +78,18 @@ class Registration:
         said = query.findtext(f"{_REGISTER}username")
         password = query.findtext(f"{_REGISTER}password") or ""
         if query.find(f"{_REGISTER}remove") is not None or said != name:
-            return self._refused(asked, "modify", "not-acceptable", f"the token is for the account {name} alone")
+            return self._refused(asked, "modify", "not-acceptable", f"the token is for the account {name} only")
         if not 0 < len(password.encode("utf-8", "surrogatepass")) <= PASSWORD_BYTES_MAX or "\0" in password:
-            return self._refused(asked, "modify", "not-acceptable", f"a password has 1 to {PASSWORD_BYTES_MAX} bytes")
+            text = f"the password must have 1 to {PASSWORD_BYTES_MAX} bytes and no NUL"
+            return self._refused(asked, "modify", "not-acceptable", text)
         try:
             made = self._accounts.register(name, token, password)
         except OSError as error:
             _log.error("cannot store the account %s: %s", name, reason_of(error))
-            return self._refused(asked, "wait", "internal-server-error", "it cannot be kept at present")
+            return self._refused(asked, "wait", "internal-server-error", "it cannot be stored now; try again later")
         if not made:
-            return self._refused(asked, "cancel", "conflict", "the token was used or taken back meanwhile")
-        _log.warning("the account %s is registered", name)
+            return self._refused(asked, "cancel", "conflict", "the token was used or revoked meanwhile")
+        _log.warning("registered the account %s", name)
         return self._result(asked), False
 
     def _fields(self, asked: ElementTree.Element, name: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Who gets a message: the embedded server's routing (RFC 6121, 8.5), in place of pyjabber's.
+"""Message routing of the embedded server (RFC 6121, 8.5); it replaces pyjabber's.
 
-Knows the living sessions of every account, delivers under the sender's authenticated address, keeps messages for
-accounts that are away, and bounces what cannot be delivered.
+The router knows the open sessions of each account. It delivers messages under the sender's authenticated address, keeps
+messages for offline accounts, and bounces undeliverable ones.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 KEPT_PER_ACCOUNT_MAX = 1_000
-"""Messages kept for one account that is away; the oldest go first."""
+"""Maximum number of messages kept for one offline account; the oldest are dropped first."""
 
 KEPT_BYTES_MAX = 32_000_000
-"""Messages kept for all accounts together, in bytes; beyond it they bounce."""
+"""Maximum size of all kept messages in bytes; further ones bounce."""
 
 _CLIENT = "{jabber:client}"
 _STANZAS = "urn:ietf:params:xml:ns:xmpp-stanzas"
 
 
 class Line(Protocol):
-    """What bytes to a client are written to."""
+    """A connection to a client."""
 
-    def write(self, data: bytes) -> object:
-        """Send bytes."""
+    def write(self, data: bytes) -> object: ...
 
     def is_closing(self) -> bool:
-        """Whether the line is closed or about to be."""
+        """Return whether the connection is closed or about to close."""
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class Router:
 
     Args:
         domain: the XMPP domain.
-        account_exists: whether there is an account with this user name.
+        account_exists: returns whether an account with this user name exists.
     """
 
     def __init__(self, domain: str, account_exists: Callable[[str], bool]) -> None:
@@ -54,11 +53,11 @@ class Router:
         self._kept_bytes = 0
 
     def bound(self, bare: str, resource: str, line: Line) -> None:
-        """A client has logged in."""
+        """Add the session of a client that has logged in."""
         self._sessions.setdefault(bare, {})[resource] = _Session(line)
 
     def gone(self, bare: str, resource: str) -> None:
-        """A client's connection has ended."""
+        """Remove the session of a client whose connection has ended."""
         sessions = self._sessions.get(bare)
         if sessions is not None:
             sessions.pop(resource, None)
@@ -66,13 +65,13 @@ class Router:
                 del self._sessions[bare]
 
     def set_available(self, bare: str, resource: str, available: bool) -> None:
-        """A client says whether it takes messages; one that does gets what was kept for the account, in order."""
+        """Set whether a session accepts messages; if so, deliver the kept messages of its account in order."""
         session = self._sessions.get(bare, {}).get(resource)
         if session is None:
             return
         session.available = available
         if available:
-            # the latest to say so is first in line
+            # the session that became available last has priority
             self._sessions[bare][resource] = self._sessions[bare].pop(resource)
             for stanza in self._kept.pop(bare, ()):
                 self._kept_bytes -= len(stanza)
@@ -83,10 +82,10 @@ class Router:
 
         Args:
             element: the message; its `from` is replaced.
-            sender: the full address that the sender logged in with.
+            sender: full address with which the sender has logged in.
 
         Returns:
-            An error stanza for the sender where the message cannot be delivered, else None.
+            An error stanza for the sender if the message cannot be delivered, else None.
         """
         element.set("from", sender)
         receiver = element.get("to") or sender.partition("/")[0]
@@ -95,7 +94,11 @@ class Router:
         return _bounce(element, condition) if condition else None
 
     def _hand_over(self, receiver: str, stanza: bytes, *, keep: bool) -> str:
-        """Write a message to its receiver, or keep it; the condition of RFC 6120, 8.3.3, if neither is possible."""
+        """Write a message to its receiver, or keep it while the receiver is away.
+
+        Returns:
+            The condition of RFC 6120, 8.3.3, that prevents delivery; empty after delivery.
+        """
         bare, _, resource = receiver.partition("/")
         user, at, domain = bare.rpartition("@")
         if domain != self._domain:
@@ -111,7 +114,7 @@ class Router:
         return "" if self._keep(bare, stanza) else "resource-constraint"
 
     def _session_for(self, bare: str, resource: str) -> _Session | None:
-        """The session addressed, else the one that became available last, else None."""
+        """Return the addressed session, else the one that became available last, else None."""
         sessions = self._sessions.get(bare)
         if not sessions:
             return None
@@ -135,7 +138,7 @@ class Router:
 
 
 def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
-    """The message with an error for its sender; errors themselves never bounce (RFC 6120, 8.3.1)."""
+    """Return the error stanza for a message's sender; errors never bounce (RFC 6120, 8.3.1)."""
     if element.get("type") == "error":
         return None
     answer = ElementTree.Element(element.tag, dict(element.attrib))

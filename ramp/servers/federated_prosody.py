@@ -1,7 +1,7 @@
-"""Prosody for one site of several: it speaks with the servers of the other sites, and with nobody else's.
+"""Prosody for one of several sites; it connects only to the servers of the other sites.
 
-Each side shows a certificate of the market's authority for its own domain and checks the other's (SASL EXTERNAL, RFC
-6120 section 6.3; XEP-0178). There is no dialback, so a server without such a certificate is turned away.
+Each server presents a certificate of the market's authority for its own domain and checks the other's (SASL EXTERNAL,
+RFC 6120, 6.3; XEP-0178). Dialback is off, so a server without such a certificate is refused.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ramp.servers.prosody import ProsodyServer
 
 
 class FederatedProsody(ProsodyServer):
-    """Prosody as a child process, federated.
+    """Prosody with federation as a child process.
 
     Args:
-        state_dir: where accounts, keys, configuration and log are kept; `tls/DOMAIN_key.pem` and `tls/DOMAIN_cert.pem`
-            must be there.
+        state_dir: directory of accounts, keys, configuration and log; `tls/DOMAIN_key.pem` and `tls/DOMAIN_cert.pem`
+            must exist.
         domain: XMPP domain of the site.
-        federation: where it listens, and where its peers are.
-        ca_file: PEM of the market's authority, whom it trusts.
+        federation: addresses of this server and its peers.
+        ca_file: PEM file of the market's authority, which the server trusts.
     """
 
     def __init__(self, state_dir: Path, domain: str, federation: FederationConfig, ca_file: Path) -> None:
@@ -35,14 +35,14 @@ class FederatedProsody(ProsodyServer):
 
     @property
     def certificate(self) -> ServerCertificate:
-        """The server's certificate, which the market's authority has issued."""
+        """The server's certificate from the market's authority."""
         folder = self.state_dir / "tls"
         found = ServerCertificate(
             self._authority, folder / f"{self.domain}_cert.pem", folder / f"{self.domain}_key.pem"
         )
         for path in (found.ca_file, found.certificate_file, found.key_file):
             if not path.is_file():
-                raise TransportError(f"the server of {self.domain} has no certificate: {path} is missing")
+                raise TransportError(f"the server of {self.domain} has no certificate: the file {path} is missing")
         return found
 
     def _federation(self) -> Mapping[str, str]:

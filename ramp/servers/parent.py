@@ -1,4 +1,4 @@
-"""Processes that end with the one that started them, even when that one is killed with -9 (Linux prctl)."""
+"""Child processes that end with their parent, even if the parent is killed with -9 (Linux prctl)."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
 
-# Run in between: asks the kernel to end the process together with its parent, then becomes the command. The request
-# outlives exec. The check of the parent closes the gap in which the parent may have died before the request.
+# Asks the kernel to end the process together with its parent, then executes the command. The request survives exec.
+# The check of the parent covers a parent that ended before the request.
 _TIE_AND_EXEC = f"""
 import ctypes, os, signal, sys
 ctypes.CDLL(None, use_errno=True).prctl({_PR_SET_PDEATHSIG}, signal.SIGTERM, 0, 0, 0)
 if os.getppid() != int(sys.argv[1]):
-    sys.exit("the launcher is gone")
+    sys.exit("the launcher has ended")
 os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
 def end_with_parent(parent: int) -> None:
-    """Ask the kernel for a SIGTERM to this process when the thread that started it ends.
+    """Ask the kernel to send SIGTERM to this process when the thread that started it ends.
 
     Args:
-        parent: process id of the parent, as it knows it itself.
+        parent: process id of the parent, as the parent sees it.
 
     Raises:
-        SystemExit: if the parent is gone already.
+        SystemExit: the parent has already ended.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
-        raise SystemExit("the process that started this one is gone")
+        raise SystemExit("the process that started this one has ended")
 
 
 def tied(command: Sequence[str]) -> list[str]:
-    """A command that runs another one, of any language, so that it ends with this process.
+    """Return a command that runs another one so that it ends with this process.
 
     Args:
         command: program and arguments.

@@ -1,6 +1,6 @@
-"""A local XMPP server as a child process: the interface that the embedded server and Prosody share.
+"""A local XMPP server as a child process: the base of the embedded server and Prosody.
 
-A server belongs to its launcher: it dies with it, even of kill -9, and two never share one state directory.
+A server ends with its launcher, even if that is killed with -9. Two servers never share one state directory.
 """
 
 from __future__ import annotations
@@ -24,40 +24,35 @@ from ramp.servers.certificate import ServerCertificate, ensure_server_certificat
 from ramp.servers.parent import tied
 
 LOOPBACK = "127.0.0.1"
-"""The only address that local servers listen on."""
+"""The only address on which local servers listen."""
 
 READY_LIMIT_S = 120.0
-"""How long a server may take to answer after its start, in seconds; one that ends instead is told of at once."""
+"""Timeout of a server's start in seconds; a server that ends earlier is reported at once."""
 
 STOP_LIMIT_S = 5.0
-"""How long a server may take to stop before it is killed, in seconds."""
+"""Timeout of a server's stop in seconds; then it is killed."""
 
 PORT_ATTEMPTS = 5
-"""Ports tried where any free one will do: another program may take one between our look and the server's start."""
+"""Maximum number of tried ports; another program may take a free one before the server starts."""
 
 _POLL_S = 0.02
 
 
 SILENCE: Final = "does not answer in time"
-"""What a look at a server finds where nothing comes back."""
-
-
-def probe(host: str, port: int, domain: str, limit_s: float = 2.0) -> bool:
-    """Whether an XMPP server answers there; see `probe_problem`."""
-    return not probe_problem(host, port, domain, limit_s)
+"""Problem of a server that sends no answer."""
 
 
 def probe_problem(host: str, port: int, domain: str, limit_s: float = 2.0) -> str:
-    """Why no XMPP server answers there: opens a stream and waits for its features (RFC 6120, 4.3).
+    """Check that an XMPP server answers: open a stream and wait for its features (RFC 6120, 4.3).
 
     Args:
         host: address to connect to.
         port: TCP port.
-        domain: XMPP domain to ask for.
-        limit_s: how long to wait, in seconds.
+        domain: XMPP domain of the stream.
+        limit_s: timeout in seconds.
 
     Returns:
-        What is wrong, or the empty string.
+        The problem; empty if the server answers.
     """
     header = (
         f"<stream:stream to='{domain}' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
@@ -72,7 +67,7 @@ def probe_problem(host: str, port: int, domain: str, limit_s: float = 2.0) -> st
                 line.settimeout(max(0.01, end - time.monotonic()))
                 chunk = line.recv(4096)
                 if not chunk:
-                    return "is no XMPP server of this market: it hangs up"
+                    return "is not an XMPP server of this market: it closes the connection"
                 received += chunk
             line.sendall(b"</stream:stream>")
     except TimeoutError:
@@ -83,25 +78,25 @@ def probe_problem(host: str, port: int, domain: str, limit_s: float = 2.0) -> st
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nobody listens on right now."""
+    """Return a TCP port on loopback that is free now."""
     with socket.socket() as listener:
         listener.bind((LOOPBACK, 0))
         return int(listener.getsockname()[1])
 
 
 class ServerProcess(abc.ABC):
-    """An XMPP server on loopback, run as a child process of this one.
+    """An XMPP server on loopback as a child process.
 
-    It ends when the thread that started it ends, so start it from one that lives as long as it is needed.
+    It ends when the thread that started it ends, so start it from a thread that lives long enough.
 
     Args:
-        state_dir: where the server keeps accounts, certificate, configuration and log; one server a directory.
+        state_dir: directory of accounts, certificate, configuration and log; one for each server.
         domain: XMPP domain of the agents.
         port: TCP port for clients; None takes any free one and keeps it over restarts.
 
     Attributes:
-        accounts: passwords of the accounts that it is given at every start, by local name; see `ensure_accounts`.
-        tokens: what accounts may be registered with, given at every start as well; see `ensure_tokens`.
+        accounts: passwords by local name, sent to the server at each start.
+        tokens: tokens for registering accounts by local name, sent to the server at each start.
     """
 
     kind: str
@@ -117,43 +112,43 @@ class ServerProcess(abc.ABC):
         self.accounts: dict[str, str] = {}
         self.tokens: dict[str, AccountToken | None] = {}
 
-    # -- what the kinds of server fill in ------------------------------------------------------------------------
+    # -- hooks for kinds of servers ------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def _command(self, certificate: ServerCertificate) -> list[str]:
-        """Write what configuration the server needs and return the command that runs it in the foreground."""
+        """Write the server's configuration and return the command that runs it in the foreground."""
 
     @abc.abstractmethod
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
-        """Make accounts on the running server, or give those that exist the password stated.
+        """Create accounts on the running server, and set the passwords of existing ones.
 
         Raises:
-            TransportError: the server does not take them.
+            TransportError: the server refuses the accounts.
         """
 
     @abc.abstractmethod
     def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Let accounts be registered on the running server with these tokens; None closes the account.
+        """Set the only valid tokens of accounts on the running server; None closes the account.
 
         Raises:
-            TransportError: the server does not take them.
+            TransportError: the server refuses the tokens.
         """
 
     def _environment(self) -> Mapping[str, str]:
         return os.environ
 
     def _input(self) -> int:
-        """What the server's standard input is: a descriptor, or one of subprocess's constants."""
+        """Return the server's standard input: a descriptor, or one of subprocess's constants."""
         return subprocess.DEVNULL
 
-    def _launched(self) -> None:  # noqa: B027 (few kinds of server want to know)
-        """The process has been started; it may not answer yet."""
+    def _launched(self) -> None:  # noqa: B027 (optional hook)
+        """Handle the start of the process, which may not answer yet."""
 
-    # -- what users see ------------------------------------------------------------------------------------------
+    # -- interface -----------------------------------------------------------------------------------------------
 
     @property
     def port(self) -> int:
-        """TCP port for clients; 0 before the first start where any free one will do."""
+        """TCP port for clients; 0 before the first start if any free port may be used."""
         return self._port
 
     @property
@@ -163,30 +158,30 @@ class ServerProcess(abc.ABC):
 
     @property
     def certificate(self) -> ServerCertificate:
-        """The server's certificate; made at first use."""
+        """The server's certificate, created at first use."""
         if self._certificate is None:
             self._certificate = ensure_server_certificate(self.state_dir / "tls", self.domain)
         return self._certificate
 
     @property
     def log_file(self) -> Path:
-        """What the server writes."""
+        """Path of the server's log."""
         return self.state_dir / f"{self.kind}.log"
 
     @property
     def pid(self) -> int | None:
-        """Process id while the server runs."""
+        """Process id of the running server; None if it does not run."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def ensure_accounts(self, accounts: Mapping[str, str]) -> None:
-        """Let the server have accounts, now if it runs, and again at every later start: it may lose them.
+        """Create accounts on the server, now if it runs and again at each later start.
 
         Args:
-            accounts: passwords by local name; an account that exists gets this password.
+            accounts: passwords by local name; an existing account gets this password.
 
         Raises:
-            ConfigurationError: for a name that is not canonical, or an empty password.
-            TransportError: the running server does not take them.
+            ConfigurationError: a name is not canonical, or a password is empty.
+            TransportError: the running server refuses the accounts.
         """
         check_accounts(accounts, self.domain)
         for name in accounts:
@@ -196,15 +191,15 @@ class ServerProcess(abc.ABC):
             self._give_accounts(accounts)
 
     def ensure_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Let accounts be registered in band by whoever has their tokens, now and after every later start (XEP-0445).
+        """Allow registration in band with tokens (XEP-0445), now if the server runs and after each later start.
 
         Args:
-            tokens: by local name; of a name only the last one given holds, and an account that was made otherwise is
-                closed. None: there is to be no such account.
+            tokens: tokens by local name. The latest token of a name is the only valid one; an account made without it
+                is closed. None closes the account.
 
         Raises:
-            ConfigurationError: for a name that is not canonical.
-            TransportError: the running server does not take them.
+            ConfigurationError: a name is not canonical.
+            TransportError: the running server refuses the tokens.
         """
         check_accounts(dict.fromkeys(tokens, "made by its owner"), self.domain)
         for name in tokens:
@@ -214,10 +209,10 @@ class ServerProcess(abc.ABC):
             self._give_tokens(tokens)
 
     def start(self) -> None:
-        """Start the server and wait until it answers; does nothing where it runs already.
+        """Start the server and wait until it answers; do nothing if it already runs.
 
         Raises:
-            TransportError: it does not come up, its port is taken, or another server uses the state directory.
+            TransportError: the server does not answer, its port is in use, or another server uses the state directory.
         """
         if self.pid is not None:
             return
@@ -232,10 +227,10 @@ class ServerProcess(abc.ABC):
             self.kill()
             if status is None or not choose or attempt + 1 == PORT_ATTEMPTS:
                 what = f"ended with status {status}" if status is not None else f"no answer within {READY_LIMIT_S:g} s"
-                raise TransportError(f"{self.kind}: {what}; its log {self.log_file} ends: {self._log_tail()}")
+                raise TransportError(f"{self.kind}: {what}; end of its log {self.log_file}: {self._log_tail()}")
 
     def stop(self) -> None:
-        """End the server in good order; kills it where it does not within `STOP_LIMIT_S`."""
+        """Stop the server with SIGTERM; kill it after `STOP_LIMIT_S`."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -245,7 +240,7 @@ class ServerProcess(abc.ABC):
         self.kill()
 
     def kill(self) -> None:
-        """End the server at once (SIGKILL), and whatever it has started."""
+        """Kill the server and its child processes (SIGKILL)."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -254,7 +249,7 @@ class ServerProcess(abc.ABC):
         self._process = None
 
     def restart(self) -> None:
-        """End the server in good order and start it again on the same port, with the same accounts."""
+        """Stop the server and start it again with the same port and accounts."""
         self.stop()
         self.start()
 
@@ -271,8 +266,8 @@ class ServerProcess(abc.ABC):
         self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = self._command(self.certificate)
         with self._locked_state() as lock, self.log_file.open("ab") as log:
-            if self._listening():  # looked at under the lock: a server that was here before may just be ending
-                raise TransportError(f"{self.kind}: port {self._port} of {self.host} is taken; give another one")
+            if self._listening():  # checked under the lock, because an earlier server may still be ending
+                raise TransportError(f"{self.kind}: port {self._port} of {self.host} is in use; choose another one")
             self._process = subprocess.Popen(
                 tied(command),
                 stdin=self._input(),
@@ -280,7 +275,7 @@ class ServerProcess(abc.ABC):
                 stderr=log,
                 cwd=self.state_dir,
                 env=dict(self._environment()),
-                start_new_session=True,  # Ctrl-C reaches the launcher only, which stops the agents first
+                start_new_session=True,  # Ctrl-C reaches only the launcher, which stops the agents first
                 pass_fds=(lock,),  # the server holds the lock as long as it lives
             )
         self._launched()
@@ -288,7 +283,7 @@ class ServerProcess(abc.ABC):
 
     @contextlib.contextmanager
     def _locked_state(self) -> Iterator[int]:
-        """The state directory's lock, waited for: a server whose launcher was killed needs a moment to end."""
+        """Wait for the lock of the state directory; a server whose launcher was killed needs a moment to end."""
         descriptor = os.open(self.state_dir / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             end = time.monotonic() + STOP_LIMIT_S
@@ -300,7 +295,7 @@ class ServerProcess(abc.ABC):
                     if time.monotonic() > end:
                         raise TransportError(
                             f"{self.kind}: another server (process {self._recorded_pid()}) uses {self.state_dir}; "
-                            "stop it or give another state directory"
+                            "stop it or choose another state directory"
                         ) from None
                     time.sleep(_POLL_S)
             yield descriptor
@@ -316,7 +311,7 @@ class ServerProcess(abc.ABC):
     def _wait_ready(self) -> bool:
         end = time.monotonic() + READY_LIMIT_S
         while self._process is not None and self._process.poll() is None and time.monotonic() < end:
-            if self._listening() and probe(self.host, self._port, self.domain):
+            if self._listening() and not probe_problem(self.host, self._port, self.domain):
                 return True
             time.sleep(_POLL_S)
         return False

@@ -1,8 +1,8 @@
-"""Prosody from Debian's packages as a local server: for tests, and for users who want a server that resumes sessions.
+"""Prosody as a local server that resumes sessions.
 
-Configured for a market on one machine: loopback only, encryption demanded, no account but those that the launcher
-makes or has given a token for, stream management on, and none of the rate limits and delays of Debian's default
-configuration (with those a call for proposals to 20 resources takes 8 s instead of 40 ms).
+Its configuration is for a market on one machine: loopback only, encryption required, stream management on, and only
+accounts that the launcher creates or allows by a token. It drops the rate limits and delays of Debian's default
+configuration, with which a call for proposals to 20 resources takes 8 s instead of 40 ms.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ramp.servers.certificate import ServerCertificate
 from ramp.servers.process import ServerProcess
 
 STANZA_MAX_BYTES = 262_144
-"""Longest stanza that the server takes from a client, in bytes (Prosody's own default)."""
+"""Maximum stanza from a client in bytes (Prosody's default)."""
 
 PLUGINS = Path(__file__).with_name("prosody_modules")
-"""Folder of our own Prosody modules."""
+"""Folder of RAMP's Prosody modules."""
 
 ACCOUNTS_LIMIT_S = 30.0
-"""How long prosodyctl may take, in seconds, besides `ACCOUNT_LIMIT_S` for each account (a key is derived)."""
+"""Timeout of prosodyctl in seconds, besides `ACCOUNT_LIMIT_S` for each account (Prosody derives a key)."""
 
 ACCOUNT_LIMIT_S = 0.2
 
 RESUME_WITHIN_S = 120
-"""How long a lost session can be resumed, in seconds."""
+"""Time in which a lost session can be resumed, in seconds."""
 
-_CONFIGURATION = """-- written by RAMP; changes are lost at the next start
+_CONFIGURATION = """-- written by RAMP at each start; do not edit
 {privileged}pidfile = "{state}/prosody.pid"
 data_path = "{state}/data"
 certificates = "{state}/tls"
@@ -49,7 +49,7 @@ c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
 http_ports = {{ }}
 https_ports = {{ }}
--- accounts are made by mod_ramp_accounts, and by mod_ramp_registration for those who have a token
+-- mod_ramp_accounts creates accounts, and mod_ramp_registration registers accounts with tokens
 allow_registration = false
 authentication = "internal_hashed"
 storage = "internal"
@@ -57,7 +57,7 @@ c2s_require_encryption = true
 c2s_stanza_size_limit = {stanza_max}
 smacks_max_unacked_stanzas = 25
 smacks_hibernation_time = {resume_s}
--- most of what a message leaves behind is garbage at once; the other collector takes most of a fan-out's time
+-- most objects of a message live briefly; the incremental collector would take most of the time of a call to many
 gc = {{ mode = "generational" }}
 -- Nagle's algorithm would add 40 ms to every message longer than a packet
 network_settings = {{ nagle = false }}
@@ -69,50 +69,50 @@ VirtualHost "{domain}"
 
 
 def prosody_executable(program: str = "prosody") -> str | None:
-    """Path of Prosody, or of another of its programs; None where it is not installed."""
+    """Return the path of Prosody or another of its programs; None if it is not installed."""
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/bin", "/usr/local/bin")))
 
 
 def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, str]) -> None:
-    """Make accounts in a Prosody's store, and give those that exist the password stated; it may run meanwhile.
+    """Create accounts in Prosody's store, and set the passwords of existing ones; the server may be running.
 
     Args:
-        configuration: the server's, with `PLUGINS` among its `plugin_paths`.
-        domain: the host that they belong to.
+        configuration: configuration file of the server, with `PLUGINS` among its `plugin_paths`.
+        domain: host of the accounts.
         accounts: passwords by local name.
 
     Raises:
-        ConfigurationError: for a name that is not canonical, or an empty password.
-        TransportError: if Prosody cannot make them.
+        ConfigurationError: a name is not canonical, or a password is empty.
+        TransportError: Prosody cannot create the accounts.
     """
     check_accounts(accounts, domain)
     _run_module(configuration, "mod_ramp_accounts", domain, accounts)
 
 
 def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountToken | None]) -> None:
-    """Let accounts be registered with these tokens, and close those that were made otherwise; it may run meanwhile.
+    """Set the only valid tokens of accounts, and close accounts made without them; the server may be running.
 
     Args:
-        configuration: as in `store_accounts`.
-        domain: the host that the accounts belong to.
-        tokens: by local name; None where there is to be no account.
+        configuration: configuration file of the server, with `PLUGINS` among its `plugin_paths`.
+        domain: host of the accounts.
+        tokens: tokens by local name; None closes the account.
 
     Raises:
-        TransportError: if Prosody cannot keep them.
+        TransportError: Prosody cannot store the tokens.
     """
     plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
     _run_module(configuration, "mod_ramp_registration", domain, plain)
 
 
 def _run_module(configuration: Path, module: str, domain: str, given: Mapping[str, object]) -> None:
-    """Run a module of ours that changes accounts, by their names.
+    """Run one of RAMP's modules with values by account name.
 
     Raises:
-        TransportError: if it cannot change them.
+        TransportError: the module fails.
     """
     executable = prosody_executable("prosodyctl")
     if executable is None:
-        raise TransportError("prosodyctl is not installed; it comes with Debian's package prosody")
+        raise TransportError("prosodyctl is not installed; install Debian's package prosody")
     try:
         done = subprocess.run(
             [executable, "--config", str(configuration), module, domain],
@@ -124,17 +124,17 @@ def _run_module(configuration: Path, module: str, domain: str, given: Mapping[st
             cwd=configuration.parent,
         )
     except subprocess.TimeoutExpired:
-        raise TransportError(f"prosodyctl has not changed {len(given)} accounts in time") from None
+        raise TransportError(f"timeout: prosodyctl has not changed {len(given)} accounts") from None
     if done.returncode != 0:
         said = " ".join((done.stderr + done.stdout).split())[-500:]
-        raise TransportError(f"prosodyctl cannot change the accounts: {said or f'status {done.returncode}'}")
+        raise TransportError(f"prosodyctl cannot change the accounts: {said or f'exit status {done.returncode}'}")
 
 
 class ProsodyServer(ServerProcess):
     """Prosody as a child process.
 
     Args:
-        state_dir: where accounts, certificate, configuration and log are kept.
+        state_dir: directory of accounts, certificate, configuration and log.
         domain: XMPP domain of the agents.
         port: TCP port for clients; None takes any free one and keeps it over restarts.
     """
@@ -144,7 +144,7 @@ class ProsodyServer(ServerProcess):
     def _command(self, certificate: ServerCertificate) -> list[str]:
         executable = prosody_executable()
         if executable is None:
-            raise TransportError("Prosody is not installed; apt-get install prosody, or use the embedded server")
+            raise TransportError("Prosody is not installed; run `apt-get install prosody`, or use the embedded server")
         (self.state_dir / "data").mkdir(exist_ok=True)
         self._configuration.write_text(
             _CONFIGURATION.format(
@@ -168,7 +168,7 @@ class ProsodyServer(ServerProcess):
         return [executable, "-F", "--config", str(self._configuration)]
 
     def _federation(self) -> Mapping[str, str]:
-        """What the configuration says of other servers: that there are none."""
+        """Return the settings of the configuration about other servers."""
         return {
             "further_modules": "",
             "disabled_modules": '"s2s"; "register"; "register_ibr"',

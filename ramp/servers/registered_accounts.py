@@ -1,8 +1,8 @@
-"""Accounts that their owners have made on the embedded server, each with a token of the market's keeper.
+"""Accounts that their owners have registered on the embedded server with tokens of the market's keeper.
 
-The launcher gives tokens as it gives accounts, at every start; without one nobody registers anything. What was
-registered is on disk before it is answered, as salted digests of the password. An account lives as long as the token
-that it was made with is the one given for its name.
+The launcher sends the tokens at each start, and there is no registration without one. An account is on disk, with a
+salted digest of its password, before the server answers. It exists as long as its token is the current one for its
+name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.errors import ConfigurationError, check_version
 from ramp.model.instant import Instant
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
@@ -24,10 +24,10 @@ VERSION: Final = 1
 """Of the file."""
 
 ITERATIONS: Final = 10_000
-"""Of PBKDF2-HMAC-SHA-256: some milliseconds a log-in. Passwords that `ramp join` makes are random, and need none."""
+"""Iterations of PBKDF2-HMAC-SHA-256, some milliseconds per log-in; random passwords of `ramp join` would need none."""
 
 PASSWORD_BYTES_MAX: Final = 1023
-"""Longest password, in bytes of UTF-8 (RFC 4616 has no limit of its own; names have this one)."""
+"""Maximum password in bytes of UTF-8; RFC 4616 sets no limit, so it has that of names."""
 
 _SALT_BYTES: Final = 16
 
@@ -47,13 +47,13 @@ class _Registered:
 
 
 class RegisteredAccounts:
-    """Tokens that may be used, and the accounts that were made with some of them.
+    """Current tokens, and the accounts registered with them.
 
     Args:
-        path: where accounts are kept; there is no file before the first.
+        path: file of the accounts; created with the first one.
 
     Raises:
-        ConfigurationError: if the file is damaged.
+        ConfigurationError: the file is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,25 +62,24 @@ class RegisteredAccounts:
         self._kept = self._load()
 
     def exists(self, name: str) -> bool:
-        """Whether an account of exactly this name was registered, and stands."""
+        """Return whether a registered account with exactly this name exists."""
         return name in self._kept and name in self._tokens
 
     def is_password_of(self, name: str, password: str) -> bool:
-        """Whether an account was registered with this name and password, and stands."""
         return self.exists(name) and self._kept[name].is_of(password)
 
     def give(self, name: str, token: AccountToken | None) -> bool:
-        """Let a name be registered with a token and no other, or with none.
+        """Set the only valid token for a name.
 
         Args:
             name: local name of an account.
-            token: of which only the digest is known; None takes the name back.
+            token: the token, with its digest only; None revokes the current one.
 
         Returns:
-            Whether an account of that name was there and is closed now: it was made with another token.
+            Whether this has closed an account that was registered with another token.
 
         Raises:
-            OSError: if that cannot be written.
+            OSError: the change cannot be written.
         """
         kept = self._kept.get(name)
         closes = kept is not None and (token is None or not _same(kept.token_digest, token.digest))
@@ -93,13 +92,13 @@ class RegisteredAccounts:
         return closes
 
     def is_open(self, now: Instant) -> bool:
-        """Whether there is a token that has not been used and has not ended."""
+        """Return whether any token is unused and not expired."""
         return any(self._is_usable(name, token, now) for name, token in self._tokens.items())
 
     def name_for(self, token: str, now: Instant) -> str | None:
-        """The name that a token lets register; None for one that is unknown, used or has ended.
+        """Return the name that a token is for; None if the token is unknown, used or expired.
 
-        Every token is compared in full, so that the time that it takes tells nothing of any.
+        Every known token is compared in full, so the duration reveals nothing about the tokens.
         """
         digest, found = token_digest(token), None
         for name, known in self._tokens.items():
@@ -108,18 +107,18 @@ class RegisteredAccounts:
         return found
 
     def register(self, name: str, token: str, password: str) -> bool:
-        """Make an account.
+        """Register an account.
 
         Args:
-            name: for which the token was accepted by `name_for`; that it has ended since does not matter (XEP-0445, 4).
+            name: name that `name_for` returned for the token; the token may have expired since (XEP-0445, 4).
             token: the token.
             password: not empty.
 
         Returns:
-            Whether it is made; False where the token was used or taken back meanwhile.
+            Whether the account was registered; False if the token was used or revoked meanwhile.
 
         Raises:
-            OSError: if it cannot be written; nothing is made then.
+            OSError: the account cannot be written; nothing was registered.
         """
         known, digest = self._tokens.get(name), token_digest(token)
         if known is None or name in self._kept or not _same(known.digest, digest):
@@ -142,17 +141,14 @@ class RegisteredAccounts:
             return {}
         try:
             plain = json.loads(self._path.read_text("utf-8"))
-            version = int(plain["version"])
-            found = {str(name): _Registered(**each) for name, each in plain["accounts"].items() if version <= VERSION}
+            check_version(self._path, "list of registered accounts", plain["version"], VERSION)
+            return {str(name): _Registered(**each) for name, each in plain["accounts"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(
                 f"the accounts that were registered cannot be read: {type(error).__name__}: {error}; restore the file "
                 "from a backup: without it those who joined with a token cannot log in",
                 path=self._path,
             ) from error
-        if version > VERSION:
-            raise VersionTooNew(self._path, "accounts that were registered", version, VERSION)
-        return found
 
 
 def _derived(password: str, salt: bytes, iterations: int) -> str:

@@ -1,1 +1,1 @@
-"""Parties on XMPP: addresses, connections, stanzas in and out. The only place with SPADE and slixmpp."""
+"""XMPP transport: addresses, connections and stanzas. The only package that imports SPADE and slixmpp."""

@@ -1,9 +1,9 @@
-"""XMPP addresses: canonical, or not taken.
+"""XMPP addresses in canonical form.
 
-An address has one spelling here, its prepared form: what nodeprep, nameprep and resourceprep (RFC 6122, as slixmpp
-implements them; RFC 7622 prepares the same way: width and case are mapped, composed characters preferred) make of it.
-Whoever writes it otherwise (`BANK`, full-width letters, a soft hyphen in the middle) is not corrected but refused:
-of two parties of which one prepares names and the other does not, each would take another for the same.
+The canonical form of an address is the output of nodeprep, nameprep and resourceprep (RFC 6122, as slixmpp implements
+them). RFC 7622 prepares addresses the same way: it maps width and case and prefers composed characters. RAMP refuses
+every other spelling (`BANK`, full-width letters, a soft hyphen) and never corrects one. If one party prepared names and
+another did not, they could take two different accounts for the same one.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ PART_MAX_BYTES: Final = 1023
 
 
 def is_canonical(address: str) -> bool:
-    """Whether an address, `[user@]domain[/resource]`, is byte for byte its own prepared form.
+    """Return whether an address, `[user@]domain[/resource]`, equals its prepared form byte for byte.
 
-    A resource that holds `/` or `@` is not: RFC 7622 allows it, but what reads such an address from its end takes
-    `bank@market/x@market/y` for an account `bank@market/x`, and servers give out none.
+    A resource with `/` or `@` is not canonical. RFC 7622 allows it, but a program that reads the address from its end
+    takes `bank@market/x@market/y` for an account `bank@market/x`. Servers do not assign such resources.
     """
     bare, slash, resource = address.partition("/")
     user, at, domain = bare.partition("@") if "@" in bare else ("", "", bare)
     if (at and not user) or (slash and not resource) or "@" in domain or "/" in resource or "@" in resource:
         return False
-    # one of two spellings of a domain: RFC 7622, 3.2, drops the root's dot and turns A-labels into U-labels
+    # RFC 7622, 3.2, drops the dot of the root and turns A-labels into U-labels
     if not domain or domain.endswith(".") or "xn--" in domain:
         return False
     try:
@@ -36,7 +36,7 @@ def is_canonical(address: str) -> bool:
 
 
 def sender_of(address: str | None) -> str | None:
-    """The account, `user@domain`, that a stanza's `from` names; None where it is not canonical or names none."""
+    """Return the account, `user@domain`, of a stanza's `from`; None if it is not canonical or names no account."""
     if address is None or not is_canonical(address):
         return None
     bare = address.partition("/")[0]
@@ -44,11 +44,11 @@ def sender_of(address: str | None) -> str | None:
 
 
 def account_problem(name: str, domain: str) -> str:
-    """Why there can be no account of a name; empty if there can.
+    """Return why a name cannot be an account's name; empty if it can.
 
     Args:
-        name: the local part as asked for.
-        domain: of the account's server.
+        name: requested local part.
+        domain: domain of the account's server.
     """
     if not name:
         return "it is empty"
@@ -56,11 +56,11 @@ def account_problem(name: str, domain: str) -> str:
         return f"it is longer than {PART_MAX_BYTES} bytes"
     for character in "@/":
         if character in name:
-            return f"it holds {character!r}"
+            return f"it contains {character}"
     try:
         prepared = str(JID(f"{name}@{domain}"))
     except (InvalidJID, UnicodeError):
-        return "it holds characters that no XMPP name may hold (RFC 7622)"
+        return "it contains characters that XMPP names must not contain (RFC 7622)"
     if prepared != f"{name}@{domain}" or not is_canonical(prepared):
         return f"it is not canonical; its prepared form is {prepared!a}"
     return ""

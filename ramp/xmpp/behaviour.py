@@ -1,7 +1,7 @@
-"""Behaviours that carry messages into an agent, and the one place where SPADE is imported.
+"""Behaviours that pass messages to an agent, and the only module that imports SPADE.
 
-SPADE must be imported through `ramp.xmpp.spade_patches.import_spade`, so every other module takes its classes from
-here.
+All other modules import SPADE's classes from here, because SPADE must be imported through
+`ramp.xmpp.spade_patches.import_spade`.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ __all__ = [
 
 
 class Courier(CyclicBehaviour):  # type: ignore[misc]
-    """A behaviour that carries the messages its template asks for to the agent's `on_text`.
+    """A behaviour that passes the messages that match its template to the agent's `on_text`.
 
-    Subclasses state which performatives they serve; the class's name is the behaviour's name:
+    A subclass states its performatives. The name of the class is the name of the behaviour:
 
         class RequestAQuote(Courier):
             performatives = ("propose", "refuse")
 
-    All couriers of an agent feed the same `on_text`, one message at a time. Of the couriers that match a message the
-    first one added gets it. A courier without performatives gets what no other behaviour wants.
+    All couriers of an agent call the same `on_text`, one message at a time. If several couriers match a message, the
+    courier added first gets it. A courier without performatives gets the messages that match no other behaviour.
 
     Attributes:
-        performatives: values of the metadata field `performative` that it serves.
-        conditions: further metadata fields and the values they must have.
+        performatives: accepted values of the metadata field `performative`.
+        conditions: required values of further metadata fields.
     """
 
     performatives: ClassVar[tuple[str, ...]] = ()
@@ -58,7 +58,7 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
     agent: MarketAgent
 
     def message_template(self) -> BaseTemplate | None:
-        """The SPADE template of the messages served; None matches every message."""
+        """Return the SPADE template of this courier's messages; None matches every message."""
         if not self.performatives:
             return Template(metadata=dict(self.conditions)) if self.conditions else None
         result: BaseTemplate | None = None
@@ -68,17 +68,16 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
         return result
 
     def kill(self, exit_code: object = None) -> None:
-        """End the behaviour, also while it waits for a message."""
+        # an empty item wakes `run` while it waits for a message
         super().kill(exit_code)
         if self.queue is not None:
             self.queue.put_nowait(None)
 
     async def run(self) -> None:
-        """Carry one message."""
         message = await self.queue.get()
         if message is not None and not self.is_killed():
             await self.agent.carry(message)
 
 
 class UnmatchedMessages(Courier):
-    """The default behaviour: what no other behaviour of the agent asks for."""
+    """The default behaviour, for messages that match no other behaviour of the agent."""

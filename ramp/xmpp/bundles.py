@@ -1,8 +1,8 @@
-"""Several messages between one agent and the machines of a site in one stanza: pure text in and out.
+"""Bundles: several messages between an agent and the machines of one site in one stanza. Pure text in and out.
 
-A stanza costs servers and agents nearly as much with little in it as with much; so what many machines of one site are
-told, or say, at the same time goes together. What is equal in the messages is written once. The body is JSON; every
-message in it keeps its own document, slots and seal.
+A short stanza costs servers and agents nearly as much as a long one. So messages to or from many machines of one site
+travel together. Equal parts of the messages are written once. The body is JSON; each message in it keeps its own
+document, slots and seal.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from ramp.errors import DocumentError
+from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.wire import INFLATED_MAX_BYTES
 
 BUNDLE_KEY: Final = "bundle"
-"""Metadata field that says that the body is a bundle; its value is the version of the form."""
+"""Metadata field that marks the body as a bundle; its value is the version of the format."""
 
 BUNDLE_VERSION: Final = "1"
 
 PARTS_MAX: Final = 200
-"""Messages in one bundle at most."""
+"""Maximum number of messages in one bundle."""
 
 UNPACKED_MAX: Final = INFLATED_MAX_BYTES
-"""Characters of all documents of a bundle together, a repeated one counted each time."""
+"""Maximum total length of the documents of a bundle in characters; a repeated document counts each time."""
 
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _Value = TypeVar("_Value")
@@ -37,7 +37,7 @@ class Part:
     """One message of a bundle.
 
     Attributes:
-        machine: address of the resource whom it is for, or who says it.
+        machine: address of the resource that receives or sends the message.
         metadata: FIPA parameters by name.
         thread: conversation id.
         body: the document.
@@ -50,10 +50,10 @@ class Part:
 
 
 def pack(parts: Sequence[Part]) -> tuple[str, dict[str, str]]:
-    """Write messages as one; returns body and metadata.
+    """Write messages as one bundle and return its body and metadata.
 
     Args:
-        parts: at least one, at most `PARTS_MAX`.
+        parts: 1 to `PARTS_MAX` messages.
     """
     bodies: list[str] = []
     slots: list[dict[str, str]] = []
@@ -61,12 +61,12 @@ def pack(parts: Sequence[Part]) -> tuple[str, dict[str, str]]:
         [part.machine, part.thread, _number_of(part.metadata, slots), _number_of(part.body, bodies)] for part in parts
     ]
     body = json.dumps({"bodies": bodies, "slots": slots, "parts": lines}, separators=(",", ":"), ensure_ascii=False)
-    # behaviours are found by the performative; those of one bundle are served by one behaviour
+    # the performative selects the behaviour; one behaviour serves all messages of a bundle
     return body, {"performative": parts[0].metadata["performative"], BUNDLE_KEY: BUNDLE_VERSION}
 
 
 def _number_of(value: _Value, known: list[_Value]) -> int:
-    """The place of a value among those that stand there already, the last ones first; else it is added."""
+    """Return the index of a value in a list, searched from the end; append the value if it is missing."""
     for index in range(len(known) - 1, -1, -1):
         if known[index] is value or known[index] == value:
             return index
@@ -75,49 +75,47 @@ def _number_of(value: _Value, known: list[_Value]) -> int:
 
 
 def unpack(body: str, version: str) -> tuple[Part, ...]:
-    """Read what `pack` has written.
+    """Read a bundle that `pack` has written.
 
     Args:
-        body: of the bundle.
-        version: the value of the field `BUNDLE_KEY`.
+        body: body of the bundle.
+        version: value of the metadata field `BUNDLE_KEY`.
 
     Raises:
-        DocumentError: it is no bundle, or has too much in it.
+        DocumentError: the body is not a bundle, or exceeds a limit.
     """
     if version != BUNDLE_VERSION:
-        raise DocumentError(f"bundle of version {version[:20]!a}; right would be {BUNDLE_VERSION}")
+        raise DocumentError(wrong_version("the bundle", ascii(version[:20]), BUNDLE_VERSION, SAME_VERSION))
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"the bundle is not JSON: {str(error)[:100]}") from None
     if not isinstance(data, dict) or data.keys() != {"bodies", "slots", "parts"}:
-        raise DocumentError("a bundle is an object of bodies, slots and parts")
+        raise DocumentError("invalid bundle: expected a JSON object with bodies, slots and parts")
     bodies, slots, lines = data["bodies"], data["slots"], data["parts"]
     if not all(isinstance(each, list) for each in (bodies, slots, lines)):
-        raise DocumentError("bodies, slots and parts of a bundle are lists")
+        raise DocumentError("invalid bundle: bodies, slots and parts must be lists")
     if not 0 < len(lines) <= PARTS_MAX:
-        raise DocumentError(f"a bundle has 1 to {PARTS_MAX} messages, got {len(lines)}")
+        raise DocumentError(f"a bundle must have 1 to {PARTS_MAX} messages, got {len(lines)}")
     parts = tuple(_part(line, bodies, slots) for line in lines)
     if (length := sum(len(part.body) for part in parts)) > UNPACKED_MAX:
-        raise DocumentError(f"the documents of a bundle have at most {UNPACKED_MAX} characters together, got {length}")
+        raise DocumentError(f"the documents of a bundle are too long: got {length} characters, maximum {UNPACKED_MAX}")
     return parts
 
 
 def _part(line: Any, bodies: list[Any], slots: list[Any]) -> Part:
     if not isinstance(line, list) or [type(value) for value in line] != [str, str, int, int]:
-        raise DocumentError("a part of a bundle is a machine, a thread, and the numbers of its slots and its body")
+        raise DocumentError("invalid part of a bundle: expected a machine, a thread, and numbers of slots and body")
     machine, thread, slot_number, body_number = line
     if sender_of(machine) != machine:
-        raise DocumentError(f"{machine[:100]!a} in a bundle is not an address user@domain in prepared form")
+        raise DocumentError(f"invalid address in a bundle: got {machine[:100]!a}, expected canonical user@domain")
     if not (0 <= slot_number < len(slots) and 0 <= body_number < len(bodies)):
-        raise DocumentError(
-            f"a part of a bundle points to slots {slot_number} and body {body_number}, which do not exist"
-        )
+        raise DocumentError(f"invalid part of a bundle: slots {slot_number} or body {body_number} do not exist")
     metadata, body = slots[slot_number], bodies[body_number]
     if not isinstance(body, str) or not body:
-        raise DocumentError("a body of a bundle must be a text, and not empty")
+        raise DocumentError("invalid body in a bundle: expected a text that is not empty")
     if not isinstance(metadata, dict) or not all(isinstance(value, str) and value for value in metadata.values()):
-        raise DocumentError("slots of a bundle must be texts by name, and not empty")
+        raise DocumentError("invalid slots in a bundle: expected texts by name, none of them empty")
     for text in (thread, body, *metadata, *metadata.values()):
         if found := _FORBIDDEN.search(text):
             raise DocumentError(f"character U+{ord(found.group()):04X} in a bundle is not allowed in XML 1.0")

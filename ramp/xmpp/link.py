@@ -1,8 +1,8 @@
 """Keeps one agent's XMPP stream up: first log-in, reconnection with jittered back-off, liveness.
 
-SPADE and slixmpp never come back by themselves after a server restart or a cut line. A `Link` does, over a list of
-servers, resuming the session where the server has stream management (XEP-0198) and sending again, in order, what
-the server never confirmed where it cannot be resumed. The protocol above tolerates the duplicates.
+SPADE and slixmpp do not reconnect after a server restart or a lost connection. A `Link` reconnects to one of a list of
+servers. It resumes the session if the server supports stream management (XEP-0198). Otherwise it opens a new session
+and sends all unconfirmed messages again in order. The protocol above tolerates the duplicates.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ramp.errors import TransportError
 from ramp.xmpp.stream import MarketStream
 
 LOGINS_AT_ONCE = 8
-"""Log-ins that one process has under way at a time: each costs the server tens of milliseconds of key derivation."""
+"""Maximum number of simultaneous log-ins of one process; each costs the server tens of milliseconds."""
 
 PATIENCE_MAX = 8.0
-"""How many times the limits of its policy a link waits at most. A server that lags behind answers late; whoever hangs
-up and comes again makes it lag more, and a thousand agents that do so keep it from ever catching up."""
+"""Maximum factor by which a link extends the time limits of its policy. An overloaded server answers late. Agents that
+hang up and reconnect increase the load; a thousand of them keep the server from ever catching up."""
 
 LOGIN_REFUSALS_MAX = 3
-"""Refused log-ins before the first connection is given up (a server under load may refuse a good one once)."""
+"""Refused log-ins before the first connection fails; an overloaded server may refuse a valid log-in once."""
 
 _log = logging.getLogger(__name__)
 _slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 
 
 def _login_slots() -> asyncio.Semaphore:
-    """The semaphore of the running loop that limits simultaneous log-ins."""
+    """Return the semaphore of the running loop that limits simultaneous log-ins."""
     loop = asyncio.get_running_loop()
     if loop not in _slots:
         _slots[loop] = asyncio.Semaphore(LOGINS_AT_ONCE)
@@ -47,19 +47,19 @@ def _login_slots() -> asyncio.Semaphore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkPolicy:
-    """How patiently a link connects; all times in seconds.
+    """Timeouts and pauses of a link, all in seconds.
 
     Attributes:
-        attempt_limit_s: one attempt, from the TCP connection to the open session; twice as long after each that
-            had no answer in time, up to `PATIENCE_MAX` times.
-        start_limit_s: all attempts of the first connection together.
-        backoff_first_s: wait before the second attempt; grows by `backoff_factor` each time, half to one and a half
-            times as long by chance, so that agents do not come back all in the same instant.
-        backoff_factor: growth of the wait.
-        backoff_max_s: longest wait.
-        ping_interval_s: how often an open session is probed (a line may die without a word).
-        ping_limit_s: how long the answer to a probe may take before the line counts as dead; longer as above.
-        resume_check_s: how long a resumed session may take to prove that it hears us.
+        attempt_limit_s: timeout of one attempt, from the TCP connection to the open session. It doubles after each
+            timeout, up to the factor `PATIENCE_MAX`.
+        start_limit_s: timeout of all attempts of the first connection together.
+        backoff_first_s: pause before the second attempt. It grows by `backoff_factor` and is multiplied by a random
+            factor from 0.5 to 1.5, so that agents do not all reconnect at the same moment.
+        backoff_factor: growth of the pause.
+        backoff_max_s: maximum pause before the random factor.
+        ping_interval_s: time between two pings of an open session; a connection may fail without notice.
+        ping_limit_s: timeout of a ping; it doubles like `attempt_limit_s`.
+        resume_check_s: timeout of the first ping of a resumed session.
     """
 
     attempt_limit_s: float = 15.0
@@ -72,11 +72,11 @@ class LinkPolicy:
     resume_check_s: float = 3.0
 
     def wait_before(self, attempt: int, chance: float) -> float:
-        """Seconds to wait before an attempt.
+        """Return the pause before an attempt in seconds.
 
         Args:
-            attempt: number of failed attempts so far, from 1.
-            chance: a random number in [0, 1).
+            attempt: number of failed attempts so far, at least 1.
+            chance: random number in [0, 1).
         """
         exponent = min(attempt - 1, 64)  # far beyond the cap, and far from overflowing
         base = min(self.backoff_max_s, self.backoff_first_s * self.backoff_factor**exponent)
@@ -88,8 +88,8 @@ class _Outcome(StrEnum):
     RESUMED = "session resumed"
     LOGIN_REFUSED = "log-in refused"
     CERTIFICATE_REFUSED = "the server's certificate is not trusted"
-    UNREACHABLE = "nobody listens there"
-    LOST = "the connection broke"
+    UNREACHABLE = "no server listens there"
+    LOST = "connection lost"
     SILENT = "no answer in time"
 
 
@@ -97,13 +97,13 @@ class Link:
     """One agent's stream and the task that keeps it up.
 
     Args:
-        stream: the client; nothing else may connect or disconnect it.
-        servers: (host, port) to try in turn.
-        policy: how patiently.
-        on_up: called when a session is open, with True where the old one was resumed and with the stanzas to send
-            again before anything else.
-        on_down: called when an open session is lost, with the reason.
-        chance: source of jitter.
+        stream: the client; only the link may connect or disconnect it.
+        servers: (host, port) of servers, tried in turn.
+        policy: timeouts and pauses.
+        on_up: called when a session is open. Arguments: whether the old session was resumed, and the stanzas to send
+            again before all others.
+        on_down: called with the reason when an open session is lost.
+        chance: source of the random factor of pauses.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Link:
         self._session_begun = True
 
     def _settle_session(self) -> None:
-        # Later than session_start: by now stream management is on, so every message of ours is counted.
+        # later than session_start: stream management is on by now, so every outgoing message is counted
         if self._session_begun:
             self._settle(_Outcome.OPENED)
 
@@ -165,7 +165,7 @@ class Link:
     # -- connecting ----------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connect for the first time and keep the stream up from then on.
+        """Connect for the first time, then keep the stream up.
 
         Raises:
             TransportError: no session within `start_limit_s`, or the server keeps refusing the log-in.
@@ -183,7 +183,7 @@ class Link:
         self._keeper = asyncio.get_running_loop().create_task(self._keep(), name=f"link {self._stream.boundjid.bare}")
 
     async def close(self) -> None:
-        """Stop keeping the stream up; hangs up if it is."""
+        """Stop reconnecting, and close an open session."""
         self._closing = True
         if self._keeper is not None:
             self._keeper.cancel()
@@ -199,7 +199,7 @@ class Link:
         """Try the servers in turn until a session is open.
 
         Args:
-            refusals_max: give up after so many refused log-ins; None never gives up.
+            refusals_max: number of refused log-ins after which to fail; None never fails.
         """
         attempt = refusals = 0
         while True:
@@ -216,11 +216,11 @@ class Link:
                 if refusals_max is not None and refusals >= refusals_max:
                     raise TransportError(
                         f"{self._stream.boundjid.bare}: {host}:{port} refuses the log-in; "
-                        "wrong password, or no such account and the server does not allow registration"
+                        "check the password, and that the account exists"
                     )
             elif outcome is _Outcome.CERTIFICATE_REFUSED and refusals_max is not None:
                 raise TransportError(
-                    f"{self._stream.boundjid.bare}: {host}:{port}: {outcome}; give the file of its authority"
+                    f"{self._stream.boundjid.bare}: {host}:{port}: {outcome}; configure the file of its authority"
                 )
             self._server_index = (self._server_index + 1) % len(self._servers)
             await asyncio.sleep(self._policy.wait_before(attempt, self._chance.random()))
@@ -259,7 +259,7 @@ class Link:
             return outcome
 
     async def _drop(self) -> None:
-        """Cut whatever connection or attempt there is and wait until it is gone."""
+        """Abort any connection or attempt and wait until it has ended."""
         self._stream.cancel_connection_attempt()
         if self._stream.transport is None:
             return
@@ -277,15 +277,15 @@ class Link:
                 if self.is_up:
                     await self._watch()
                 else:
-                    # first a short random wait: all agents of a restarted server would else knock in one instant
+                    # a random pause first: otherwise all agents reconnect to a restarted server at the same moment
                     await asyncio.sleep(self._policy.wait_before(1, self._chance.random()))
                     await self._connect(refusals_max=None)
-            except Exception:  # an agent must not stay deaf because of an error nobody thought of
+            except Exception:  # an unexpected error must not leave the agent disconnected for ever
                 _log.exception("%s: the connection failed; trying again", self._stream.boundjid.bare)
                 await asyncio.sleep(self._policy.backoff_max_s)
 
     async def _watch(self) -> None:
-        """Return when the session is lost; probe it while it is not."""
+        """Ping an open session once, or return earlier when it is lost."""
         if self._just_resumed:
             self._just_resumed = False
             if not await self._answers(self._policy.resume_check_s):
@@ -303,7 +303,7 @@ class Link:
                 await self._drop()
 
     async def _answers(self, limit_s: float) -> bool:
-        """Whether the server answers a ping (XEP-0199) in time; True also where the session is lost meanwhile."""
+        """Return whether the server answers a ping (XEP-0199) in time; True also if the session is lost meanwhile."""
         self._stream.request_acknowledgement()
         loop = asyncio.get_running_loop()
         ping = loop.create_task(self._stream["xep_0199"].ping(self._stream.boundjid.host, timeout=limit_s))
@@ -315,16 +315,18 @@ class Link:
             ping.cancel()
         if not self.is_up or not ping.done() or ping.cancelled():
             return True
-        return not isinstance(ping.exception(), IqTimeout)  # an IqError is an answer, if an unwilling one
+        return not isinstance(ping.exception(), IqTimeout)  # an IqError is an answer too
 
     async def _abandon_session(self) -> None:
-        """Give up a resumed session that does not hear us, and begin a new one.
+        """Abandon a resumed session in which the server does not answer, and start a new one.
 
-        Prosody 0.12 goes on reading where the old line stopped: cut in the middle of a stanza, it takes all that
-        follows for a part of it. The end of the stream makes it give the session up, and keep for the next log-in
-        what it had for us; what it has not confirmed is sent again.
+        Prosody 0.12 continues to parse where the old connection ended. If that was in the middle of a stanza, Prosody
+        reads everything that follows as part of that stanza. The end of the stream makes Prosody close the session and
+        keep its pending messages for the next log-in. The agent sends unconfirmed messages again.
         """
-        _log.warning("%s: the resumed session receives nothing; starting a new one", self._stream.boundjid.bare)
+        _log.warning(
+            "%s: the server does not answer in the resumed session; starting a new one", self._stream.boundjid.bare
+        )
         await self._stream.disconnect(wait=1.0)
         await self._drop()
         self._stream.event("session_end")  # slixmpp forgets the session and its counters

@@ -1,4 +1,4 @@
-"""Messages that wait for the line: a bounded queue that gives up the oldest first."""
+"""A bounded queue of messages that wait for the connection; it drops the oldest first."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Iterable
 
 OUTBOX_MESSAGES_MAX = 2_000
-"""Messages kept while disconnected; a ten-round auction with 100 resources needs about 1,000."""
+"""Maximum number of messages kept while disconnected; a ten-round auction with 100 resources needs about 1 000."""
 
 OUTBOX_BYTES_MAX = 16_000_000
-"""Characters of stanza text kept while disconnected, about 16 MB."""
+"""Maximum length of all messages kept while disconnected, in characters; about 16 MB."""
 
 
 class Outbox:
-    """Stanzas in the order they are to be sent.
+    """Stanzas in sending order.
 
     Args:
-        messages_max: most stanzas kept.
-        bytes_max: most characters kept, all stanzas together.
+        messages_max: maximum number of stanzas.
+        bytes_max: maximum total length of all stanzas in characters.
     """
 
     def __init__(self, messages_max: int = OUTBOX_MESSAGES_MAX, bytes_max: int = OUTBOX_BYTES_MAX) -> None:
@@ -31,20 +31,20 @@ class Outbox:
         return len(self._stanzas)
 
     def put(self, stanza: str) -> int:
-        """Append a stanza; returns how many of the oldest had to go for it."""
+        """Append a stanza and return the number of dropped stanzas."""
         self._stanzas.append(stanza)
         self._size += len(stanza)
         return self._shrink()
 
     def put_first(self, stanzas: Iterable[str]) -> int:
-        """Put stanzas before all others, in their order; returns how many of the oldest had to go."""
+        """Put stanzas in front of all others, in their order, and return the number of dropped stanzas."""
         for stanza in reversed(list(stanzas)):
             self._stanzas.appendleft(stanza)
             self._size += len(stanza)
         return self._shrink()
 
     def take(self) -> str | None:
-        """Remove and return the oldest stanza, None where there is none."""
+        """Remove and return the oldest stanza; None if the outbox is empty."""
         if not self._stanzas:
             return None
         stanza = self._stanzas.popleft()

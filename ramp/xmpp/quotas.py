@@ -1,27 +1,36 @@
-"""How many messages a second an agent takes from one sender.
+"""Limits per sender: messages that an agent accepts, and lines that it writes to the log.
 
-Asked before anything of a message is unpacked, parsed or verified: a verification costs a third of a millisecond,
-this a millionth of a second.
+The transport checks the quota before it unpacks, parses or verifies a message. A verification takes a third of a
+millisecond, the check a microsecond.
 """
 
 from __future__ import annotations
 
-from ramp.model.instant import SECOND, Instant
+from typing import Final
+
+from ramp.model.instant import SECOND, Duration, Instant
 from ramp.runtime.config import QuotaConfig
 
-SENDERS_MAX = 20_000
-"""Senders whose use is remembered, about 4 MB; forgotten are those that were silent for longest."""
+SENDERS_MAX: Final = 20_000
+"""Maximum number of senders with a remembered quota, about 4 MB; those silent for longest are forgotten first."""
+
+COMPLAINT_PAUSE: Final[Duration] = 60 * SECOND
+"""Minimum time between two log lines of one kind about one sender."""
+
+COMPLAINED_SENDERS_MAX: Final = 200
+"""Maximum number of remembered pairs of kind and sender, and so of lines in one pause; further ones get no line."""
 
 
 class SenderQuota:
-    """A token bucket for every sender (as GCRA, ITU-T I.371: one number a sender says when its bucket is full again).
+    """A token bucket for each sender.
 
-    A sender may send `burst` messages at once and `messages_per_sender_per_second` in the long run. The state of a
-    bucket is lost only if half of `senders_max` other senders have sent since its last message; it is then full.
+    A sender may send `burst` messages at once and `messages_per_sender_per_second` in the long run. The algorithm is
+    GCRA (ITU-T I.371): one number for each sender says when its bucket is full again. A bucket is forgotten only after
+    half of `senders_max` other senders have sent since its last message; it then counts as full.
 
     Args:
         limits: rate and burst.
-        senders_max: how many senders are remembered at most.
+        senders_max: maximum number of remembered senders.
     """
 
     def __init__(self, limits: QuotaConfig, senders_max: int = SENDERS_MAX) -> None:
@@ -33,15 +42,14 @@ class SenderQuota:
         self._earlier: dict[str, int] = {}
 
     def __len__(self) -> int:
-        """How many senders are remembered."""
         return len(self._full_again) + len(self._earlier)
 
     def admits(self, sender: str, now: Instant) -> bool:
-        """Whether one more message of a sender is taken; if so it counts.
+        """Return whether the quota has room for one more message of a sender, and if so count it.
 
         Args:
             sender: canonical bare address.
-            now: of a clock that never goes back, in microseconds.
+            now: time of a monotonic clock in microseconds.
         """
         scaled = now * self._rate
         known = self._full_again.get(sender)
@@ -54,4 +62,41 @@ class SenderQuota:
             self._full_again[sender] = start
             return False
         self._full_again[sender] = start + SECOND
+        return True
+
+
+class Complaints:
+    """Decides which log lines about senders to write: one in each pause for each kind and sender.
+
+    Memory and log stay bounded, whatever names senders invent.
+
+    Args:
+        pause: time between two lines about a sender, in microseconds.
+        senders_max: maximum number of remembered senders, and so of lines in one pause.
+    """
+
+    def __init__(self, pause: Duration = COMPLAINT_PAUSE, senders_max: int = COMPLAINED_SENDERS_MAX) -> None:
+        self._pause = pause
+        self._senders_max = senders_max
+        self._said: dict[tuple[str, str], Instant] = {}  # oldest first
+
+    def is_due(self, kind: str, sender: str, now: Instant) -> bool:
+        """Return whether to write a line about this sender now; if so, count it as written.
+
+        Args:
+            kind: kind of complaint; one kind does not silence another.
+            sender: sender as the stanza states it.
+            now: time of a monotonic clock in microseconds.
+        """
+        key = kind, sender[:100]  # a name may be 64 kB long
+        last = self._said.get(key)
+        if last is not None and now < last + self._pause:
+            return False
+        self._said.pop(key, None)
+        if len(self._said) >= self._senders_max:
+            oldest = next(iter(self._said))
+            if now < self._said[oldest] + self._pause:
+                return False
+            del self._said[oldest]
+        self._said[key] = now
         return True

@@ -1,7 +1,7 @@
-"""Makes an XMPP account with a token of the server's owner: pre-authenticated registration (XEP-0445, XEP-0077).
+"""Registers an XMPP account with a token of the server's owner: pre-authenticated registration (XEP-0445, XEP-0077).
 
-On one encrypted line the token is shown, the account registered and logged in to. Whether the account is there and ours
-shows in the log-in alone: so a registration whose answer was lost is simply done again, with the same password.
+One encrypted connection sends the token, registers the account and logs in. Only the log-in proves that the account
+exists and has the right password. So a client whose registration got no answer repeats it with the same password.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from ramp.errors import TransportError
 from ramp.xmpp.stream import tls_context
 
 ATTEMPT_LIMIT_S: Final = 30.0
-"""How long one server may take for all of it, in seconds."""
+"""Timeout of one attempt with one server, in seconds."""
 
 ANSWER_LIMIT_S: Final = 10.0
-"""How long it may take to answer one step, in seconds."""
+"""Timeout of one answer, in seconds."""
 
 PATIENCE_S: Final = 20.0
-"""How long to try while the server does not know the token, in seconds: one that was just given out reaches it soon."""
+"""How long to retry while the server does not know the token, in seconds; a new token takes a moment to reach it."""
 
 PAUSE_S: Final = 1.0
 """Pause between two attempts, in seconds."""
 
 _FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
 _PREAUTH: Final = "{urn:xmpp:pars:0}preauth"
-_TAKES_NONE: Final = "takes no token: this one was used, has ended or was taken back"
-_UNKNOWN: Final = ("item-not-found", "forbidden")  # XEP-0445's word for it, and that of Prosody's mod_invites_register
+_TAKES_NONE: Final = "accepts no token: this one was used, has expired or was revoked"
+_UNKNOWN: Final = ("item-not-found", "forbidden")  # conditions of XEP-0445 and of Prosody's mod_invites_register
 
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """An account that is to be.
+    """An account to register.
 
     Attributes:
-        name: local name, in its prepared form.
-        domain: of the server.
-        password: chosen by its owner.
-        token: of the server's owner.
+        name: local name in its prepared form.
+        domain: domain of the server.
+        password: password that the account's owner has chosen.
+        token: token from the server's owner.
     """
 
     name: str
@@ -63,19 +63,19 @@ async def register_account(
     ca_file: Path | None,
     patience_s: float = PATIENCE_S,
 ) -> None:
-    """See that an account is there and has our password; make it with the token where it is not.
+    """Check that an account exists and has the given password; register it with the token if it does not exist.
 
     Args:
-        account: which.
+        account: the account.
         servers: (host, port) of the server's addresses, tried in turn.
-        ca_file: PEM file of the only authorities to trust; None for those of the system.
-        patience_s: how long to try while the server does not know the token, in seconds.
+        ca_file: PEM file of the only trusted authorities; None trusts those of the system.
+        patience_s: how long to retry while the server does not know the token, in seconds.
 
     Raises:
-        TransportError: if no server is reached, none is trusted, or the account cannot be had.
+        TransportError: no server was reached or trusted, or the server refuses the account.
     """
     context = tls_context(ca_file, True)
-    logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # what is wrong is told once, by whoever called
+    logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # the caller reports the problem once
     end = time.monotonic() + patience_s
     while True:
         problems = []
@@ -87,13 +87,15 @@ async def register_account(
             if tried.was_heard:
                 break  # the other addresses are the same server's
         if not tried.knows_no_token or time.monotonic() + PAUSE_S > end:
-            raise TransportError(f"no account {account.name}@{account.domain}: {'; '.join(problems)}")
+            raise TransportError(
+                f"the account {account.name}@{account.domain} cannot be registered: {'; '.join(problems)}"
+            )
         await asyncio.sleep(PAUSE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What came of one attempt: the problem, and what `_Registrar` tells beside it."""
+    """Result of one attempt: the problem, empty on success, and the attributes of `_Registrar`."""
 
     problem: str
     was_heard: bool
@@ -114,12 +116,12 @@ async def _try(account: NewAccount, host: str, port: int, context: ssl.SSLContex
 
 
 class _Registrar(ClientXMPP):  # type: ignore[misc]
-    """One line to a server.
+    """One connection to a server.
 
     Attributes:
-        ended: why there is no such account; empty where there is.
-        was_heard: whether the server has said anything about registration or log-in.
-        knows_no_token: whether it takes no token at present, or does not know ours.
+        ended: the problem; empty if the log-in has succeeded.
+        was_heard: whether the server has answered about registration or log-in.
+        knows_no_token: whether the server accepts no token now, or does not know this one.
     """
 
     def __init__(self, account: NewAccount, context: ssl.SSLContext) -> None:
@@ -134,7 +136,7 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
         self._tls_settled = asyncio.Event()
         self._tls_settled.set()
         self.register_plugin("xep_0077")
-        self["xep_0077"].create_account = False  # done here, in the steps that the token asks for
+        self["xep_0077"].create_account = False  # `_register` does it, because the token comes first
         self._on("auth_success", lambda: "")
         self._on("failed_all_auth", lambda: self._refused or "refuses the log-in")
         self._on("ssl_invalid_chain", lambda: "shows a certificate that is not trusted")
@@ -149,11 +151,10 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
             self.ended.set_result(problem)
 
     async def _hung_up(self, _: object) -> None:
-        await self._tls_settled.wait()  # a line breaks before slixmpp says why
+        await self._tls_settled.wait()  # slixmpp reports the reason after the disconnection
         self._settle(self._refused or "hangs up")
 
     async def start_tls(self) -> bool:
-        """Encrypt the line."""
         self._tls_settled.clear()
         try:
             return bool(await super().start_tls())
@@ -172,7 +173,7 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
         return await super()._handle_stream_features(features)
 
     async def _register(self) -> str:
-        """Show the token and register; returns what the server says against it."""
+        """Send the token, then register; return why the server refuses, empty if it does not."""
         shown = self.Iq(stype="set", sto=self._account.domain)
         shown.append(ElementTree.Element(_PREAUTH, {"token": self._account.token}))
         asked = self.Iq(stype="set", sto=self._account.domain)
@@ -190,17 +191,17 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
         return ""
 
     def send(self, data: Any, use_filters: bool = True) -> None:
-        """Send at once; slixmpp would keep back what is no log-in until there is a session, which there never is."""
+        # slixmpp would hold back all but the log-in until there is a session, which never happens here
         self.waiting_queue.put_nowait((data, use_filters))
 
     def disconnect(self, *_: object, **__: object) -> asyncio.Future[None]:
-        """Nothing: slixmpp wants to take leave where a log-in is refused, and the line is cut by `leave`."""
+        # slixmpp would disconnect after a refused log-in; here only `leave` ends the connection
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
 
     async def leave(self) -> None:
-        """Hang up, and end slixmpp's tasks."""
+        """Disconnect and end slixmpp's tasks."""
         self.cancel_connection_attempt()
         if self.transport is not None:
             gone = self.disconnected

@@ -1,4 +1,4 @@
-"""How an agent reaches its XMPP server, and what its transport has counted."""
+"""Settings of an agent's XMPP transport, and its counters."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ramp.xmpp.outbox import OUTBOX_MESSAGES_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportSettings:
-    """How an agent reaches its XMPP server.
+    """Settings of an agent's connection to its XMPP server.
 
     Attributes:
         servers: (host, port) of servers of the agent's domain, tried in turn.
-        ca_file: PEM file of the only certificate authorities to trust; None for those of the system.
-        verify_certificate: False accepts any certificate; for tests on loopback only.
-        register: create the account where the server allows it and it does not exist (XEP-0077).
-        federation: allow receivers of other domains (the embedded server has none).
-        stanza_max_bytes: size limit of one message, in bytes of XML after escaping.
-        compress_from_bytes: bodies of at least this many bytes travel compressed.
-        outbox_messages_max: messages kept while disconnected; the oldest are given up first.
-        fast: use the speed-ups of `ramp.xmpp.spade_patches` where the installed versions allow it.
-        policy: how patiently to connect and reconnect.
-        quotas: what the agent takes from one sender.
+        ca_file: PEM file of the only trusted certificate authorities; None trusts those of the system.
+        verify_certificate: False accepts any certificate; only for tests on loopback.
+        register: create a missing account if the server allows it (XEP-0077).
+        federation: allow receivers of other domains (not supported by the embedded server).
+        stanza_max_bytes: maximum size of a message in bytes of XML after escaping.
+        compress_from_bytes: minimum size of a compressed body in bytes.
+        outbox_messages_max: maximum number of messages kept while disconnected; the oldest are dropped first.
+        fast: use the speed-ups of `ramp.xmpp.spade_patches` if the installed versions allow them.
+        policy: timeouts and pauses of connecting.
+        quotas: maximum rate of messages from one sender.
     """
 
     servers: tuple[tuple[str, int], ...]
@@ -44,21 +44,21 @@ class TransportSettings:
 
     def __post_init__(self) -> None:
         if not self.servers:
-            raise ConfigurationError("expected at least one (host, port)", key="servers")
+            raise ConfigurationError("no server is given: expected at least one (host, port)", key="servers")
         for host, port in self.servers:
             if not host or not 0 < port < 65_536:
                 raise ConfigurationError(
-                    f"expected a host and a port from 1 to 65535, got {host}:{port}", key="servers"
+                    f"invalid server: got {host}:{port}, expected a host and a port from 1 to 65535", key="servers"
                 )
         for key in ("stanza_max_bytes", "compress_from_bytes", "outbox_messages_max"):
             if getattr(self, key) < 1:
-                raise ConfigurationError(f"expected at least 1, got {getattr(self, key)}", key=key)
+                raise ConfigurationError(f"must be at least 1, got {getattr(self, key)}", key=key)
 
     def beginning_at(self, number: int) -> TransportSettings:
-        """The same with another server to try first.
+        """Return the same settings with another server to try first.
 
         Args:
-            number: any; the servers are counted round.
+            number: number of the first server, modulo the number of servers.
         """
         first = number % len(self.servers)
         return replace(self, servers=self.servers[first:] + self.servers[:first])
@@ -66,20 +66,20 @@ class TransportSettings:
 
 @dataclass(slots=True)
 class TransportCounters:
-    """What an agent's transport has seen since it was made.
+    """Counters of an agent's transport since it was created.
 
     Attributes:
-        sent: messages handed to the line or put into the outbox.
-        received: messages handed to behaviours.
-        sessions: sessions opened anew.
-        resumed: sessions resumed (XEP-0198).
-        disconnects: sessions lost.
-        bounced: messages of ours that came back.
-        refused: incoming messages thrown away: not decodable, or the behaviour's mailbox was full.
-        dropped: messages given up because the outbox was full.
-        misaddressed: incoming stanzas thrown away because their sender is no canonical address.
-        over_quota: incoming messages thrown away unread because their sender sends too many.
-        faults: bugs of ours that a message or a deadline has met; each ended at that message or conversation.
+        sent: messages written to the connection or put into the outbox.
+        received: messages passed to behaviours.
+        sessions: new sessions.
+        resumed: resumed sessions (XEP-0198).
+        disconnects: lost sessions.
+        bounced: own messages that the server returned.
+        refused: incoming messages dropped because they could not be decoded or the behaviour's mailbox was full.
+        dropped: outgoing messages dropped because the outbox was full.
+        misaddressed: incoming stanzas dropped because their sender has no canonical address.
+        over_quota: incoming messages dropped unread because their sender exceeded its quota.
+        faults: programming errors met by a message or a deadline; each ended that message or conversation only.
     """
 
     sent: int = 0

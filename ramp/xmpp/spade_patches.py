@@ -1,18 +1,17 @@
-"""Speed-ups of SPADE 4.1.4 and slixmpp 1.12.0, in one place and guarded by their exact versions.
+"""Speed-ups of SPADE 4.1.4 and slixmpp 1.12.0, applied only to these exact versions.
 
-Against SPADE as it is shipped, a 2 kB message costs the agents a quarter to a tenth of the CPU time, and starting an
-agent 6 ms of it instead of 64. What goes over the wire stays the same. Every trick has a plain way beside it: with
-other versions installed `apply` changes nothing, says so in the log, and the transport takes the plain way (which the
-tests run too).
+They cut the processor time of a 2 kB message to between a tenth and a quarter, and that of an agent's start from 64 ms
+to 6 ms. The bytes on the connection stay the same. With other versions installed, `apply` changes nothing and logs a
+warning; the transport then works without the speed-ups. The tests cover both.
 
-| trick | where | instead of |
+| speed-up | where | instead of |
 |---|---|---|
-| SCRAM's key derivation by OpenSSL | `apply` here | 10,000 HMACs in Python, 22 ms an agent |
+| SCRAM's key derivation by OpenSSL | `apply` here | 10 000 HMACs in Python, 22 ms an agent |
 | escaping by `str.replace` | `apply` here | a generator over every character |
 | one TLS context for all agents of a process | `ramp.xmpp.stream` | 33 ms and 0.8 MB an agent |
 | stanzas written as text | `ramp.xmpp.wire`, `ramp.xmpp.stream` | slixmpp's form objects, 0.27 ms a message |
 | chat messages read off the XML element | `ramp.xmpp.stream` | slixmpp's stanza objects, 0.18 ms a message |
-| no message traces, no task per message | `ramp.xmpp.transport` | 1,000 messages kept by each agent |
+| no message traces, no task per message | `ramp.xmpp.transport` | 1 000 messages kept by each agent |
 | SPADE imported without its XMPP server and pages | `import_spade` here | 0.7 s and a scratch directory a process |
 """
 
@@ -28,7 +27,7 @@ from typing import Any
 from xml.sax.saxutils import escape as sax_escape
 
 EXPECTED_VERSIONS = {"spade": "4.1.4", "slixmpp-multiplatform": "1.12.0"}
-"""The versions whose inner workings these tricks rely on."""
+"""The versions whose internals these speed-ups rely on."""
 
 _log = logging.getLogger(__name__)
 _QUOTES = {'"': "&quot;", "'": "&apos;"}
@@ -37,7 +36,7 @@ _STAND_INS = (*_SERVER_MODULES, "aiohttp", "spade.web")
 
 
 def versions_match() -> bool:
-    """Whether exactly the expected versions of SPADE and slixmpp are installed."""
+    """Return whether exactly the expected versions of SPADE and slixmpp are installed."""
     return not _differing_versions()
 
 
@@ -54,16 +53,16 @@ def _differing_versions() -> list[str]:
 
 
 def apply() -> bool:
-    """Put the process-wide speed-ups in place; calling it again does nothing.
+    """Apply the process-wide speed-ups; further calls do nothing.
 
     Returns:
-        True where they are in place, False where the installed versions differ and nothing was changed.
+        True if they are applied, False if the installed versions differ and nothing was changed.
     """
     differing = _differing_versions()
     if differing:
-        _log.warning("no speed-ups: %s", ", ".join(differing))
+        _log.warning("speed-ups of SPADE are off: %s", ", ".join(differing))
         return False
-    # The package exports a function of the module's name, so the module itself is only reachable this way.
+    # the package exports a function with the module's name and hides the module
     tostring = importlib.import_module("slixmpp.xmlstream.tostring")
     mechanisms = importlib.import_module("slixmpp.util.sasl.mechanisms")
     if getattr(mechanisms.SCRAM.Hi, "__module__", "") != __name__:
@@ -85,13 +84,13 @@ def _escaper(original: Any) -> Any:
 
 
 def import_spade() -> None:
-    """Import SPADE without what our agents never use of it.
+    """Import SPADE without the parts that RAMP's agents never use.
 
-    SPADE's container imports pyjabber for `spade.run(embedded_xmpp_server=True)`, which imports SQLAlchemy and alembic
-    and makes a scratch directory; the embedded server runs as a process of its own. Its agents can serve pages about
-    themselves, with jinja2 and aiohttp, and its behaviours can download files, with aiohttp too, which reads all
-    certificates of the system when it is imported. Stand-ins take their place during the import and are removed
-    afterwards, so a later real import of them works. What is in use already stays as it is.
+    SPADE's container imports pyjabber for `spade.run(embedded_xmpp_server=True)`. pyjabber imports SQLAlchemy and
+    alembic and makes a scratch directory. SPADE's agents can serve web pages with jinja2 and aiohttp, and its
+    behaviours can download files with aiohttp, which reads all certificates of the system on import. Stand-ins
+    replace these modules during the import and are removed afterwards, so a later real import works. Modules that
+    are already imported stay.
     """
     if "spade" in sys.modules or any(name in sys.modules for name in _SERVER_MODULES) or not versions_match():
         importlib.import_module("spade")
@@ -111,29 +110,27 @@ def import_spade() -> None:
 
 
 class _NoServer:
-    """Stands where SPADE expects pyjabber's server class."""
+    """Replaces pyjabber's server class in SPADE."""
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise RuntimeError("the embedded XMPP server is a process of its own: ramp.servers.embedded")
+        raise RuntimeError("SPADE's own XMPP server is not available in RAMP; use ramp.servers.embedded")
 
 
 class _NoDownload:
-    """Stands where SPADE's behaviours expect aiohttp's session."""
+    """Replaces aiohttp's session in SPADE's behaviours."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise RuntimeError("SPADE's downloads are not available in RAMP's agents")
 
 
 class _NoPages:
-    """Stands where a SPADE agent expects its own web pages, which are asked at its end whether they are served."""
+    """Replaces the web pages of a SPADE agent, which asks at its end whether they are served."""
 
     def __init__(self, agent: object) -> None:
         self.app = None
 
     def is_started(self) -> bool:
-        """They never are."""
         return False
 
     def start(self, *_: object, **__: object) -> None:
-        """Refuse."""
-        raise RuntimeError("SPADE's own pages are not available in RAMP's agents: `ramp web` serves the market's")
+        raise RuntimeError("SPADE's web pages are not available in RAMP's agents; use `ramp web`")

@@ -1,7 +1,7 @@
-"""One agent's XMPP stream: slixmpp's client with what the market needs and without what it does not.
+"""One agent's XMPP stream, based on slixmpp's client.
 
-Adds to slixmpp: stanzas written as text that still count for stream management (XEP-0198), incoming chat messages
-read straight off the XML, flow control, registration with a time limit, and one TLS context for the process.
+Additions to slixmpp: outgoing stanzas as text that still count for stream management (XEP-0198), incoming chat messages
+read directly from the XML, flow control, registration with a timeout, and one TLS context for the process.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ramp.errors import ConfigurationError
 from ramp.xmpp.address import is_canonical, sender_of
 
 ACK_WINDOW = 25
-"""Stanzas between two requests for acknowledgement (XEP-0198); at most so many are sent twice after a cut."""
+"""Stanzas between two requests for acknowledgement (XEP-0198); also the maximum sent twice after a lost connection."""
 
 REGISTER_LIMIT_S = 10.0
-"""How long the server may take over an in-band registration (XEP-0077), in seconds."""
+"""Timeout of an in-band registration (XEP-0077), in seconds."""
 
 _MESSAGE_TAG = "{jabber:client}message"
 _STANZA_TAGS = frozenset({_MESSAGE_TAG, "{jabber:client}iq", "{jabber:client}presence"})
@@ -36,21 +36,21 @@ _log = logging.getLogger(__name__)
 
 
 class _CountedText(str):
-    """A message stanza as text that has not been counted for stream management yet."""
+    """A message stanza as text that stream management has not counted yet."""
 
     __slots__ = ()
 
 
 @functools.lru_cache(maxsize=8)
 def tls_context(ca_file: Path | None, verify: bool) -> ssl.SSLContext:
-    """The TLS context of all streams of this process with the same trust.
+    """Return the TLS context that all streams of this process with the same trust share.
 
     Args:
-        ca_file: PEM file of the only authorities to trust; None for those of the system.
-        verify: False accepts any certificate (for servers on loopback that have none of their own).
+        ca_file: PEM file of the only trusted authorities; None trusts those of the system.
+        verify: False accepts any certificate; only for servers on loopback.
 
     Raises:
-        ConfigurationError: the file is missing or holds no certificate.
+        ConfigurationError: the file is missing or contains no certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -63,12 +63,12 @@ def tls_context(ca_file: Path | None, verify: bool) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
-            raise ConfigurationError(f"cannot read the certificate authorities: {error}", path=ca_file) from None
+            raise ConfigurationError(f"cannot read the certificate authority: {error}", path=ca_file) from None
     return context
 
 
 def _is_addressed(xml: ElementTree.Element) -> bool:
-    """Whether a stanza says canonically from whom it is: an account if it is a message, else maybe the server."""
+    """Return whether a stanza has a canonical sender: an account for a message; otherwise also the server or none."""
     source = xml.get("from")
     if xml.tag == _MESSAGE_TAG:
         return sender_of(source) is not None
@@ -76,17 +76,17 @@ def _is_addressed(xml: ElementTree.Element) -> bool:
 
 
 class MarketStream(ClientXMPP):  # type: ignore[misc]
-    """slixmpp's client, prepared for one agent.
+    """slixmpp's client for one agent.
 
     Args:
         jid: bare address of the agent.
-        password: of its account.
-        context: TLS context, see `tls_context`.
-        register: whether to create the account where the server lets one.
-        raw: write and read messages as text and elements (needs the versions of `ramp.xmpp.spade_patches`).
-        on_message: called with every `message` element of type chat or normal that has arrived.
-        on_error: called with every `message` element of type error.
-        on_misaddressed: called with the `from` of every stanza that is dropped because of it.
+        password: password of its account.
+        context: TLS context from `tls_context`.
+        register: whether to create the account if the server allows it.
+        raw: write messages as text and read them as elements (needs the versions of `ramp.xmpp.spade_patches`).
+        on_message: called with each arriving `message` element of type chat or normal.
+        on_error: called with each arriving `message` element of type error.
+        on_misaddressed: called with the `from` of each stanza dropped because that is not a canonical address.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         on_misaddressed: Callable[[str], None],
     ) -> None:
         super().__init__(jid, password, ssl_context=context)
-        self.enable_direct_tls = False  # STARTTLS on the one port, as both kinds of server here offer it
+        self.enable_direct_tls = False  # the servers offer STARTTLS on one port
         self.raw = raw
         self._on_message = on_message
         self._on_error = on_error
@@ -122,7 +122,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         self.add_event_handler("message_error", lambda stanza: self._take(stanza.xml))
 
     async def _register(self, _: object) -> None:
-        """Create the account; one that exists already is as good."""
+        """Create the account; an existing account is no error."""
         request = self.Iq()
         request["type"] = "set"
         request["register"]["username"] = self.boundjid.user
@@ -138,16 +138,16 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
             self.abort()
 
     def set_registering(self, wanted: bool) -> None:
-        """Switch the creation of the account on or off for the next log-ins (saves a round trip each)."""
+        """Switch account creation on or off for later log-ins; off saves a round trip."""
         if "xep_0077" in self.plugin:
             self["xep_0077"].create_account = wanted
 
     def forget_login_attempts(self) -> None:
-        """Let every mechanism be tried again: slixmpp remembers those of a connection that broke half-way."""
+        """Allow all log-in mechanisms again; slixmpp remembers those of a connection lost during the log-in."""
         self["feature_mechanisms"].attempted_mechs = set()
 
     async def start_tls(self) -> bool:
-        """Encrypt the line; `tls_refused` tells a certificate that is not trusted from a line that broke."""
+        """Encrypt the connection; `tls_refused` tells an untrusted certificate from a lost connection."""
         self.tls_refused = False
         self._tls_settled.clear()
         try:
@@ -156,11 +156,11 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
             self._tls_settled.set()
 
     async def tls_settled(self) -> None:
-        """Wait until no handshake is under way (a line breaks before slixmpp says why)."""
+        """Wait for the end of the TLS handshake; slixmpp reports its problem after the disconnection."""
         await self._tls_settled.wait()
 
     def _distrust(self, error: object) -> None:
-        _log.error("%s: refused the server's certificate: %s", self.boundjid.bare, error)
+        _log.error("%s: the server's certificate is not trusted: %s", self.boundjid.bare, error)
         self.tls_refused = True
 
     # -- messages in ---------------------------------------------------------------------------------------------
@@ -176,13 +176,13 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
             self._take(xml)
 
     def _count_handled(self) -> None:
-        """Count a stanza for stream management that slixmpp does not see."""
+        """Count a received stanza for stream management that slixmpp does not see."""
         management = self["xep_0198"]
         if management.enabled_in:
             management.handled = (management.handled + 1) % _SEQUENCE_MODULUS
 
     def _take_stanza(self, stanza: Any) -> None:
-        if stanza.xml.get("type") != "error":  # one with an echoed body comes as "message_error" as well
+        if stanza.xml.get("type") != "error":  # an error with an echoed body also raises "message_error"
             self._take(stanza.xml)
 
     def _take(self, xml: ElementTree.Element) -> None:
@@ -192,21 +192,21 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
             else:
                 self._on_message(xml)
         except Exception:  # the stream must outlive any message
-            _log.exception("%s: cannot handle a message from %s", self.boundjid.bare, xml.get("from"))
+            _log.exception("%s: a message from %s could not be processed", self.boundjid.bare, xml.get("from"))
 
     # -- messages out --------------------------------------------------------------------------------------------
 
     def post(self, stanza: str) -> None:
-        """Write a message stanza (XML text); call only while the session is up."""
+        """Write a message stanza, an XML text; only while the session is open."""
         if not self.raw:
             self.send(MessageStanza(self, ElementTree.fromstring(stanza)))  # noqa: S314 (our own text)
         elif self.waiting_queue.empty():
             self.send_raw(_CountedText(stanza))
-        else:  # keep the order behind what slixmpp has queued (resent stanzas after a resumption)
+        else:  # after stanzas that slixmpp has queued, such as those resent after a resumption
             self.waiting_queue.put_nowait((_CountedText(stanza), False))
 
     def send_raw(self, data: str | bytes) -> None:
-        """Write to the line; counts message texts for stream management as slixmpp counts its stanza objects."""
+        # counts message texts for stream management as slixmpp counts its stanza objects
         if type(data) is not _CountedText:
             super().send_raw(data)
             return
@@ -224,7 +224,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
             management.request_ack()
 
     def unacknowledged(self) -> list[str]:
-        """Message stanzas that the server has not confirmed, oldest first (none without stream management)."""
+        """Return the unconfirmed message stanzas, oldest first; an empty list without stream management."""
         found = []
         for _, stanza in self["xep_0198"].unacked_queue:
             if isinstance(stanza, (str, MessageStanza)):
@@ -244,25 +244,22 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
     # -- flow control (asyncio.BaseProtocol) ---------------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """The line is full: `writable` blocks from now on."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """The line has drained."""
         self._writable.set()
 
     def connection_lost(self, exception: BaseException | None) -> None:
-        """The line is gone: nobody has to wait for it to drain."""
         self._writable.set()
         super().connection_lost(exception)
 
     async def writable(self) -> None:
-        """Wait until the line takes more."""
+        """Wait until the connection accepts more data."""
         if not self._writable.is_set():
             await self._writable.wait()
 
     def close_sender(self) -> None:
-        """End slixmpp's sending task, which otherwise outlives the stream."""
+        """End slixmpp's sending task, which would outlive the stream."""
         task: Any = self._run_out_filters
         if task is not None:
             task.cancel()

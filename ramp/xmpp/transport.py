@@ -1,11 +1,10 @@
-"""A SPADE agent that one can rely on: the XMPP side of every party of the market.
+"""The SPADE agent below every party of the market: the XMPP side.
 
-What SPADE 4.1.4 leaves out is here: the agent comes back by itself after a server restart or a cut line, keeps what
-arrives before it is set up, never takes SPADE's shortcut inside a process (so a message means the same everywhere),
-refuses what servers would choke on before it is sent, tells bounces from messages, and reports a behaviour that
-dies instead of living on deaf.
+Unlike an agent of SPADE 4.1.4, it reconnects after a server restart or a lost connection. It keeps messages that arrive
+before it is set up, and sends through the server even within one process. It refuses messages that servers would
+reject, handles bounces separately, and reports a behaviour that fails.
 
-Delivery is at most once on a server without stream management and at least once on one with it: the protocol above
+Messages arrive at most once on a server without stream management and at least once with it. The protocol above
 retransmits and ignores duplicates.
 """
 
@@ -25,42 +24,41 @@ from ramp.errors import ConfigurationError, DocumentError, TransportError
 from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, BaseTemplate, Courier, Message, PresenceManager, TraceStore, UnmatchedMessages
-from ramp.xmpp.complaints import Complaints
 from ramp.xmpp.link import Link
 from ramp.xmpp.outbox import Outbox
-from ramp.xmpp.quotas import SenderQuota
+from ramp.xmpp.quotas import Complaints, SenderQuota
 from ramp.xmpp.settings import TransportCounters, TransportSettings
 from ramp.xmpp.stream import MarketStream, tls_context
 
 EARLY_MESSAGES_MAX = 1_000
-"""Messages kept that arrive before the agent's behaviours run (a server hands over what it stored at log-in)."""
+"""Maximum number of messages kept until the behaviours run; a server delivers stored messages at the log-in."""
 
 MAILBOX_MESSAGES_MAX = 10_000
-"""Messages waiting for one behaviour; more are given up, the newest first (the protocol sends them again)."""
+"""Maximum number of messages waiting for one behaviour; later ones are dropped (the protocol sends them again)."""
 
 _log = logging.getLogger(__name__)
 
 
 class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
-    """A SPADE agent on the market; subclasses say what to do with a message in `on_text`.
+    """A SPADE agent on the market; subclasses handle messages in `on_text`.
 
     Create and start it inside a running event loop.
 
     Args:
         jid: bare address, `user@domain`.
-        password: of its account.
-        settings: how to reach the server.
+        password: password of its account.
+        settings: settings of the connection.
 
     Raises:
-        ConfigurationError: the address is none, or not canonical.
+        ConfigurationError: the address is invalid or not canonical.
     """
 
     def __init__(self, jid: str, password: str, settings: TransportSettings) -> None:
         if sender_of(jid) != jid:
-            raise ConfigurationError(f"{jid!a} is not an XMPP address user@domain in prepared form", key="jid")
+            raise ConfigurationError(f"invalid XMPP address: got {jid!a}, expected canonical user@domain", key="jid")
         policy = asyncio.get_event_loop_policy()
         super().__init__(jid, password, port=settings.servers[0][1], verify_security=True)
-        # SPADE's container installs uvloop's policy and delivers inside the process; this agent wants neither.
+        # undo two effects of SPADE's container: uvloop's policy, and delivery inside the process
         asyncio.set_event_loop_policy(policy)
         self.container.unregister(str(self.jid))
         self._adopt_loop()
@@ -82,54 +80,54 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._failure: BaseException | None = None
 
     def _adopt_loop(self) -> None:
-        """Use the running event loop: SPADE's container keeps that of the first agent of the process for ever."""
+        """Use the running event loop; SPADE's container would keep that of the first agent of the process."""
         with contextlib.suppress(RuntimeError):  # none is running yet; `start` comes here again
             self.loop = self.container.loop = asyncio.get_running_loop()
             asyncio.set_event_loop(self.loop)
 
-    # -- what subclasses fill in ---------------------------------------------------------------------------------
+    # -- hooks for subclasses -------------------------------------------------------------------------------------
 
     @abc.abstractmethod
     async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
-        """Take in one message; the next one waits until this returns.
+        """Handle one message; the next one waits until this returns.
 
         Args:
-            sender_bare: `user@domain` as the server states it; identity is proved by the signature in the document.
+            sender_bare: `user@domain` as the server states it; only the signature in the document proves identity.
             metadata: FIPA parameters (`performative`, `reply-with`, ...).
-            thread: conversation id, "" where the peer gave none.
+            thread: conversation id; "" if the peer gave none.
             body: the document.
         """
 
     def on_bounce(self, bounce: wire.Bounce) -> None:
-        """A message of ours could not be delivered; the default writes it to the log."""
+        """Handle a message that could not be delivered; the default logs it."""
         _log.warning("%s: message to %s bounced: %s", self.jid, bounce.peer_bare, bounce.condition)
 
     def on_behaviour_failed(self, name: str, error: BaseException) -> None:
-        """A behaviour died of an exception; the default fails the agent, so that `wait_finished` raises."""
-        _log.critical("%s: behaviour %s died: %s", self.jid, name, error, exc_info=error)
+        """Handle the exception of a behaviour; the default fails the agent, so `wait_finished` raises it."""
+        _log.critical("%s: behaviour %s failed: %s", self.jid, name, error, exc_info=error)
         self.fail(error)
 
     def on_connected(self, resumed: bool) -> None:
-        """A session is open: the first one, a new one after a loss, or (`resumed`) the old one again."""
+        """Handle an open session: the first, a new one after a loss, or (`resumed`) the old one again."""
         _log.info("%s: connected%s", self.jid, ", session resumed" if resumed else "")
 
     def on_disconnected(self, reason: str) -> None:
-        """The session is lost; the agent is reconnecting by itself."""
+        """Handle the loss of the session; the agent reconnects automatically."""
         _log.warning("%s: disconnected: %s", self.jid, reason)
 
     # -- life ----------------------------------------------------------------------------------------------------
 
     async def start(self, auto_register: bool = True) -> None:
-        """Connect, set up, start the behaviours.
+        """Connect, set up and start the behaviours.
 
         Args:
-            auto_register: together with `settings.register`: create the account if need be.
+            auto_register: together with `settings.register`: create the account if it is missing.
 
         Raises:
             TransportError: no session within the policy's limits, or the log-in was refused.
         """
         if self.client is not None:
-            raise TransportError(f"{self.jid}: already started; make a new agent")
+            raise TransportError(f"{self.jid}: already started; create a new agent")
         self._adopt_loop()
         raw = self.settings.fast and spade_patches.apply()
         self.client = MarketStream(
@@ -169,7 +167,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self.dispatch(message)
 
     async def stop(self) -> None:
-        """Say goodbye to the server and end all behaviours; what has been sent leaves first."""
+        """Log out and end all behaviours, after the messages already sent have left."""
         self._stopped = True
         if self.link is not None and self.link.is_up and self.presence is not None:
             self.presence.set_unavailable()
@@ -184,16 +182,16 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._finished.set()
 
     def fail(self, error: BaseException) -> None:
-        """End the agent's work because of an error: `wait_finished` raises it; the first error counts."""
+        """End the agent because of an error; `wait_finished` raises the first such error."""
         if self._failure is None:
             self._failure = error
         self._finished.set()
 
     async def wait_finished(self) -> None:
-        """Wait until the agent has been stopped.
+        """Wait until the agent has stopped.
 
         Raises:
-            BaseException: what the agent failed of; it still has to be stopped then.
+            BaseException: the error that ended the agent; the caller must still stop it.
         """
         await self._finished.wait()
         if self._failure is not None:
@@ -201,7 +199,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     @property
     def is_connected(self) -> bool:
-        """Whether a session is open right now."""
+        """Whether a session is open now."""
         return self.link is not None and self.link.is_up
 
     async def wait_connected(self) -> None:
@@ -213,7 +211,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self.counters.resumed += 1
         else:
             self.counters.sessions += 1
-            # With an explicit priority, and after every log-in: pyjabber otherwise prefers a dead session.
+            # with an explicit priority, and after every log-in: otherwise pyjabber prefers a dead session
             self.presence.set_available()
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
@@ -230,21 +228,21 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     # -- messages out --------------------------------------------------------------------------------------------
 
     async def transmit(self, to: str, body: str, metadata: Mapping[str, str], thread: str) -> None:
-        """Send a message; while disconnected it is kept (up to a limit) and leaves when the session is back.
+        """Send a message; while disconnected, keep it in the outbox until the session is open again.
 
         Args:
-            to: bare address of the receiver, in our own domain unless federation is on.
+            to: bare address of the receiver, in the agent's own domain unless federation is on.
             body: the document; not empty.
             metadata: FIPA parameters; at least one, none empty.
             thread: conversation id; "" for none.
 
         Raises:
-            TransportError: a bad address, another domain, no body or no metadata, or the agent has been stopped.
+            TransportError: a bad address, another domain, no body, no metadata, or the agent has stopped.
             MalformedXml: a character that XML does not allow.
-            DocumentTooLarge: over the size limit; nothing has been sent.
+            DocumentTooLarge: over the size limit; nothing was sent.
         """
         if self._stopped:
-            raise TransportError(f"{self.jid}: stopped; message to {to} not sent")
+            raise TransportError(f"message to {to} not sent: {self.jid} has stopped")
         stanza = self._prepare(self._checked_address(to), body, metadata, thread).addressed(
             to=to,
             sender=str(self.jid),
@@ -260,7 +258,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self._count_dropped(self._outbox.put(stanza))
 
     def _prepare(self, to: str, body: str, metadata: Mapping[str, str], thread: str) -> wire.PreparedMessage:
-        """A message without its addresses; what was sent last is prepared already."""
+        """Return a message without its addresses; equal consecutive messages are prepared once."""
         if self._last is not None and self._last[0] is body and self._last[1:3] == (metadata, thread):
             return self._last[3]
         prepared = wire.prepare_message(
@@ -272,10 +270,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def _checked_address(self, to: str) -> str:
         bare = sender_of(to)
         if bare is None:
-            raise TransportError(f"{to!a} is not an XMPP address user@domain in prepared form")
+            raise TransportError(f"invalid XMPP address: got {to!a}, expected canonical user@domain")
         domain = bare.partition("@")[2]
         if domain != self.jid.domain and not self.settings.federation:
-            raise TransportError(f"{to}: the domain {domain} is not {self.jid.domain}, and federation is off")
+            raise TransportError(f"cannot send to {to}: its domain is not {self.jid.domain}, and federation is off")
         return to
 
     def _count_dropped(self, count: int) -> None:
@@ -284,10 +282,13 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             _log.warning("%s: outbox full: dropped the %d oldest messages", self.jid, count)
 
     async def drain(self, limit_s: float = 5.0) -> bool:
-        """Wait until the server has confirmed all that was sent.
+        """Wait until the server has confirmed all sent messages.
+
+        Args:
+            limit_s: timeout in seconds.
 
         Returns:
-            True where it has; False where it cannot say (no stream management) or did not in time.
+            True if it has; False after the timeout or without stream management.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
@@ -307,14 +308,14 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             incoming = wire.decode_element(element)
         except DocumentError as error:
             self.counters.refused += 1
-            self.complain(element.get("from") or "", "message refused: %s (%d so far)", error, self.counters.refused)
+            self.complain(element.get("from") or "", "message dropped: %s (%d so far)", error, self.counters.refused)
             return
-        except Exception as error:  # a bug in unpacking; slixmpp would write a traceback for every such message
+        except Exception as error:  # a bug in decoding; slixmpp would log a traceback for each message
             self.counters.faults += 1
             self.complain(element.get("from") or "", "message dropped: %s: %a", type(error).__name__, str(error)[:200])
             return
         if not incoming.body:
-            return  # chat states and the like
+            return  # for example a chat state
         message = Message(to=self.jid, sender=incoming.sender_bare, body=incoming.body, thread=incoming.thread or None)
         message._metadata = incoming.metadata  # noqa: SLF001 (the constructor would check every field again)
         self.dispatch(message)
@@ -324,7 +325,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             return
         try:
             bounce = wire.decode_bounce(element)
-        except Exception as error:  # whatever it is, nothing depends on it
+        except Exception as error:  # nothing depends on a bounce
             self.counters.faults += 1
             self.complain(element.get("from") or "", "bounce dropped: %s: %a", type(error).__name__, str(error)[:200])
             return
@@ -332,11 +333,11 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.on_bounce(bounce)
 
     def _admits(self, element: ElementTree.Element) -> bool:
-        """Whether the sender's quota has room for a message; asked before anything of it is unpacked."""
+        """Check the sender's quota before the message is unpacked."""
         return self.admits(element.get("from", "").partition("/")[0])  # canonical: the stream drops all others
 
     def admits(self, sender: str) -> bool:
-        """Whether a sender's quota has room for one more message; if so it counts.
+        """Return whether a sender's quota has room for one more message, and if so count it.
 
         Args:
             sender: canonical bare address.
@@ -346,7 +347,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.counters.over_quota += 1
         self.complain(
             sender,
-            "more than %d messages a second from %s; dropped unread (%d so far)",
+            "more than %d messages per second from %s: dropped unread (%d so far)",
             self.settings.quotas.messages_per_sender_per_second,
             sender,
             self.counters.over_quota,
@@ -357,27 +358,27 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.counters.misaddressed += 1
         self.complain(
             source,
-            "dropped a stanza from %a, which is not a canonical address (%d so far)",
+            "stanza from %a dropped: the address is not canonical (%d so far)",
             source[:100],
             self.counters.misaddressed,
         )
 
     def complain(self, sender: str, text: str, *arguments: object) -> None:
-        """Write a line to the log, but not more than one of a text a minute about a sender.
+        """Log a warning, at most once a minute for each text and sender.
 
         Args:
-            sender: whom it is about.
-            text: with places for the arguments, as the logging module has them.
-            arguments: what to put there.
+            sender: address that the warning is about.
+            text: text with placeholders in the style of the logging module.
+            arguments: values of the placeholders.
         """
         if self._complaints.is_due(text, sender, time.monotonic_ns() // 1000):
             _log.warning("%s: " + text, self.jid, *arguments)
 
     def dispatch(self, msg: Any) -> list[asyncio.Task[None]]:
-        """Hand a message to the behaviours whose templates match, else to the default behaviour.
+        """Pass a message to the behaviours whose templates match, else to the default behaviour.
 
-        Unlike SPADE's this makes no tasks, keeps no trace, gives a message to one courier only, and loses none that
-        comes before the behaviours run.
+        Unlike SPADE's method, this one creates no tasks, keeps no trace, passes a message to one courier only, and
+        keeps messages that arrive before the behaviours run.
         """
         if not self.is_alive():
             if not self._stopped and len(self._early) < EARLY_MESSAGES_MAX:
@@ -400,10 +401,12 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             behaviour.queue.put_nowait(message)
         else:
             self.counters.refused += 1
-            self.complain(str(message.sender), "%s is too busy; a message from %s given up", behaviour, message.sender)
+            self.complain(
+                str(message.sender), "message from %s dropped: the mailbox of %s is full", message.sender, behaviour
+            )
 
     async def carry(self, message: Any) -> None:
-        """Hand one message to `on_text`; couriers call it, one at a time."""
+        """Pass one message to `on_text`; couriers call this, one at a time."""
         async with self._carrying:
             self.counters.received += 1
             metadata = dict(message._metadata)  # noqa: SLF001 (SPADE has no accessor for all fields)
@@ -412,7 +415,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     # -- behaviours ----------------------------------------------------------------------------------------------
 
     def add_behaviour(self, behaviour: Any, template: BaseTemplate | None = None) -> None:
-        """Add a behaviour; a courier brings its own template, and one that matches everything becomes the default."""
+        """Add a behaviour; a courier without a template of its own becomes the default behaviour."""
         if isinstance(behaviour, Courier):
             template = template or behaviour.message_template()
             if template is None:
@@ -420,7 +423,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         super().add_behaviour(behaviour, template)
 
     def remove_behaviour(self, behaviour: Any) -> None:
-        """Remove a behaviour; SPADE calls this when one has ended, and one that died is reported here."""
+        """Remove a behaviour and report its error, if any; SPADE calls this when a behaviour has ended."""
         super().remove_behaviour(behaviour)
         if behaviour is self._default:
             self._default = None

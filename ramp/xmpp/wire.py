@@ -1,9 +1,9 @@
-"""One message of the market as an XMPP stanza, and back: pure text in and out.
+"""Encodes a message of the market as an XMPP stanza and decodes it. Pure text in and out.
 
-The stanza is the one that SPADE writes (a chat message whose metadata travel in a data form titled
-`spade:x:metadata`, XEP-0004), so plain SPADE agents understand it. What SPADE 4.1.4 gets wrong is put right here:
-the thread survives empty metadata, characters that would get the sender thrown off the server are refused before
-they are sent, and bodies that XML would change (carriage returns) or that are long travel compressed.
+Plain SPADE agents understand the stanza: a chat message with its metadata in a data form (XEP-0004) that has the title
+`spade:x:metadata`. This module corrects three faults of SPADE 4.1.4. The thread survives empty metadata. Characters for
+which the server would disconnect the sender are refused before sending. Long bodies, and bodies that XML would change
+(carriage returns), travel compressed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import xml.etree.ElementTree as ElementTree  # parses nothing here: it walks elements that the XMPP stream has parsed
+import xml.etree.ElementTree as ElementTree  # only walks elements that the XMPP stream has parsed
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,16 +21,16 @@ from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, Transport
 from ramp.xmpp.address import sender_of
 
 STANZA_MAX_BYTES = 90_000
-"""Longest stanza sent, in bytes of XML after escaping: Prosody 0.12 and ejabberd cut the line at 100 to 260 kB."""
+"""Maximum sent stanza in bytes of XML after escaping; Prosody 0.12 and ejabberd disconnect at 100 to 260 kB."""
 
 COMPRESS_FROM_BYTES = 4_096
-"""Bodies from this many bytes (UTF-8) on are compressed; shorter ones gain less than the base64 around them costs."""
+"""Minimum compressed body in bytes of UTF-8; base64 costs more than compression gains for shorter ones."""
 
 INFLATED_MAX_BYTES = 1_000_000
-"""Longest body accepted after decompression, in bytes: a stanza of 90 kB could otherwise unfold to 60 MB."""
+"""Maximum body after decompression in bytes; without a limit, a stanza of 90 kB could expand to 60 MB."""
 
 ENCODING_KEY = "body-encoding"
-"""Metadata field that says how the body is encoded; absent for plain text."""
+"""Metadata field with the encoding of the body; absent for plain text."""
 
 ENCODING_ZLIB = "zlib+base64"
 
@@ -42,22 +42,22 @@ _CLIENT = "{jabber:client}"
 _DATA_FORM = "{jabber:x:data}"
 _STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 
-# XML 1.0, production [2] Char: everything else ends the stream of whoever sends it.
+# XML 1.0, production [2] Char: a server closes the stream of a client that sends any other character.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _QUOTE = {'"': "&quot;"}
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message as it arrived, decoded.
+    """A decoded incoming message.
 
     Attributes:
-        sender_bare: `user@domain` of the sender as the server states it; proof of identity is the signature inside.
-        body: the text, decompressed.
+        sender_bare: `user@domain` of the sender as the server states it; only the signature inside proves identity.
+        body: decompressed text.
         metadata: FIPA parameters by name, without the transport's own fields.
-        thread: conversation id, "" where the peer gave none.
-        stanza_type: XMPP message type, `chat` for what agents send, `error` for a bounce.
-        stanza_id: the sender's id of the stanza, "" where absent.
+        thread: conversation id; "" if the peer gave none.
+        stanza_type: XMPP message type: `chat` from agents, `error` for a bounce.
+        stanza_id: the sender's id of the stanza; "" if absent.
     """
 
     sender_bare: str
@@ -70,14 +70,14 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """An error stanza: a message of ours could not be delivered.
+    """An error stanza for an own message that could not be delivered.
 
     Attributes:
-        peer_bare: whom the message was meant for.
-        condition: XMPP condition, e.g. `service-unavailable`, `remote-server-not-found` (RFC 6120, 8.3.3).
-        thread: conversation id of the message, "" where the server does not echo it.
-        metadata: metadata of the message, empty where the server does not echo it.
-        stanza_id: id of the stanza that bounced.
+        peer_bare: receiver of the message.
+        condition: XMPP condition, for example `service-unavailable` (RFC 6120, 8.3.3).
+        thread: conversation id of the message; "" if the server does not echo it.
+        metadata: metadata of the message; empty if the server does not echo it.
+        stanza_id: id of the bounced stanza.
     """
 
     peer_bare: str
@@ -89,27 +89,27 @@ class Bounce:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMessage:
-    """A message checked, compressed and escaped, which only has to be addressed; one to many is prepared once.
+    """A checked, compressed and escaped message without addresses, reusable for many receivers.
 
     Attributes:
-        content: all of the stanza behind its head.
-        content_bytes: its length as UTF-8.
+        content: the stanza after its start tag.
+        content_bytes: its length in bytes of UTF-8.
     """
 
     content: str
     content_bytes: int
 
     def addressed(self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
-        """The stanza for one receiver, ready to be written to the stream.
+        """Return the stanza for one receiver as XML text.
 
         Args:
             to: receiver, `user@domain`.
-            sender: our own address.
+            sender: address of the sending agent.
             stanza_id: unique id of this stanza.
-            stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
+            stanza_max_bytes: maximum size of the stanza in bytes of UTF-8.
 
         Raises:
-            DocumentTooLarge: the stanza would be over the limit.
+            DocumentTooLarge: the stanza exceeds the limit.
         """
         head = (
             f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
@@ -118,7 +118,7 @@ class PreparedMessage:
         size = len(head.encode("utf-8")) + self.content_bytes
         if size > stanza_max_bytes:
             raise DocumentTooLarge(
-                f"the message is {size} bytes as XML, the limit is {stanza_max_bytes}; send a smaller document",
+                f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
                 source=f"message to {to}",
             )
         return head + self.content
@@ -132,19 +132,19 @@ def prepare_message(
     thread: str,
     compress_from_bytes: int = COMPRESS_FROM_BYTES,
 ) -> PreparedMessage:
-    """Write all of a message but its addresses.
+    """Encode a message without its addresses.
 
     Args:
-        to: the receiver, or the first of several; for error messages.
-        body: the document; not empty (servers swallow messages without a body).
-        metadata: at least one field; values not empty (Prosody and ejabberd drop those).
+        to: the receiver, or the first of several; only for error messages.
+        body: the document; not empty, because servers drop messages without a body.
+        metadata: at least one field; no empty values, because Prosody and ejabberd drop them.
         thread: conversation id; "" for none.
-        compress_from_bytes: bodies of at least this many bytes are sent as zlib+base64 where that is shorter.
+        compress_from_bytes: minimum size of a body sent as zlib+base64, if that is shorter.
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
         MalformedXml: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets).
-        DocumentTooLarge: no receiver would unfold the body.
+        DocumentTooLarge: the body exceeds the receivers' limit.
     """
     _check_fields(to, body, metadata, thread)
     fields = dict(metadata)
@@ -178,12 +178,14 @@ def encode_message(
     stanza_max_bytes: int = STANZA_MAX_BYTES,
     compress_from_bytes: int = COMPRESS_FROM_BYTES,
 ) -> str:
-    """Write a message to one receiver as an XMPP stanza; see `prepare_message` and `PreparedMessage.addressed`.
+    """Encode a message to one receiver as an XMPP stanza.
+
+    The arguments are those of `prepare_message` and `PreparedMessage.addressed`.
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
         MalformedXml: a character that XML 1.0 does not allow.
-        DocumentTooLarge: the stanza would be over the limit.
+        DocumentTooLarge: the stanza exceeds the limit.
     """
     prepared = prepare_message(
         to=to, body=body, metadata=metadata, thread=thread, compress_from_bytes=compress_from_bytes
@@ -195,12 +197,12 @@ def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) 
     if not body:
         raise TransportError(f"message to {to}: the body is empty; XMPP servers do not deliver such messages")
     if not metadata:
-        raise TransportError(f"message to {to}: no metadata; at least one field (the performative) is needed")
+        raise TransportError(f"message to {to}: no metadata; give at least one field (the performative)")
     for key, value in metadata.items():
         if not key or key in _RESERVED_KEYS:
             raise TransportError(f"message to {to}: the metadata field {key} is reserved; use another name")
         if not value:
-            raise TransportError(f"message to {to}: the metadata field {key} is empty; leave it out instead")
+            raise TransportError(f"message to {to}: the metadata field {key} is empty; leave it out")
     _refuse_forbidden(to, "body", body)
     _refuse_forbidden(to, "thread", thread, carriage_returns=False)
     for key, value in metadata.items():
@@ -221,14 +223,14 @@ def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool 
 
 
 def _compressed(to: str, body: str, from_bytes: int) -> str | None:
-    """The body as zlib+base64 where it is long and shrinks, or where XML would change it; else None."""
+    """Return the body as zlib+base64 if that is shorter or XML would change it; else None."""
     raw = body.encode("utf-8")
     must = "\r" in body  # XML parsers turn CR and CR LF into LF (XML 1.0, 2.11)
     if not must and len(raw) < from_bytes:
         return None
     if len(raw) > INFLATED_MAX_BYTES:
         raise DocumentTooLarge(
-            f"the body is {len(raw)} bytes, receivers unfold at most {INFLATED_MAX_BYTES}; send a smaller document",
+            f"body too large: got {len(raw)} bytes, expected at most {INFLATED_MAX_BYTES}; send a smaller document",
             source=f"message to {to}",
         )
     packed = base64.b64encode(zlib.compress(raw, 1)).decode("ascii")
@@ -236,22 +238,23 @@ def _compressed(to: str, body: str, from_bytes: int) -> str | None:
 
 
 def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> Incoming:
-    """Read a `message` element in the `jabber:client` namespace.
+    """Decode a `message` element in the `jabber:client` namespace.
 
     Args:
-        element: the element as the stream parser delivers it.
-        inflated_max_bytes: longest body accepted after decompression, in bytes.
+        element: the element from the stream parser.
+        inflated_max_bytes: maximum body after decompression in bytes.
 
     Returns:
-        The message; body "" and metadata {} where the element has none.
+        The message; body "" and metadata {} if the element has none.
 
     Raises:
-        DocumentError: the sender is no canonical address, or the body does not decode as its metadata say.
-        DocumentTooLarge: the body unfolds to more than `inflated_max_bytes`.
+        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding.
+        DocumentTooLarge: the body is longer than `inflated_max_bytes`.
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
-        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is not a canonical address user@domain")
+        sender = (element.get("from") or "")[:100]
+        raise DocumentError(f"invalid sender: got {sender!a}, expected a canonical address user@domain")
     body = ""
     fields: dict[str, str] = {}
     for child in element:
@@ -265,36 +268,36 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
     thread = fields.pop(_THREAD_KEY, "")
     stanza_type = element.get("type") or "normal"
     encoding = fields.pop(ENCODING_KEY, None)
-    if encoding is not None and stanza_type != "error":  # a bounce is read for its condition, not for its body
+    if encoding is not None and stanza_type != "error":  # only the condition of a bounce matters
         body = decode_body(body, encoding, source=f"message from {sender_bare}", inflated_max_bytes=inflated_max_bytes)
     return Incoming(sender_bare, body, fields, thread, stanza_type, element.get("id") or "")
 
 
 def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> str:
-    """Undo the encoding that the metadata field `body-encoding` names.
+    """Decode a body with the encoding of its metadata field `body-encoding`.
 
     Args:
-        text: the body as it travelled.
-        encoding: the value of the metadata field.
-        source: what to call the message in an error.
-        inflated_max_bytes: longest result accepted, in bytes of UTF-8.
+        text: encoded body.
+        encoding: value of the metadata field.
+        source: name of the message for errors.
+        inflated_max_bytes: maximum result in bytes of UTF-8.
 
     Raises:
-        DocumentError: unknown encoding, or not what it claims to be.
-        DocumentTooLarge: the result would be longer than `inflated_max_bytes`.
+        DocumentError: the encoding is unknown, or the body does not have it.
+        DocumentTooLarge: the result is longer than `inflated_max_bytes`.
     """
     if encoding != ENCODING_ZLIB:
-        raise DocumentError(f"unknown body encoding {encoding}, expected {ENCODING_ZLIB}", source=source)
+        raise DocumentError(f"unknown body encoding: got {encoding[:20]!a}, expected {ENCODING_ZLIB}", source=source)
     unpacker = zlib.decompressobj()
     try:
-        # one byte more than allowed tells "exactly at the limit" from "over it"
+        # one byte more than allowed shows whether the body exceeds the limit
         raw = unpacker.decompress(base64.b64decode(text, validate=True), inflated_max_bytes + 1)
     except (binascii.Error, ValueError, zlib.error) as error:
         raise DocumentError(f"the body is not {ENCODING_ZLIB}: {error}", source=source) from None
     if len(raw) > inflated_max_bytes:
-        raise DocumentTooLarge(f"the body unfolds to more than {inflated_max_bytes} bytes", source=source)
+        raise DocumentTooLarge(f"the decompressed body is larger than {inflated_max_bytes} bytes", source=source)
     if not unpacker.eof:
-        raise DocumentError("the compressed body is cut short", source=source)
+        raise DocumentError("the compressed body is incomplete", source=source)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -302,17 +305,17 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
 
 
 def decode_bounce(element: ElementTree.Element) -> Bounce:
-    """Read an error stanza; servers differ in whether they echo our own metadata.
+    """Decode an error stanza; not all servers echo the metadata of the message.
 
     Raises:
-        DocumentError: its sender is no canonical address.
+        DocumentError: the sender's address is not canonical.
     """
     message = decode_element(element)
     return Bounce(message.sender_bare, condition_of(element), message.thread, message.metadata, message.stanza_id)
 
 
 def condition_of(element: ElementTree.Element) -> str:
-    """The condition that an error stanza names (RFC 6120, 8.3.3)."""
+    """Return the condition of an error stanza (RFC 6120, 8.3.3)."""
     for child in element.iterfind(f"{_CLIENT}error/*"):
         if child.tag.startswith(_STANZAS) and child.tag != f"{_STANZAS}text":
             return child.tag.removeprefix(_STANZAS)

@@ -56,7 +56,7 @@ class VirtualNotary:
         text.said = self._name, self._role, message.receiver, message.conversation_id, now
         return replace(message, seal=Seal(*text.said, text))
 
-    def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
+    def open(self, text: str, now: Instant) -> Message:
         """Read a sealed message that was kept.
 
         Raises:

@@ -325,8 +325,7 @@ class ModelledMachine(ResizableMachine):
     def _changed(self, change: Change) -> None:
         """Follow a record of the book: one just written, or one of an earlier life."""
         self._changes += 1
-        if change.at is not None:
-            self.advance(change.at)
+        self.advance(change.at)
         reservation = change.reservation
         if reservation is None:
             self._expiries.pop(change.key, None)

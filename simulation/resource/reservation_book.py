@@ -27,18 +27,15 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import PluginError, StorageFailed, VersionTooNew
+from ramp.errors import PluginError, StorageFailed, check_version
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.atomic_writes import sync_folder, write_whole
 from ramp.runtime.storage_errors import storing
 
 FORMAT: Final = "ramp-reservations"
-VERSION: Final = 3
-"""Of the format; version 1 forgot nothing, and its header had no `held_ever`; version 2 changed no sizes."""
-
-FORGETS: Final = 2
-"""The version since which a program knows the line that forgets keys."""
+VERSION: Final = 1
+"""Of the format."""
 
 LINES_MIN: Final = 2_000
 """Shorter journals are not written anew: they are read within some hundredths of a second."""
@@ -90,12 +87,12 @@ class Change:
     """One record of the book.
 
     Attributes:
-        at: when it was made; None in journals of before it was noted.
+        at: when it was made.
         key: the caller's key.
         reservation: what is held or firm from now on, None where it was given back.
     """
 
-    at: Instant | None
+    at: Instant
     key: str
     reservation: Reservation | None
 
@@ -137,7 +134,6 @@ class ReservationBook:
         """The file that has been read; as long as it is open, no other has its inode."""
         self._read_bytes = 0
         self._lines = 0
-        self._version = VERSION
         self._entries: dict[str, Entry] = {}
         self._unfinished: set[str] = set()
         """Keys that may still be live; those seen to be over are taken out."""
@@ -207,23 +203,8 @@ class ReservationBook:
         """Forget keys that are not live; called by `BookWriter`."""
         live = {each.key for each in self.live(now)}
         gone = [key for key in keys if key in self._entries and key not in live]
-        if not gone:
-            return
-        if descriptor is not None and self._version < FORGETS:
-            for key in gone:
-                self._forgotten(key)
-            assert self._path is not None
-            self._write_anew(self._path, {"op": "forget", "keys": gone})  # an older program would not know the line
-        else:
+        if gone:
             self.write({"op": "forget", "keys": gone}, descriptor)
-
-    def resize(self, record: dict[str, Any], descriptor: int | None) -> None:
-        """Note a change of size; called by `BookWriter`."""
-        if descriptor is not None and self._version < VERSION:
-            assert self._path is not None
-            self._write_anew(self._path, record)  # an older program would not know the line
-        else:
-            self.write(record, descriptor)
 
     def next_reservation_id(self) -> str:
         """The machine's name for the next reservation; within `writing` only."""
@@ -270,26 +251,18 @@ class ReservationBook:
                 raise
             os.close(descriptor)  # it was written anew while this process waited for it
 
-    def _write_anew(self, path: Path, last: dict[str, Any] | None = None) -> None:
-        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes.
-
-        Where somebody has to live through all changes again, all lines stay, and `last` comes behind them.
-        """
+    def _write_anew(self, path: Path) -> None:
+        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes."""
         with storing(path):
             with path.open("rb") as journal:
                 lines = journal.read(self._read_bytes).splitlines(keepends=True)[1:]
             records = [(line, json.loads(line)) for line in lines]
-            kept = records
-            if self._on_change is None:
-                kept = [(line, record) for line, record in records if record.get("key") in self._entries]
-            if last is not None and (self._on_change is not None or last["op"] != "forget"):
-                kept = [*kept, (_line(last), last)]
+            kept = [(line, record) for line, record in records if record.get("key") in self._entries]
             holds = sum(record["op"] == "hold" for _, record in kept)
             header = {**self._header(), "held_ever": self._held_ever - holds}
             data = b"".join([_line(header), *(line for line, _ in kept)])
             write_whole(path, data, private=True)
             sync_folder(path.parent)
-        self._told_bytes = len(data)  # nothing in it is news
         self._begin_reading()
         self._read_new()
 
@@ -340,14 +313,12 @@ class ReservationBook:
             self._read_bytes += len(line)
 
     def _check_header(self, record: dict[str, Any]) -> None:
-        version = record.get("version")
-        if record.get("format") == FORMAT and isinstance(version, int) and version > VERSION:
-            raise VersionTooNew(self._path or "", "book of reservations", version, VERSION)
-        expected = {"format": FORMAT, "version": version, "resource": self._resource}
-        if version not in (1, FORGETS, VERSION) or {key: record[key] for key in expected} != expected:
-            raise ValueError(f"the file does not begin with {expected | {'version': VERSION}}")
-        self._version = int(version)
-        self._held_ever = int(record.get("held_ever", 0))
+        if record.get("format") == FORMAT:
+            check_version(self._path or "", "book of reservations", record.get("version"), VERSION)
+        expected = {"format": FORMAT, "version": VERSION, "resource": self._resource}
+        if {key: record[key] for key in expected} != expected:
+            raise ValueError(f"the file does not begin with {expected}")
+        self._held_ever = int(record["held_ever"])
 
     def _forgotten(self, key: str) -> None:
         self._entries.pop(key, None)
@@ -386,7 +357,7 @@ class ReservationBook:
         self._live_until = -1
         if self._on_change is not None and tell:
             now = self._entries[key]
-            self._on_change(Change(record.get("at"), key, None if now.released else now.reservation))
+            self._on_change(Change(record["at"], key, None if now.released else now.reservation))
 
 
 class BookWriter:
@@ -396,8 +367,8 @@ class BookWriter:
         self._book = book
         self._descriptor = descriptor
 
-    def hold(self, key: str, unit: int, slot: Slot, until: Instant, at: Instant | None = None) -> None:
-        """Record a hold with a new reservation id, made at an instant (None: not noted)."""
+    def hold(self, key: str, unit: int, slot: Slot, until: Instant, at: Instant) -> None:
+        """Record a hold with a new reservation id, made at an instant."""
         fields = ("start", "end", "cores", "load", "placement", "token", "fragmentation", "links_taken")
         record = {
             "op": "hold",
@@ -410,18 +381,18 @@ class BookWriter:
         }
         self._book.write(record, self._descriptor)
 
-    def confirm(self, key: str, at: Instant | None = None) -> None:
+    def confirm(self, key: str, at: Instant) -> None:
         """Record that a hold is firm, confirmed at an instant."""
         self._book.write({"op": "confirm", "at": at, "key": key}, self._descriptor)
 
-    def resize(self, key: str, step: int, before: Slot, after: Slot, at: Instant | None = None) -> None:
+    def resize(self, key: str, step: int, before: Slot, after: Slot, at: Instant) -> None:
         """Record that a firm slot has another size from an instant on, and perhaps another place."""
         record = {"op": "resize", "at": at, "key": key, "step": step, "cores": after.cores, "end": after.end}
         if after.token != before.token:
             record |= {"placement": after.placement, "token": after.token}
-        self._book.resize(record, self._descriptor)
+        self._book.write(record, self._descriptor)
 
-    def release(self, key: str, at: Instant | None = None) -> None:
+    def release(self, key: str, at: Instant) -> None:
         """Record that a key is given back for good, at an instant."""
         self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
 

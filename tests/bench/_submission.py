@@ -1,24 +1,16 @@
-"""Submits a request to a running market, whatever version of it is on the path; for the probes beside this module."""
+"""Submits a request to a running market; for the probes beside this module."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from ramp.client import swarm
+from ramp.client.line import SocketLine
+from ramp.control.events import RequestEnded
+from ramp.control.requests import Submit
+from ramp.protocol.events import AuctionOptions
 from ramp.runtime.state_folder import StateFolder
-
-try:
-    from ramp.client import swarm
-    from ramp.client.line import SocketLine
-    from ramp.control.events import RequestEnded
-    from ramp.control.requests import Submit
-    from ramp.protocol.events import AuctionOptions
-except ImportError:  # a version before the control channel was typed
-    from ramp.runtime.control_client import ControlClient
-
-    from ramp.agents import supervise as swarm
-
-    SocketLine = None
 
 __all__ = ["Ended", "children_of", "submit", "swarm"]
 
@@ -42,15 +34,6 @@ class Ended:
 
 def submit(state: StateFolder, document: str, **options: Any) -> Ended:
     """Let `user1` submit a request and follow it to its end."""
-    if SocketLine is None:
-        with ControlClient(state.socket("user1")) as client:
-            outcome = client.answer({"verb": "submit", "document": document, "options": options})["outcome"]
-        return Ended(
-            outcome["status"],
-            outcome["duration"] / 1e6,
-            tuple(each["duration"] / 1e6 for each in outcome["rounds"]),
-            tuple(refused["refusal"]["code"] for each in outcome["rounds"] for refused in each["refusals"]),
-        )
     with SocketLine(state.socket("user1")) as line:
         *_, last = line.events(Submit(document, options=AuctionOptions(**options)))
     assert isinstance(last, RequestEnded), last
@@ -68,4 +51,4 @@ def children_of(state: StateFolder) -> list[Any]:
 
     status = swarm.status(state)
     assert status is not None
-    return psutil.Process(status["pid"] if isinstance(status, dict) else status.pid).children(recursive=True)
+    return psutil.Process(status.pid).children(recursive=True)

@@ -39,7 +39,7 @@ PURCHASES = 2_000
 ORDERS = 2_000
 AS_BANKS_START = """
 import runpy, sys, time
-runpy.run_module("ramp.agents.process.__main__", run_name="begun")
+runpy.run_module("ramp.agents.process", run_name="begun")
 imported = time.process_time()
 from ramp.runtime.ledger.store import LedgerStore
 with LedgerStore.open(sys.argv[1]) as store:

@@ -10,7 +10,6 @@ from ledger_answers import balances, refusal_code
 
 from ramp.ledger.account import AccountKind
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
-from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
@@ -193,53 +192,6 @@ def test_what_was_added_is_no_slot_to_be_changed(paid: Ledger) -> None:
     order = added(paid, replace(ADDED, agreement_id="a-1#1#1"), order_id="o-3")
     assert (order.state, order.code) == (OrderState.REFUSED, "no_agreement")
     assert balances(paid) == (6_800, 3_200)
-
-
-def given_back_by_itself(ledger: Ledger, amount: int = 700) -> None:
-    """As a bank of before could do it: the addition is refunded under its own key."""
-    refund = Transfer(
-        "refund:a-1#1",
-        "hector",
-        "alice",
-        amount,
-        "a-1#1",
-        TransferKind.REFUND,
-        32,
-        32,
-        None,
-        "payment:a-1#1",
-        "",
-        "o-2",
-    )
-    ledger._write(lambda records: records.append(TransferEntered(refund)))
-
-
-@pytest.mark.parametrize("way", ["refund", "fail"])
-def test_what_has_gone_back_of_an_addition_by_itself_does_not_go_back_again(paid: Ledger, way: str) -> None:
-    grown(paid)
-    given_back_by_itself(paid)
-    if way == "refund":
-        assert paid.refund("a-1", at=33).amount == 2_500
-    else:
-        paid.fail_agreement("a-1", "hector", at=33, reason="broken")
-    assert balances(paid) == (10_000, 0)
-
-
-def test_nor_does_a_part_of_it(paid: Ledger) -> None:
-    grown(paid)
-    given_back_by_itself(paid)
-    assert paid.post_amendment(replace(SECOND, amount=2_500), at=33).code == "more_than_paid"
-    assert paid.post_amendment(replace(SECOND, number=3, amount=2_499), at=34).is_posted
-    assert balances(paid) == (9_999, 1)
-
-
-def test_where_nothing_is_left_nothing_goes_back(paid: Ledger) -> None:
-    grown(paid)
-    paid.post_amendment(replace(SECOND, amount=2_500), at=32)
-    given_back_by_itself(paid)
-    assert refusal_code(lambda: paid.refund("a-1", at=33)) == "refunded"
-    assert refusal_code(lambda: paid.fail_agreement("a-1", "hector", at=33, reason="broken")) == "refunded"
-    assert balances(paid) == (10_000, 0)
 
 
 def test_no_more_goes_back_than_was_paid_in_all(paid: Ledger) -> None:

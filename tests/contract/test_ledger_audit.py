@@ -182,13 +182,6 @@ BROKEN = {
         ("UPDATE transfers SET amount = amount + 500 WHERE kind = 'refund'",),
         "which is no part of a payment",
     ),
-    "a payment that was refused": (
-        (
-            f"INSERT INTO refusals (agreement_id, code, reason, refused_at) VALUES ({AGREEMENT}, 'x', 'x', 1)",
-            f"INSERT INTO entries (action, agreement_id) VALUES ('refused', {AGREEMENT})",
-        ),
-        "is not voided",
-    ),
 }
 
 
@@ -263,7 +256,7 @@ def test_an_addition_that_has_gone_back_twice_is_found(grown_url: str) -> None:
 def cells(connection: sqlite3.Connection, draw: random.Random) -> list[tuple[str, str, int, Any]]:
     """One value a column and fate of a row, with what to put there instead: table, column, row, value."""
     found = []
-    for table in ("accounts", "orders", "order_lines", "transfers", "entries", "refusals"):
+    for table in ("accounts", "orders", "order_lines", "transfers", "entries"):
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         # In which order the lines of one order stand is only looked at by the walk; no sum and no party rests on it.
         columns = [column for column in columns if column != "line_number"]

@@ -10,7 +10,6 @@ from ledger_answers import refusal_code
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.entry import AgreementRefused, Refusal, TransferEntered
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
@@ -191,15 +190,6 @@ def test_an_agreement_belongs_to_one_order_for_good(reserved: Ledger, end: str) 
     assert (refused.state, refused.code) == (OrderState.REFUSED, "agreement_in_use")
     assert reserved.transfer("a-9") is None
     assert reserved.order_of("a-2") == reserved.order("o-1")
-
-
-def test_what_was_refused_before_there_were_orders_stays_refused(funded: Ledger) -> None:
-    refusal = Refusal("a-1", "bad_signature", "the user's signature is broken", 5)
-    funded._write(lambda records: records.append(AgreementRefused(refusal)))
-    assert funded.refusal("a-1") == refusal
-    refused = funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10)
-    assert (refused.state, refused.code) == (OrderState.REFUSED, "agreement_refused")
-    assert "bad_signature" in refused.reason
 
 
 @pytest.mark.parametrize(
@@ -449,49 +439,6 @@ def test_each_agreement_starts_at_its_own_time(funded: Ledger) -> None:
     funded.countersign("a-2", at=11, starts_at=90)
     assert refusal_code(lambda: funded.refund("a-1", at=60, before_start=True)) == "started"
     assert funded.refund("a-2", at=60, before_start=True).amount == 500
-
-
-def history(ledger: Ledger) -> None:
-    """What only a ledger from before there were orders has: payments posted at once, one out of hector's account."""
-
-    def pay(agreement_id: str, debit: str, credit: str, amount: int) -> None:
-        paid = Transfer(
-            f"payment:{agreement_id}", debit, credit, amount, agreement_id, TransferKind.PAYMENT, 3, posted_at=3
-        )
-        ledger._write(lambda records: records.append(TransferEntered(paid)))
-
-    pay("a-8", "alice", "hector", 3_000)
-    pay("a-9", "hector", "kelvin", 2_000)
-
-
-@pytest.mark.parametrize("way", ["refund", "fail"])
-def test_a_resource_that_spent_the_money_owes_it_after_a_refund(funded: Ledger, way: str) -> None:
-    history(funded)
-    funded.reserve_order("o-1", "alice", LINES[:1], UNTIL, at=10)
-    funded.countersign("a-1", at=11, starts_at=START)
-    assert amounts(funded, "hector") == (3_500, 0, 3_500)
-    funded.refund("a-8", at=12)
-    assert amounts(funded, "hector") == (500, 0, 500)
-    if way == "refund":
-        funded.refund("a-1", at=13)
-    else:
-        funded.fail_agreement("a-1", "hector", at=13, reason="")
-    assert amounts(funded, "hector") == (-2_000, 0, -2_000)
-    assert amounts(funded, "alice") == (10_000, 0, 10_000)
-    assert refusal_code(lambda: funded.close_account("hector", at=14)) == "account_not_empty"
-    assert reserve(funded, "o-2", 500).state is OrderState.RESERVED  # it may still earn
-    assert funded.countersign("a-o-2", at=14, starts_at=START).state is OrderState.POSTED
-    assert amounts(funded, "hector")[0] == -1_500
-
-
-def test_payments_from_before_there_were_orders_belong_to_none(funded: Ledger) -> None:
-    history(funded)
-    assert funded.order_of("a-8") is None
-    assert refusal_code(lambda: funded.countersign("a-8", at=10, starts_at=START)) == "unknown_transfer"
-    assert refusal_code(lambda: funded.fail_agreement("a-8", "hector", at=10, reason="")) == "unknown_transfer"
-    assert refusal_code(lambda: funded.refund("a-8", at=10, before_start=True)) == "started"
-    lines = [OrderLine("a-8", "hector", 3_000)]
-    assert funded.reserve_order("o-1", "alice", lines, UNTIL, at=10).code == "agreement_in_use"
 
 
 def test_agreements_that_no_order_has_are_not_countersigned(reserved: Ledger) -> None:

@@ -48,4 +48,4 @@ def test_whose_parent_is_gone_already_does_not_begin():
     )
     done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "gone" in done.stderr
+    assert "has ended" in done.stderr

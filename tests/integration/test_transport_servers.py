@@ -19,7 +19,7 @@ import pytest
 from ramp.errors import TransportError
 from ramp.servers import process as server_process
 from ramp.servers.embedded import EmbeddedServer
-from ramp.servers.process import free_port, probe
+from ramp.servers.process import free_port, probe_problem
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -236,18 +236,18 @@ def test_document_type_before_the_stream_is_refused(shared):
         line.sendall(b"xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>")
         with contextlib.suppress(ConnectionResetError):
             assert line.recv(1000) == b""
-    assert probe(shared.host, shared.port, shared.domain, LIMIT_S)
+    assert not probe_problem(shared.host, shared.port, shared.domain, LIMIT_S)
 
 
 def test_two_servers_never_share_a_state_directory(shared, monkeypatch):
     monkeypatch.setattr(server_process, "STOP_LIMIT_S", 0.1)
     with pytest.raises(TransportError, match=f"process {shared.pid}.*uses"):
         EmbeddedServer(shared.state_dir).start()
-    assert probe(shared.host, shared.port, shared.domain, LIMIT_S)
+    assert not probe_problem(shared.host, shared.port, shared.domain, LIMIT_S)
 
 
 def test_port_that_is_taken_is_named(shared, tmp_path):
-    with pytest.raises(TransportError, match=f"port {shared.port} of 127.0.0.1 is taken"):
+    with pytest.raises(TransportError, match=f"port {shared.port} of 127.0.0.1 is in use"):
         EmbeddedServer(tmp_path / "second", port=shared.port).start()
 
 
@@ -280,7 +280,7 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
     )
     try:
         pid, port = (int(word) for word in launcher.stdout.readline().split())
-        assert probe("127.0.0.1", port, "localhost", LIMIT_S)
+        assert not probe_problem("127.0.0.1", port, "localhost", LIMIT_S)
     finally:
         launcher.kill()
         launcher.communicate()
@@ -301,15 +301,15 @@ def test_another_version_of_pyjabber_is_refused(tmp_path):
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert "needs pyjabber 0.4.4, installed is 0.4.5" in result.stderr
+    assert "wrong version of pyjabber: got 0.4.5, expected 0.4.4" in result.stderr
 
 
 def test_probe_tells_a_server_from_other_listeners():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        assert not probe("127.0.0.1", other.getsockname()[1], "localhost", limit_s=0.1)
-    assert not probe("127.0.0.1", free_port(), "localhost", limit_s=0.1)
+        assert probe_problem("127.0.0.1", other.getsockname()[1], "localhost", limit_s=0.1)
+    assert probe_problem("127.0.0.1", free_port(), "localhost", limit_s=0.1)
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,6 @@ def hear(comparison: ClockComparison, message: Message, now: int) -> list[object
     return list(comparison.answered(message, message.content, now))
 
 
-def test_the_banks_version_is_known_once_it_has_answered() -> None:
-    comparison = ClockComparison("alice", "bank")
-    assert comparison.bank_minor is None
-    comparison.ask("q", NOW)
-    hear(comparison, replace(reading("q", NOW), wire_minor=2), NOW)
-    assert comparison.bank_minor == 2
-    hear(comparison, replace(reading("q", NOW), wire_minor=1), NOW)  # a copy
-    assert comparison.bank_minor == 2
-
-
 @given(offset=offsets, there=ways, back=ways)
 def test_the_true_offset_lies_within_the_uncertainty(offset: int, there: int, back: int) -> None:
     """The own clock is `offset` ahead; the bank reads its clock after the way there."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 import typing
 
-import pytest
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.request import RequestForQuotation
-from ramp.protocol.records import Record, reference_of
-from ramp.runtime import journal
+from ramp.protocol.records import Record
 from ramp.runtime.record_json import record_from_json, record_to_json
 
 # XML has no NUL (XML 1.0, section 2.2), so no identifier has one either; SQLite ends a text at it
@@ -39,17 +35,3 @@ def test_every_kind_comes_back(data: st.DataObject) -> None:
     text = record_to_json(record)
     assert record_from_json(text) == record
     assert record_to_json(record_from_json(text)) == text
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=examples(5))
-@given(st.data())
-def test_a_journal_of_version_1_finds_out_what_every_kind_is_about(kind: type[Record], data: st.DataObject) -> None:
-    record = data.draw(st.from_type(kind))
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE TABLE journal (sequence INTEGER PRIMARY KEY, record TEXT NOT NULL) STRICT")
-        connection.execute("INSERT INTO journal (record) VALUES (?)", (record_to_json(record),))
-        for statement in journal._FROM_VERSION_1:
-            connection.execute(statement)
-        (found,) = connection.execute("SELECT reference FROM journal").fetchone()
-    assert found == reference_of(record)

@@ -344,9 +344,9 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.AmendmentCall, "cores"): counts,
     (contents.AmendmentCall, "cpu_hour_cost"): prices,
     (contents.AmendmentPriced, "cpu_hour_cost"): prices,
-    (contents.AmendmentPriced, "cores"): st.just(0) | counts,
-    (contents.AmendmentPriced, "until"): st.just(0) | instants,
-    (contents.AmendmentPriced, "state"): st.just("") | digests,
+    (contents.AmendmentPriced, "cores"): counts,
+    (contents.AmendmentPriced, "until"): instants,
+    (contents.AmendmentPriced, "state"): digests,
     (contents.AmendmentCall, "until"): instants,
     **{(kind, "number"): amendment_numbers for kind in AMENDMENT_WORDS},
 }

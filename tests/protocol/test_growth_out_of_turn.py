@@ -11,9 +11,10 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
-from ramp.model.instant import MINUTE, SECOND, Instant
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
 from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
@@ -26,9 +27,14 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
 from ramp.protocol.user.resizing.growth import Growth
 from simulation.market.counted_ids import CountedIds
-from tests.protocol.test_amendments_of_old_peers import AGREEMENT, NOW, OFFER
 
 S = AdditionState
+NOW = 100 * HOUR
+OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
+UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
+AGREEMENT = Agreement(
+    "a-1", "r-1", 1, "alice", "res", "bank", UNIT, OFFER, "res-1", OFFER.cost, NOW - HOUR, "order-1", NOW - MINUTE
+)
 DRAFT = Amendment(
     "a-1", 1, first_state(AGREEMENT).digest, "o-1", "alice", "res", "bank", 24, OFFER.end,
     NOW + 10 * SECOND, 0, NOW, NOW + MINUTE, 0, 60, "order-1",
@@ -199,7 +205,7 @@ def two_sellers_have_to_agree() -> None:
 def a_machine_never_answers_the_seller() -> None:
     growth = SlotGrowth(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
     growth.start(NOW)
-    (asked,) = growth.tick(BODY.valid_until, sold=True, old_bank="")
+    (asked,) = growth.tick(BODY.valid_until, sold=True)
     assert isinstance(asked, ResizeSlot)
     assert (growth.state, asked.cores) == (SizeChangeState.RESTORING, 16)
     gone = SlotResized("o-1", asked.step, Refusal(0, RefusalCode.CANCELLED, detail="gone"))
@@ -306,7 +312,7 @@ def test_nobody_speaks_for_seller_or_bank() -> None:
 
 def recovered(*records: Any) -> tuple[Changes, list[Effect]]:
     agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     return changes, changes.recover(records, NOW)
 
 
@@ -352,7 +358,9 @@ def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
 def test_what_has_ended_in_part_asks_the_bank_only() -> None:
     proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
     ended = AmendmentOutcome("a-1", 1, True, 24, OFFER.end, charge=BODY.charge)
-    changes, effects = recovered(*proposed, AmendmentConcluded(ended, None, NOW))
+    changes, effects = recovered(
+        *proposed, AmendmentConcluded(ended, Seal("bank", Role.BANK, "alice", "r-1", NOW, "posted"), NOW)
+    )
     assert contents(effects) == [("bank", "OrderWithdrawal")]
     assert (changes.open, changes.posted("a-1")) == (("a-2",), (BODY,))
     both = c.OrderPosted(

@@ -8,8 +8,7 @@ from unittest.mock import patch
 
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.tables import TABLES, Transition
-from tests.protocol.test_amendments_of_old_peers import SCENARIOS
-from tests.protocol.test_growth_out_of_turn import SCENARIOS as OUT_OF_TURN
+from tests.protocol.test_growth_out_of_turn import SCENARIOS
 from tests.swarm.markets import run
 
 FOLDER = Path(__file__).parent / "scripts"
@@ -29,9 +28,7 @@ def test_all_transitions_happen(scripts: Any) -> None:
     with patch.object(StateMachine, "_enter", enter):
         for path in sorted(FOLDER.glob("*.txt")):
             scripts.play(path)
-        for with_old_peers in SCENARIOS:  # no simulated party is older than the others
-            with_old_peers()
-        for out_of_turn in OUT_OF_TURN:
+        for out_of_turn in SCENARIOS:
             out_of_turn()
         for seed in (*RICH, *range(200)):
             if all(table <= seen for table in TABLES.values()):

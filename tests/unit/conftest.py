@@ -65,7 +65,8 @@ class Script:
     @classmethod
     def ended(cls, status=RequestStatus.COMMITTED, reason=""):
         bought = status is RequestStatus.COMMITTED
-        unit = BoughtUnit(1, cls.record.offers[0], *(("agreement-1", "thunder1-7", "transfer-1") if bought else ()))
+        ids = ("agreement-1", "thunder1-7", "transfer-1") if bought else ()
+        unit = BoughtUnit(1, cls.record.offers[0], cls.record.offers[0].cores, *ids)
         units = (unit,) if bought or status is RequestStatus.QUOTED else ()
         outcome = RequestOutcome("request-1", status, reason, (cls.record,), units, START, 1_500_000)
         return RequestEnded(outcome, {"agreement-1": "/tmp/agreement-1.xml"} if bought else {})

@@ -1,1 +1,1 @@
-"""Plug-ins and price strategies from outside the project, each in a process of its own that can be killed."""
+"""Guests: external plug-ins and price strategies, each in a separate process that can be killed."""

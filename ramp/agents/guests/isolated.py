@@ -1,9 +1,9 @@
-"""A guest in a process of its own, as the host asks it: never waited for, limited in time, killed and started again.
+"""A guest in a separate process: the host never waits for it, and a guest that fails is killed and restarted.
 
-Questions wait in their order; one is asked at a time. Whatever becomes of the process, every question gets an answer
-in the end. Offers (`quote`, `hold`, `price`) are refused at once where they cannot be had soon: while the guest rests
-after a failure, is not open yet, has long been at work on something else, or too many wait. What concerns a promise is
-asked as soon as the guest runs again, and is in doubt where that takes too long.
+Questions wait in order, and the guest gets one at a time. Every question gets an answer, even if the process fails.
+Offers (`quote`, `hold`, `price`) are refused at once if the guest cannot answer soon: while it pauses after a failure,
+opens, or takes long for another question, or if too many questions wait. Questions about promises wait until the guest
+runs again; after a timeout their result counts as unknown.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from ramp.runtime.storage_errors import reason_of
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
 IMPATIENT: Final = PROBED | {"hold"}
-"""Calls that are refused where the guest cannot be asked soon: nothing has been promised yet."""
+"""Calls that are refused if the guest cannot answer soon; they concern no promise yet."""
 
 TRIAL: Final[Duration] = SECOND
-"""So long the caller waits whose question finds out whether a guest that has failed is well again."""
+"""Timeout of a question that tests whether a failed guest works again."""
 
 OPEN_SOON: Final[Duration] = 15 * SECOND
-"""So long a launch waits for a guest to say whether it can be opened; it is tried on in the background then."""
+"""Maximum time that a launch waits for a guest to open; after that the guest opens in the background."""
 
 STEADY: Final[Duration] = MINUTE
-"""A process that had ended by itself and then lives so long is well again."""
+"""Run time after which a restarted process counts as working."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A question that waits for its answer."""
+    """A question without an answer yet."""
 
     question: fx.AskMachine | fx.PriceSlots
     call: str
@@ -62,16 +62,16 @@ class _Waiting:
 
 
 class IsolatedGuest(Generic[Asking]):
-    """One guest and its process.
+    """A guest and its process.
 
     Args:
         opening: what the process opens.
-        environment: what it sees of the environment.
-        limits: how long its calls may take.
-        health: is told how they end, and knows when it is left alone.
+        environment: environment variables of the process.
+        limits: timeouts of its calls, and other limits.
+        health: records the results of calls, and decides the pauses after failures.
         now: the agent's clock.
-        deliver: takes the answers that come later, and what the machine's source is.
-        say: takes the lines that the guest prints.
+        deliver: called with later answers, and with the source of the machine.
+        say: called with each line that the guest prints.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class IsolatedGuest(Generic[Asking]):
         self._wake = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
         self._first: asyncio.Future[None] | None = None
-        self._at_work: tuple[str, float] | None = None  # since when, by the loop's clock, which nobody sets
+        self._at_work: tuple[str, float] | None = None  # with its start by the loop's monotonic clock
         self._asked: _Waiting | None = None
         self._process: GuestProcess | None = None
         self._number = 0
@@ -106,20 +106,20 @@ class IsolatedGuest(Generic[Asking]):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the guest's warden, or None while there is none."""
+        """Process id of the guest's warden; None while there is none."""
         return self._process.pid if self._process is not None else None
 
     def begin(self) -> None:
-        """Start the process and keep it."""
+        """Start the process and keep it running."""
         self._first = asyncio.get_running_loop().create_future()
         self._life = asyncio.create_task(self._live())
 
     async def opened(self) -> None:
-        """Wait until the guest is open, has failed to open, or it is plain that this takes long.
+        """Wait until the guest is open or has failed to open, or until a timeout.
 
         Raises:
-            ConfigurationError: if the guest says that its options are wrong.
-            PluginError: if it says that opening it will never succeed.
+            ConfigurationError: the guest reports invalid options.
+            PluginError: the guest reports that it can never be opened.
         """
         assert self._first is not None
         with contextlib.suppress(TimeoutError):
@@ -128,7 +128,7 @@ class IsolatedGuest(Generic[Asking]):
             self._first.set_result(None)
 
     async def stop(self) -> None:
-        """End the process; questions that wait get no answer any more."""
+        """End the process; waiting questions get no answer."""
         self._probes.stop()
         if self._life is not None:
             self._life.cancel()
@@ -151,8 +151,8 @@ class IsolatedGuest(Generic[Asking]):
                     failed = "open"
             except OSError as error:
                 failed = "open"
-                self._not_open(f"its process cannot be started: {reason_of(error)}")
-            except Exception as error:  # a fault of ours: it stays with this guest, is told, and is tried again
+                self._not_open(f"cannot start its process: {reason_of(error)}")
+            except Exception as error:  # a bug here: reported and retried, without effect on other guests
                 failed = "process"
                 self._health.failed(failed, raised(error), self._now())
             finally:
@@ -190,7 +190,7 @@ class IsolatedGuest(Generic[Asking]):
             if first is not None:
                 first.set_result(None)
             return True
-        reason = plain(said.reason) if isinstance(said, NotOpened) else "it answers something else"
+        reason = plain(said.reason) if isinstance(said, NotOpened) else "unexpected answer"
         if first is not None and isinstance(said, NotOpened) and said.blame is not Blame.NOBODY:
             is_option = said.blame is Blame.CONFIGURATION
             first.set_exception(ConfigurationError(reason) if is_option else PluginError(self._opening.name, reason))
@@ -198,7 +198,7 @@ class IsolatedGuest(Generic[Asking]):
         return False
 
     def _not_open(self, reason: str, *, is_final: bool = True) -> None:
-        """It is not open; whoever waits for it to be waits no longer, unless it is still on its way."""
+        """Report that the guest is not open; if final, end the wait for it."""
         self._health.failed("open", reason, self._now())
         if is_final and self._first is not None and not self._first.done():
             self._first.set_result(None)
@@ -206,7 +206,7 @@ class IsolatedGuest(Generic[Asking]):
     # -- questions -----------------------------------------------------------------------------------------------------
 
     def ask(self, question: Asking, now: Instant) -> ev.Answer | None:
-        """Take a question; None means that the answer comes later."""
+        """Accept a question; return the answer, or None if it comes later."""
         call = call_of(question)
         reason = self._unfit(call, now)
         if reason:
@@ -221,14 +221,14 @@ class IsolatedGuest(Generic[Asking]):
         return None
 
     def _put_again(self, question: Question) -> None:
-        """Put a question to which nobody waits for an answer."""
+        """Ask a question whose answer is not delivered."""
         self._waiting.append(_Waiting(question, call_of(question), answered=True))
         self._wake.set()
 
     def _unfit(self, call: str, now: Instant) -> str:
-        """Why a question is answered at once without being asked, or the empty string."""
+        """Return why a question cannot be asked; empty if it can."""
         if len(self._waiting) >= self._limits.waiting_max:
-            return f"{call}: {len(self._waiting)} questions wait already"
+            return f"{call}: too many questions wait ({len(self._waiting)})"
         if call not in IMPATIENT:
             return ""
         reason = self._health.resting(call, now)
@@ -236,11 +236,11 @@ class IsolatedGuest(Generic[Asking]):
             what, since = self._at_work
             lasted = asyncio.get_running_loop().time() - since
             if lasted >= self._limits.quote / SECOND:
-                return f"{call}: it has been at work on {what} for {lasted:.0f} s"
+                return f"{call}: busy with {what} for {lasted:.0f} s"
         return reason
 
     def _too_late(self, waiting: _Waiting, limit: Duration) -> None:
-        """A question has waited too long; what changes the machine and has been begun ends by a limit of its own."""
+        """Answer a question after its timeout, unless it has started and changes the machine: `_put` limits that."""
         queued = waiting in self._waiting
         if queued:
             self._waiting.remove(waiting)
@@ -250,7 +250,7 @@ class IsolatedGuest(Generic[Asking]):
         self._answer(waiting, without_answer(waiting.question, reason, asked=not queued))
 
     async def _serve(self, process: GuestProcess) -> str:
-        """Ask question by question until one fails or the process ends; returns the call that failed."""
+        """Ask questions until one fails or the process ends; return the failed call."""
         steady = asyncio.get_running_loop().call_later(STEADY / SECOND, self._health.answered, "process")
         try:
             while True:
@@ -281,7 +281,7 @@ class IsolatedGuest(Generic[Asking]):
                 woken.cancel()
 
     async def _put(self, process: GuestProcess, waiting: _Waiting) -> str:
-        """Put one question to the guest and pass the answer on; returns why there is none."""
+        """Ask the guest one question and deliver the answer; return the problem, empty if none."""
         self._number += 1
         self._at_work = waiting.call, asyncio.get_running_loop().time()
         limit = self._limits.of(waiting.call) / SECOND
@@ -289,13 +289,13 @@ class IsolatedGuest(Generic[Asking]):
             asked = Asked(self._number, self._now(), waiting.question)
             said = await asyncio.wait_for(process.ask(asked), limit)
             if not isinstance(said, Told) or said.number != self._number:
-                return "the answer to something else"
+                return "answer to another question"
             problem = answer_problem(waiting.question, said.answer)
         except TimeoutError:
             return f"no answer within {limit:g} s"
         except (GuestGone, NonsenseSaid) as error:
             return str(error)
-        except Exception as error:  # an answer that breaks the check of it
+        except Exception as error:  # raised by the check of the answer
             return raised(error)
         finally:
             self._at_work = None
@@ -303,7 +303,7 @@ class IsolatedGuest(Generic[Asking]):
             return problem
         failures = [finding.reason for finding in said.findings if finding.reason]
         if any(OUT_OF_MEMORY in reason for reason in failures):
-            return OUT_OF_MEMORY  # what it has kept goes with its process
+            return OUT_OF_MEMORY  # a restart frees its memory
         for reason in failures:
             self._health.failed(waiting.call, plain(reason), self._now())
         if failures:

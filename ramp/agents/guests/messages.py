@@ -1,9 +1,9 @@
-"""What an agent and a guest's process say to each other: data as JSON text, and nothing that could run.
+"""Messages between an agent and a guest's process: data as JSON text, without code.
 
-A message is its length in four bytes, the highest first, and then as many bytes of JSON. The agent opens the guest with
-an `Opening` and is told `Opened` or `NotOpened`; then every `Asked` is answered by one `Told` of the same number, in
-order. What a guest's process says is believed to be nothing but text: it is limited in size, must be exactly of the
-types of an answer, and is then checked like the answer of a plug-in that runs in the agent's own process.
+A message is its length in four bytes, big-endian, followed by that many bytes of JSON. The agent sends an `Opening` and
+receives `Opened` or `NotOpened`. Each later `Asked` gets one `Told` with the same number, in order. The agent does not
+trust a guest's messages: it limits their size, requires the exact types of an answer, and then checks them like the
+answers of a plug-in in its own process.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from ramp.runtime.guests.answers import Question
 from ramp.runtime.record_json import new_converter
 
 MESSAGE_BYTES_MAX: Final = 1_000_000
-"""Size of a message: what a document with 256 units asks and is answered stays well below it."""
+"""Maximum size of a message in bytes; documents with 256 units stay well below."""
 
 ENTRIES_MAX: Final = 1_000
-"""Entries of a list in an answer; read one by one, more would keep the agent from its other work."""
+"""Maximum number of entries in a list of an answer; reading more would block the agent."""
 
 LENGTH_BYTES: Final = 4
-"""Bytes of a message's length."""
+"""Size of the length field in bytes."""
 
 _TAG: Final = "type"
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a guest's process is to open.
+    """The guest that a process must open.
 
     Attributes:
-        group: the entry point's group.
-        name: its name.
-        value: where it is (`package.module:attribute`).
-        settings: for a plug-in, the fields of its `PluginSettings`; None for a price strategy.
+        group: group of its entry point.
+        name: name of its entry point.
+        value: value of its entry point (`package.module:attribute`).
+        settings: fields of the `PluginSettings` of a plug-in; None for a price strategy.
     """
 
     group: str
@@ -61,11 +61,11 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The guest is there.
+    """The guest is open.
 
     Attributes:
-        source: what drives its machine's queue; empty for a price strategy.
-        tended: whether it wants to be told whose the sold slots are.
+        source: source of its machine's queue; empty for a price strategy.
+        tended: whether the plug-in needs the buyers of sold slots.
     """
 
     source: str
@@ -73,7 +73,7 @@ class Opened:
 
 
 class Blame(StrEnum):
-    """Why a guest cannot be opened: it may pass, its options are wrong, or it says itself that it will never do."""
+    """Why a guest cannot be opened: a temporary problem, invalid options, or a permanent problem of the guest."""
 
     NOBODY = "nobody"
     CONFIGURATION = "configuration"
@@ -85,8 +85,8 @@ class NotOpened:
     """The guest cannot be opened.
 
     Attributes:
-        reason: a sentence.
-        blame: where the guest says that trying again is no use, for what reason.
+        reason: the problem as a text.
+        blame: its cause; only a temporary problem is worth another attempt.
     """
 
     reason: str
@@ -95,7 +95,7 @@ class NotOpened:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A party's question, and the time."""
+    """A party's question with its number and the time."""
 
     number: int
     now: Instant
@@ -104,7 +104,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one call of the guest has ended; no reason: as it should."""
+    """Result of one call of the guest; the reason is empty on success."""
 
     call: str
     reason: str = ""
@@ -112,7 +112,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The answer to the question of that number, and how the guest's calls went."""
+    """The answer to the question with this number, and the results of the guest's calls."""
 
     number: int
     answer: ev.Answer
@@ -136,14 +136,14 @@ _Answered = (
 
 
 class NonsenseSaid(Exception):
-    """What the other side said is no message; the text says why, without showing much of it."""
+    """The other side sent no valid message; the text gives the reason."""
 
 
 def write(message: FromGuest | ToGuest) -> bytes:
-    """A message with its length before it.
+    """Encode a message with its length in front.
 
     Raises:
-        NonsenseSaid: if it is too long.
+        NonsenseSaid: the message is too long.
     """
     plain = _converter().unstructure(message, unstructure_as=FromGuest | ToGuest)
     text = json.dumps(plain, separators=(",", ":"), default=_write_moment).encode("ascii")
@@ -151,33 +151,33 @@ def write(message: FromGuest | ToGuest) -> bytes:
 
 
 def read_opening_or_question(text: bytes) -> ToGuest:
-    """Read what an agent says.
+    """Decode a message of an agent.
 
     Raises:
-        NonsenseSaid: if it is nothing of that.
+        NonsenseSaid: the text is not such a message.
     """
     message: ToGuest = _read(text, ToGuest, _read_moment)
     return message
 
 
 def read_answer(text: bytes) -> FromGuest:
-    """Read what a guest's process says.
+    """Decode a message of a guest's process.
 
     Raises:
-        NonsenseSaid: if it is nothing of that.
+        NonsenseSaid: the text is not such a message.
     """
     message: FromGuest = _read(text, FromGuest, _limited)
     return message
 
 
 def check_size(size: int) -> int:
-    """The size of a message in bytes, if it is taken.
+    """Return the size of a message in bytes after checking it.
 
     Raises:
-        NonsenseSaid: if it is not.
+        NonsenseSaid: the size is not allowed.
     """
     if not 0 < size <= MESSAGE_BYTES_MAX:
-        raise NonsenseSaid(f"a message of {size} bytes; at most {MESSAGE_BYTES_MAX} are taken")
+        raise NonsenseSaid(f"a message must have 1 to {MESSAGE_BYTES_MAX} bytes, got {size}")
     return size
 
 
@@ -185,18 +185,18 @@ def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any]) 
     try:
         return _converter().structure(json.loads(text, object_hook=object_hook), kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:
-        raise NonsenseSaid(f"nothing that can be read as an answer ({type(error).__name__})") from error
+        raise NonsenseSaid(f"invalid message ({type(error).__name__})") from error
 
 
 # -- types -----------------------------------------------------------------------------------------------------------
 
 
-@cache  # a third of a second, which most agents never need
+@cache  # takes a third of a second, and most agents need it never
 def _converter() -> cattrs.Converter:
     converter = new_converter()
     for kind in (int, str, bool):
         converter.register_structure_hook(kind, _exactly(kind))
-    for code in (RefusalCode, Blame):  # texts themselves, for which the hook of texts would do else
+    for code in (RefusalCode, Blame):  # they are texts, so the hook of texts would apply
         converter.register_structure_hook(code, _member)
     converter.register_structure_hook(float, _number)
     _with_plain(converter, int | PriceRefusal, int)
@@ -214,11 +214,11 @@ def _converter() -> cattrs.Converter:
 
 
 def _exactly(kind: type) -> Any:
-    """Take a value of a type as it is; cattrs would make a number of "12" and a text of anything."""
+    """Accept only values of exactly this type; cattrs would convert "12" to a number and anything to a text."""
 
     def structure(value: Any, _: Any) -> Any:
         if type(value) is not kind:
-            raise TypeError(f"{type(value).__name__} for {kind.__name__}")
+            raise TypeError(f"got {type(value).__name__}, expected {kind.__name__}")
         return value
 
     return structure
@@ -230,18 +230,18 @@ def _member(value: Any, kind: type[StrEnum]) -> StrEnum:
 
 def _number(value: Any, _: Any) -> float:
     if type(value) not in (int, float):
-        raise TypeError(f"{type(value).__name__} for a number")
+        raise TypeError(f"got {type(value).__name__}, expected a number")
     return float(value)
 
 
 def _as(converter: cattrs.Converter, union: Any, part: Any) -> None:
-    """Treat a union as the part of it that is ever said."""
+    """Treat a union as the part of it that messages use."""
     converter.register_unstructure_hook(union, lambda value: converter.unstructure(value, unstructure_as=part))
     converter.register_structure_hook(union, lambda value, _: converter.structure(value, part))
 
 
 def _with_plain(converter: cattrs.Converter, union: Any, *simple: type) -> None:
-    """A union in which values of simple types stand for themselves, and objects name their class."""
+    """Encode values of simple types in a union as they are, and objects with the name of their class."""
     classes = {each.__name__: each for each in union.__args__ if each not in simple}
 
     def unstructure(value: Any) -> Any:
@@ -259,7 +259,7 @@ def _with_plain(converter: cattrs.Converter, union: Any, *simple: type) -> None:
     converter.register_structure_hook(union, structure)
 
 
-# -- what a plug-in's options may hold beside JSON's types: the dates and times of TOML -------------------------------
+# -- dates and times of TOML in a plug-in's options ------------------------------------------------------------------
 
 _MOMENT: Final = "toml"
 
@@ -267,7 +267,7 @@ _MOMENT: Final = "toml"
 def _write_moment(value: object) -> Mapping[str, str]:
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return {_MOMENT: value.isoformat()}
-    raise TypeError(f"a {type(value).__name__} cannot be written")
+    raise TypeError(f"cannot encode a {type(value).__name__}")
 
 
 def _limited(value: dict[str, Any]) -> dict[str, Any]:

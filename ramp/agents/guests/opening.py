@@ -1,4 +1,4 @@
-"""Opens a resource's plug-in and price strategy: those from outside the project in processes of their own."""
+"""Opens a resource's plug-in and price strategy, external ones in separate processes."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from ramp.runtime.sqlite_file import FROM_BACKUP
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
 UNKNOWN_YET = "live"
-"""The source of a machine whose plug-in is still to be opened; no offer is made before it says its own."""
+"""Source of a machine whose plug-in is not open yet; the resource makes no offers before."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestPorts:
-    """What a resource's guests work with.
+    """Limits and callbacks of a resource's guests.
 
     Attributes:
-        limits: of those that have processes of their own.
+        limits: limits of guests in separate processes.
         now: the agent's clock.
-        deliver: takes answers that come later.
-        say: takes what a guest prints, line by line: what it is, and the line.
-        watch: told the progress of the resource.
+        deliver: called with later answers.
+        say: called with the kind of a guest and each line that it prints.
+        watch: called with progress of the resource.
     """
 
     limits: GuestLimits
@@ -62,12 +62,12 @@ class GuestPorts:
 def open_machine(
     resource: ResourceConfig, started_at: Instant, reservations: Path, ports: GuestPorts
 ) -> tuple[Guest[fx.AskMachine], str]:
-    """Open a resource's plug-in, or prepare the process that will; and what drives the machine's queue.
+    """Open a resource's plug-in, or prepare its process, and return it with the source of the machine's queue.
 
     Raises:
-        ConfigurationError: if there is no such plug-in, or one in this process does not accept its options.
-        PluginError: if one in this process cannot be opened now.
-        StateDamaged: if it can never be opened.
+        ConfigurationError: the plug-in does not exist, or one in this process refuses its options.
+        PluginError: a plug-in in this process cannot be opened now.
+        StateDamaged: a plug-in in this process can never be opened.
     """
     health = GuestHealth("plug-in", ports.watch)
     entry = entry_point(PLUGIN_GROUP, resource.plugin)
@@ -86,10 +86,10 @@ def open_machine(
 
 
 def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceSlots]:
-    """Open a resource's price strategy, or prepare the process that will.
+    """Open a resource's price strategy, or prepare its process.
 
     Raises:
-        ConfigurationError: if there is none of that name.
+        ConfigurationError: there is no strategy with this name.
     """
     health = GuestHealth("price strategy", ports.watch)
     entry = entry_point(PRICING_GROUP, resource.pricing)

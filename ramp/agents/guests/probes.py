@@ -1,9 +1,8 @@
-"""Asking a guest again what it has failed at, so that it is known to be well without anybody who wants to buy.
+"""Repeats failed questions to a guest, to find out without a buyer whether it works again.
 
-Only what changes nothing is asked again: a quote, a price, a picture of the machine, as it was asked last, its times
-moved to the present. It is asked when the pause after the failure is over; each further failure doubles the pause. A
-hold that failed is proved well by the next hold only, and what concerns a promise the party itself asks for until it is
-answered.
+Only questions that change nothing are repeated: the last quote, price or snapshot of the machine, with its times moved
+to the present. They are repeated after the pause that follows a failure; each further failure doubles the pause. Only
+the next hold can prove that holds work again. The party itself repeats questions about promises until their answers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ramp.runtime.guests.answers import Question, call_of
 from ramp.runtime.guests.health import GuestHealth
 
 PROBED: Final = frozenset({"quote", "price", "snapshot"})
-"""Calls that change nothing: whoever has asked need not know how they end."""
+"""Calls that change nothing, so their results may be ignored."""
 
 
 @dataclass(slots=True)
@@ -31,12 +30,12 @@ class _Failed:
 
 
 class Probes:
-    """The questions that a guest has failed at.
+    """The failed questions of a guest.
 
     Args:
-        health: knows what has not been answered since, and how long the guest is left alone.
+        health: knows which calls still fail, and the pauses.
         now: the agent's clock.
-        put: puts a question to the guest; nobody waits for the answer.
+        put: asks the guest a question without delivering the answer.
     """
 
     def __init__(self, health: GuestHealth, now: Callable[[], Instant], put: Callable[[Question], None]) -> None:
@@ -46,7 +45,7 @@ class Probes:
         self._failed: dict[str, _Failed] = {}
 
     def failed(self, question: Question) -> None:
-        """A question was not answered as it should be: it is put again after the pause."""
+        """Repeat a failed question after the pause."""
         call = call_of(question)
         if call not in PROBED:
             return
@@ -64,14 +63,14 @@ class Probes:
             self._put(_moved(failed.question, self._now() - failed.at))
 
     def stop(self) -> None:
-        """Put nothing any more."""
+        """Repeat no more questions."""
         for failed in self._failed.values():
             failed.timer.cancel()
         self._failed.clear()
 
 
 def _moved(question: Question, by: Duration) -> Question:
-    """A question so much later: a window that has passed would be refused without a look at the machine."""
+    """Move the times of a question; the guest could refuse a past window without asking the machine."""
     if not isinstance(question, fx.QuoteSlots):
         return question
     return replace(question, units=tuple(_later(unit, by) for unit in question.units))

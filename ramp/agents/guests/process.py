@@ -1,4 +1,4 @@
-"""One life of a guest's process, as the agent holds it: started, spoken to, killed."""
+"""A guest's process as seen by the agent: start, questions, end."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
 from ramp.runtime.guests.answers import OUT_OF_MEMORY
 
 END_LIMIT_S: Final = 2.0
-"""How long a warden may take to end its guest before it is killed itself, in seconds."""
+"""Timeout in seconds of a warden that ends its guest; then the agent kills the warden."""
 
 LINE_MAX: Final = 300
-"""Characters of a line that a guest prints; the rest is not shown."""
+"""Maximum length of a shown line in characters."""
 
 WORKER: tuple[str, ...] = (sys.executable, "-m", "ramp.agents.guests.worker")
-"""What is started, to which the parent's id, the channel and the memory are added; tests have one with traps."""
+"""Command of the process, without the options for parent, channel and memory; tests replace it."""
 
 LINES_A_MINUTE: Final = 20
-"""Lines of a guest that are shown; more are counted."""
+"""Maximum number of shown lines of a guest per minute; further ones are counted."""
 
 _KEPT: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PYTHONPATH")
 _KEPT_TOO: Final = ("LC_", "XDG_", "RAMP_LOGS", "NUMBA_")
 
 
 class GuestGone(Exception):
-    """The guest's process has ended; the text says how."""
+    """The guest's process has ended; the text gives the reason."""
 
 
 def environment_of(source: Mapping[str, str], further: tuple[str, ...] = ()) -> dict[str, str]:
-    """What a guest sees of the agent's environment.
+    """Return the environment variables of a guest.
 
     Args:
-        source: the agent's.
-        further: names of variables that the configuration lets through.
+        source: variables of the agent.
+        further: names of variables that the configuration also allows.
     """
     kept = {key: value for key, value in source.items() if key in _KEPT or key.startswith(_KEPT_TOO) or key in further}
     return {**kept, "PYTHONUNBUFFERED": "1"}
 
 
 class GuestProcess:
-    """A guest's process that runs; made by `start`.
+    """A running process of a guest, created by `start`.
 
     Args:
         process: the warden of the guest.
-        reader: what the guest says.
-        writer: what it is told.
-        say: told every line that the guest prints, within limits.
+        reader: messages from the guest.
+        writer: messages to the guest.
+        say: called with each line that the guest prints, within limits.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class GuestProcess:
 
     @classmethod
     async def start(cls, environment: Mapping[str, str], memory_mb: int, say: Callable[[str], None]) -> GuestProcess:
-        """Start a process; it has nothing of the agent but its end of the channel and its part of the environment.
+        """Start a process that inherits only its end of the channel and the given environment.
 
         Args:
-            environment: what it sees.
-            memory_mb: private memory that it may have, in MB of 2**20 bytes.
-            say: told every line that it prints.
+            environment: its environment variables.
+            memory_mb: maximum private memory in MB of 2**20 bytes.
+            say: called with each line that it prints.
 
         Raises:
-            OSError: if there is no room for it.
+            OSError: the process cannot be started.
         """
         ours, theirs = socket.socketpair()
         try:
@@ -106,15 +106,15 @@ class GuestProcess:
 
     @property
     def pid(self) -> int:
-        """Of the warden."""
+        """Process id of the warden."""
         return self._process.pid
 
     async def ask(self, message: ToGuest) -> FromGuest:
-        """Say something and wait for what comes back; whoever cannot wait for ever cancels.
+        """Send a message and wait for the answer, without a timeout.
 
         Raises:
-            GuestGone: if the process ends before it has answered.
-            NonsenseSaid: if what comes back is no message, or the message is too long.
+            GuestGone: the process has ended before its answer.
+            NonsenseSaid: the answer is invalid, or a message is too long.
         """
         try:
             self._writer.write(messages.write(message))
@@ -131,7 +131,7 @@ class GuestProcess:
         return "it has closed the channel"
 
     async def kill(self) -> None:
-        """End the process and all that it has started; returns when it is gone."""
+        """End the process and its child processes, and wait for that."""
         self._writer.close()
         if not self.ended.done():
             self._process.terminate()
@@ -142,12 +142,12 @@ class GuestProcess:
                 with contextlib.suppress(ProcessLookupError):
                     end(self._process.pid, signal.SIGKILL)
             await self.ended
-        with contextlib.suppress(TimeoutError):  # its last lines; something that has got away may still hold the pipe
+        with contextlib.suppress(TimeoutError):  # its last lines; an escaped process may still hold the pipe
             await asyncio.wait_for(self._printed, END_LIMIT_S)
 
 
 def how_ended(status: int) -> str:
-    """How a process has ended, in words."""
+    """Return how a process has ended, as a text."""
     if status == OUT_OF_MEMORY_STATUS:
         return OUT_OF_MEMORY
     number = status - KILLED_BASE if status > KILLED_BASE else -status
@@ -160,7 +160,7 @@ def how_ended(status: int) -> str:
 
 
 async def _show_lines(stream: asyncio.StreamReader | None, say: Callable[[str], None]) -> None:
-    """Show what a guest prints: so many lines a minute, none of them long; the rest is read and dropped."""
+    """Show the output of a guest within the limits; drop the rest."""
     assert stream is not None
     begun, shown, dropped, line = time.monotonic(), 0, 0, b""
     while piece := await stream.read(8192):
@@ -168,7 +168,7 @@ async def _show_lines(stream: asyncio.StreamReader | None, say: Callable[[str], 
         line = line[: 4 * LINE_MAX]
         if time.monotonic() - begun > 60:
             if dropped:
-                say(f"({dropped} further lines in the last minute)")
+                say(f"({dropped} more lines dropped in the last minute)")
             begun, shown, dropped = time.monotonic(), 0, 0
         for each in whole:
             shown += 1

@@ -1,9 +1,9 @@
-"""Keeps a guest's process: whatever ends it, nothing that it has started is left behind.
+"""The warden of a guest's process: it leaves no process of the guest behind.
 
-The warden asks the kernel to be given every orphan among its descendants (Linux `prctl`, child subreaper), then forks:
-the child becomes the guest. When the guest ends, or the warden is told to end, or the agent's process is gone, it kills
-all that are left, children of children included, wherever they have moved to. If the warden itself is killed, the
-kernel ends the guest.
+The warden becomes the parent of all orphans among its descendants (Linux `prctl`, child subreaper). Then it forks, and
+the child becomes the guest. When the guest ends, the warden is terminated, or the agent's process ends, the warden
+kills all remaining descendants, in whatever session they are. If the warden itself is killed, the kernel ends the
+guest.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 KILLED_BASE: Final = 128
-"""A guest that a signal has ended gives its warden this exit status plus the signal's number, as a shell would."""
+"""The warden's exit status is this plus the signal's number if a signal has ended the guest, as in a shell."""
 
 OUT_OF_MEMORY_STATUS: Final = 99
-"""A guest that has no memory left to say so ends with this exit status."""
+"""Exit status of a guest without enough memory to report that."""
 
 
 def divide(parent: int, channel: int, memory_mb: int) -> int | None:
-    """Become a warden and its guest.
+    """Turn this process into a warden, and fork the guest.
 
     Args:
         parent: process id of the agent's process.
-        channel: file descriptor that is the guest's alone.
-        memory_mb: private memory that the guest may have, in MB of 2**20 bytes.
+        channel: file descriptor for the guest only.
+        memory_mb: maximum private memory of the guest in MB of 2**20 bytes.
 
     Returns:
-        None in the guest's process; in the warden, the status to exit with, after everything has ended.
+        None in the guest; in the warden the exit status, after all descendants have ended.
 
     Raises:
-        SystemExit: if the agent's process is gone already.
+        SystemExit: the agent's process has already ended.
     """
     signal.signal(signal.SIGTERM, _told_to_end)
     _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _ask_kernel(_PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != parent:
-        raise SystemExit("the process that started this one is gone")
+        raise SystemExit("the process that started this one has ended")
     warden = os.getpid()
     guest = os.fork()
     if guest == 0:
@@ -61,7 +61,7 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
 
 
 class _ToldToEnd(BaseException):
-    """SIGTERM has come."""
+    """SIGTERM has arrived."""
 
 
 def _told_to_end(*_: object) -> NoReturn:
@@ -78,9 +78,9 @@ def _become_guest(warden: int, memory_mb: int) -> None:
     if os.getppid() != warden:
         os._exit(1)
     os.setsid()
-    with contextlib.suppress(OSError):  # where memory runs out, the kernel ends the guest before anybody else
+    with contextlib.suppress(OSError):  # if memory runs out, the kernel ends the guest first
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
-    # What can be written and is nobody else's: all of the address space would count libraries, too.
+    # only private writable memory; a limit of the address space would include libraries
     resource.setrlimit(resource.RLIMIT_DATA, (memory_mb * 2**20, memory_mb * 2**20))
 
 
@@ -93,12 +93,12 @@ def _watch(guest: int) -> int:
 
 
 def _end_descendants(guest: int) -> None:
-    """Kill all children until none is left: those of a killed child become children of the warden."""
+    """Kill children until none is left; those of a killed child become children of the warden."""
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     while True:
         try:
             left = [int(child) for child in children.read_text("ascii").split()]
-        except OSError:  # a kernel without that list: the guest and what has stayed in its group
+        except OSError:  # a kernel without that list: kill at least the guest's process group
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(guest, signal.SIGKILL)
             return

@@ -1,8 +1,8 @@
-"""A guest's process: opens one plug-in or price strategy and asks it what the agent asks.
+"""A guest's process: opens one plug-in or price strategy and passes it the agent's questions.
 
-Run by the agent as `python -m ramp.agents.guests.worker`. It is told over one socket what to open, and then question by
-question what to ask; whatever the guest raises or answers that cannot be goes back as that. The guest's own output
-goes to the agent's log and cannot get among the answers.
+The agent runs it as `python -m ramp.agents.guests.worker` and sends the opening and the questions over a socket.
+Exceptions and invalid answers of the guest return as failures. The guest's output goes to the agent's log and cannot
+mix with the answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ramp.agents.guests import warden
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Be the process of one guest until the agent has no more questions."""
+    """Run one guest until the agent closes the channel."""
     parser = argparse.ArgumentParser(prog="python -m ramp.agents.guests.worker", description=main.__doc__)
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--channel", type=int, required=True)
@@ -33,17 +33,17 @@ def main(arguments: list[str] | None = None) -> int:
     with socket.socket(fileno=options.channel) as channel:
         try:
             _Worker(channel).run()
-        except MemoryError:  # outside of a call of the guest, which would have been told as its failure
+        except MemoryError:  # outside of a call of the guest, whose failure would be an answer
             os._exit(warden.OUT_OF_MEMORY_STATUS)
     sys.stdout.flush()
-    os._exit(0)  # whatever threads the guest has left
+    os._exit(0)  # despite remaining threads of the guest
 
 
 class _Worker:
     """Answers questions, one after another.
 
     Args:
-        channel: to the agent.
+        channel: socket to the agent.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -54,7 +54,7 @@ class _Worker:
         self._findings: list[messages.Finding] = []
 
     def run(self) -> None:
-        """Open the guest and answer until the agent closes the channel."""
+        """Open the guest and answer questions until the agent closes the channel."""
         messages = self._messages
         opening = self._receive()
         if not isinstance(opening, messages.Opening):
@@ -86,27 +86,27 @@ class _Worker:
         plugin = made(PluginSettings(**{**fields, "state_dir": None if folder is None else Path(folder)}))
         source = plugin.source
         if source not in SOURCES:
-            raise ValueError(f"its source is {source!r:.50}; right would be one of {', '.join(SOURCES)}")
+            raise ValueError(f"invalid source: got {source!r:.50}, expected one of {', '.join(SOURCES)}")
         return self._messages.Opened(source, isinstance(plugin, TendedPlugin)), GuardedPlugin(
             plugin, self, own_memory=False
         ).ask
 
     def _written(self, asked: Any, told: Any) -> bytes:
-        """An answer as bytes; one that cannot be written is none."""
+        """Encode an answer, or a failure if the answer cannot be encoded."""
         messages = self._messages
         try:
             written: bytes = messages.write(told)
         except (messages.NonsenseSaid, ValueError, TypeError, AttributeError, RecursionError) as error:
             from ramp.runtime.guests.answers import call_of, raised, without_answer
 
-            reason = f"{call_of(asked.question)}: the answer cannot be written: {raised(error)}"
+            reason = f"{call_of(asked.question)}: cannot encode the answer: {raised(error)}"
             instead = without_answer(asked.question, reason, asked=True)
             finding = messages.Finding(call_of(asked.question), reason)
             written = messages.write(messages.Told(asked.number, instead, (finding,)))
         return written
 
     def _receive(self) -> Any:
-        """The next message, or None where the agent has closed the channel."""
+        """Return the next message; None if the agent has closed the channel."""
         head = self._exactly(self._messages.LENGTH_BYTES)
         if not head:
             return None
@@ -115,20 +115,18 @@ class _Worker:
     def _exactly(self, size: int) -> bytes:
         return self._channel.recv(size, socket.MSG_WAITALL)
 
-    # -- the health that the guards tell; who is left alone for how long, the agent decides ----------------------------
+    # -- health as the guards report it; the agent decides about pauses ------------------------------------------------
 
     def resting(self, call: str, now: int) -> str:
-        """Why the rest of a question is not asked: a part of it has failed. All else the agent decides."""
+        """Return why to skip the rest of a question: the failure of an earlier part."""
         del call, now
         return next((finding.reason for finding in self._findings if finding.reason), "")
 
     def failed(self, call: str, reason: str, now: int) -> None:
-        """Note that a call has failed."""
         del now
         self._findings.append(self._messages.Finding(call, reason))
 
     def answered(self, call: str) -> None:
-        """Note, once, that a call was answered well."""
         finding = self._messages.Finding(call)
         if finding not in self._findings:
             self._findings.append(finding)

@@ -1,1 +1,1 @@
-"""What the supervisor does for markets of several sites."""
+"""Markets of several sites: keys, enrolment, and the register of invitations."""

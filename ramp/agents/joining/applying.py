@@ -1,4 +1,4 @@
-"""What `ramp join` does over XMPP: makes the account, and asks the market's enrolment office for the certificate."""
+"""The XMPP part of `ramp join`: registers the account, and requests the certificate from the enrolment office."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
-from ramp.agents.joining.roles import ApplicantAgent
+from ramp.agents.party_agent import PartyAgent
 from ramp.errors import EnrolmentRefused, SealInvalid, TransportError
-from ramp.model.acl import Message
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.enrolment.applicant import Applicant
+from ramp.protocol.progress import Progress, QueryAnswered
 from ramp.protocol.timing import Timing
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
@@ -24,46 +25,61 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Ports
 from ramp.runtime.joining.accounts import AccountPlace, market_account
 from ramp.runtime.joining.invitations import Invitation
+from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.registering import NewAccount, register_account
 from ramp.xmpp.settings import TransportSettings
 
 ANSWER_LIMIT: Final[Duration] = 2 * MINUTE
-"""How long the office is asked."""
+"""Time limit for the office's answer."""
 
 CONNECT_LIMIT_S: Final = 60.0
-"""How long the market's server may take to let us in, in seconds."""
+"""Timeout of the log-in to the market's server in seconds."""
 
 
 class NamelessNotary(PublicNotary):
-    """The notary of who has no certificate yet: checks what others have signed, and signs nothing."""
+    """The notary of a party without a certificate: verifies signatures, but cannot sign."""
 
     def sign(self, signed: Signed, now: Instant) -> NoReturn:
-        """Nobody would believe it.
-
-        Raises:
-            SealInvalid: always.
-        """
-        raise SealInvalid("who has no certificate signs nothing")
+        raise SealInvalid("cannot sign without a certificate")
 
     def seal(self, message: Message, now: Instant) -> NoReturn:
-        """Nobody would believe it.
+        raise SealInvalid("cannot seal without a certificate")
 
-        Raises:
-            SealInvalid: always.
-        """
-        raise SealInvalid("who has no certificate seals nothing")
+
+class EnrolmentAnswers(Courier):
+    """Applicant: answers of the enrolment office."""
+
+    performatives = (Performative.INFORM.value, Performative.REFUSE.value)
+
+
+class ApplicantAgent(PartyAgent):
+    """Requests one certificate from a market's enrolment office, with an account from the market's keeper.
+
+    Attributes:
+        answer: the office's answer, or a timeout.
+    """
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (EnrolmentAnswers,)
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.answer: asyncio.Future[QueryAnswered] = asyncio.get_running_loop().create_future()
+        super().__init__(*args, **keywords)
+
+    def watch(self, progress: Progress) -> None:
+        if isinstance(progress, QueryAnswered) and not self.answer.done():
+            self.answer.set_result(progress)
 
 
 def register(place: AccountPlace, password: str, token: str) -> None:
-    """Make an account with a token, or see that it is there and has this password.
+    """Register an account with a token, or check that it exists and has this password.
 
     Args:
-        place: where and which.
-        password: that it is to have.
-        token: of the server's owner.
+        place: the account and its server.
+        password: password of the account.
+        token: token from the server's owner.
 
     Raises:
-        TransportError: if the server is not reached or not trusted, or there is no such account to be had.
+        TransportError: the server cannot be reached, is not trusted, or refuses the account.
     """
     with _authority(place.server_ca) as ca_file:
         account = NewAccount(place.name, place.domain, password, token)
@@ -71,16 +87,16 @@ def register(place: AccountPlace, password: str, token: str) -> None:
 
 
 def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> EnrolmentGranted:
-    """Ask for a certificate and wait for the answer.
+    """Request a certificate and wait for the answer.
 
     Args:
-        invitation: says where, from which account, and whom to believe.
-        request: what to ask for.
-        password: of the account.
+        invitation: market, account and trusted authority.
+        request: the request.
+        password: password of the account.
 
     Raises:
-        EnrolmentRefused: if the office refuses.
-        TransportError: if the market's server does not let us in, or the office does not answer in time.
+        EnrolmentRefused: the office refuses.
+        TransportError: the log-in to the market's server fails, or the office does not answer in time.
     """
     with _authority(invitation.server_ca) as ca_file:
         return asyncio.run(_apply(invitation, request, password, ca_file))
@@ -88,7 +104,7 @@ def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> E
 
 @contextlib.contextmanager
 def _authority(pem: str) -> Iterator[Path | None]:
-    """A file with the authority of a server's certificate; None where those of the system are trusted."""
+    """Yield a file with the authority of a server's certificate; None to trust those of the system."""
     with tempfile.TemporaryDirectory(prefix="ramp-join-") as folder:
         ca_file = None
         if pem:
@@ -116,7 +132,7 @@ async def _apply(
         try:
             await asyncio.wait_for(agent.start(), CONNECT_LIMIT_S)
         except TimeoutError:
-            raise TransportError(f"the market's XMPP server at {where} cannot be reached") from None
+            raise TransportError(f"cannot reach the market's XMPP server at {where}") from None
         answered = (await asyncio.wait_for(agent.answer, 2 * ANSWER_LIMIT / SECOND)).answer
     finally:
         await agent.stop()
@@ -124,4 +140,4 @@ async def _apply(
         return answered
     if isinstance(answered, EnrolmentDenied):
         raise EnrolmentRefused(answered.code, answered.detail)
-    raise TransportError(f"{office} does not answer; `--request FILE` makes a request that can be carried by hand")
+    raise TransportError(f"{office} does not answer; use `--request FILE` to send a request by other means")

@@ -1,4 +1,4 @@
-"""The keys that a market, or a site that has joined one, needs before anything is started."""
+"""Keys that a market or a joined site needs before its start."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from ramp.runtime.state_folder import StateFolder
 
 RENEW_BEFORE: Final[Duration] = 30 * DAY
-"""A server's certificate with less to run is made anew when the market starts."""
+"""A server's certificate with less validity left is replaced when the market starts."""
 
 
 def prepare_keys(config: SwarmConfig, state: StateFolder, now: Instant) -> None:
-    """Make the keys of a market that are missing; see that a site has all of its own.
+    """Create the missing keys of a market, or check that a site has all its keys.
 
     Args:
-        config: of the market or site.
+        config: configuration of the market or site.
         state: its state folder.
-        now: the present.
+        now: the current time.
 
     Raises:
-        ConfigurationError: if a key or certificate cannot be used, or a party of a site was not enrolled.
+        ConfigurationError: a key or certificate is unusable, or a party of a site is not enrolled.
     """
     keys = KeyStore(state.keys)
     if config.joining.site is not None:
@@ -47,7 +47,7 @@ def _check_enrolled(config: SwarmConfig, state: StateFolder, keys: KeyStore) -> 
     missing = not_enrolled(config, state)
     if missing:
         raise ConfigurationError(
-            f"not enrolled: {', '.join(missing)}; right would be `ramp join INVITATION` for each first",
+            f"not enrolled: {', '.join(missing)}; run `ramp join INVITATION` for each",
             path=config.path,
         )
     for name in config.roles():
@@ -57,14 +57,14 @@ def _check_enrolled(config: SwarmConfig, state: StateFolder, keys: KeyStore) -> 
     for path in (server_key_file(state, config.domain), server_certificate_file(state, config.domain)):
         if not path.exists():
             raise ConfigurationError(
-                f"no certificate for the server of {config.domain}: one of the site's invitations must certify it "
-                "(`ramp invite --server`)",
+                f"the server of {config.domain} has no certificate; join with an invitation that was made with "
+                "`ramp invite --server`",
                 path=path,
             )
 
 
 def _certify_server(domain: str, state: StateFolder, keys: KeyStore, now: Instant) -> None:
-    """The certificate of the market's own server, by the authority whom the other sites' servers trust."""
+    """Issue the certificate of the market's own server, which the other sites' servers trust."""
     key = kept_key(server_key_file(state, domain))
     path = server_certificate_file(state, domain)
     if path.exists():

@@ -1,4 +1,4 @@
-"""Follows the register of invitations: the server gets accounts and tokens of the invited, the bank the enrolled."""
+"""Follows the register of invitations: passes accounts and tokens to the server, and new members to the bank."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
 
 LOOK_S: Final = 0.5
-"""Pause between two looks at the file, in seconds."""
+"""Pause between two checks of the file in seconds."""
 
 _log = logging.getLogger(__name__)
 
 
 class RegisterWatch:
-    """Looks whether the register has changed; whoever changes it need not know who else is to be told.
+    """Checks whether the register has changed, and passes changes on.
 
     Args:
         state: the state folder.
-        give_accounts: makes accounts on the server, passwords by local name; may take a while.
-        give_tokens: lets accounts be registered there, or closes them, tokens by local name; may take a while.
-        tell_bank: lets the bank look whose accounts it has to open.
+        give_accounts: creates accounts on the server from passwords by local name; may block.
+        give_tokens: sets tokens of accounts on the server by local name, or closes accounts; may block.
+        tell_bank: lets the bank open accounts of new members.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RegisterWatch:
         self._members = frozenset(entry.invitation.name for entry in self._register.members())
 
     async def run(self) -> None:
-        """Look until cancelled; what goes wrong once is tried again at the next look, and said once."""
+        """Check until cancelled; retry a failure at the next check, and log it once."""
         seen, said = None, ""
         while True:
             if (version := self._register.version) != seen:
@@ -53,7 +53,7 @@ class RegisterWatch:
                     seen, said = version, ""
                 except (RampError, OSError) as error:
                     if str(error) != said:
-                        _log.error("the register of invitations: %s", error)
+                        _log.error("cannot apply the register of invitations: %s", error)
                     said = str(error)
             await asyncio.sleep(LOOK_S)
 

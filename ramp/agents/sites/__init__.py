@@ -1,1 +1,1 @@
-"""A site answers for all its machines in one stanza: who is reached through whom, on both sides."""
+"""Bundles: one stanza for several machines of a site."""

@@ -1,7 +1,7 @@
-"""The buyer's side: which machines are spoken to together, through one agent of their site.
+"""The buyer's side of bundles: the agents that accept messages for several machines of a site.
 
-A machine's own agent says who else takes messages for it, in a field of the offers that it sends itself; so nobody is
-spoken to, or believed, for a machine that has not named him. What gets no answer is sent again to the machine itself.
+A machine names such an agent in a field of the offers that it sends itself. The buyer uses and believes only an agent
+that the machine has named. It repeats a call without an answer to the machine itself.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from ramp.xmpp.address import sender_of
 from ramp.xmpp.bundles import PARTS_MAX
 
 SITE_FIELD: Final = "site"
-"""Metadata field of an offer: through whom its machine can be spoken to as well, together with others."""
+"""Metadata field of an offer with the agent that accepts bundles for several machines of its site."""
 
 ROUTES_MAX: Final = 20_000
-"""Machines whose way is remembered; those heard of longest ago go first."""
+"""Maximum number of machines with a remembered agent; the oldest are forgotten first."""
 
 BUNDLED: Final = (CallForProposals, Rejection)
-"""What may go through a site's agent: nothing that somebody relies on."""
+"""Contents that may pass through a site's agent; none of them creates an obligation."""
 
 
 class Routes:
-    """Through whom machines are spoken to."""
+    """The agents that accept bundles for machines."""
 
     def __init__(self) -> None:
         self._site_of: OrderedDict[str, str] = OrderedDict()
         self._called: dict[str, Content] = {}
 
     def learn(self, machine: str, site: str) -> None:
-        """A machine's own agent has named the agent of its site, which must be of its own domain.
+        """Remember the agent that a machine has named for its site; it must have the machine's domain.
 
         Args:
-            machine: address of who has said so, as the transport authenticated it.
-            site: as it was named.
+            machine: address of the machine, as the transport authenticated it.
+            site: address of the named agent.
         """
         if sender_of(site) != site or site.partition("@")[2] != machine.partition("@")[2]:
             return
@@ -47,24 +47,24 @@ class Routes:
             self.forget(next(iter(self._site_of)))
 
     def speaks_for(self, site: str, machine: str) -> bool:
-        """Whether a machine has named somebody."""
+        """Return whether a machine has named this agent."""
         return self._site_of.get(machine) == site
 
     def forget(self, machine: str) -> None:
-        """Speak to a machine itself from now on, until it names a site's agent again."""
+        """Send directly to a machine until it names an agent again."""
         self._site_of.pop(machine, None)
         self._called.pop(machine, None)
 
     def unreachable(self, site: str) -> None:
-        """A site's agent is not there."""
+        """Forget a site's agent that does not exist any more."""
         for machine in [machine for machine, other in self._site_of.items() if other == site]:
             self.forget(machine)
 
     def next_together(self, waiting: deque[Message]) -> list[tuple[str, list[Message]]]:
-        """Take messages from the front of a queue, in its order, and group those that go through one agent.
+        """Remove messages from the front of a queue in order, and group those that go through one agent.
 
         Args:
-            waiting: messages to be sent; not empty. What is taken is no longer there.
+            waiting: messages to send; not empty.
 
         Returns:
             Receiver and messages of each stanza: one message to its own receiver, or several to a site's agent.
@@ -78,7 +78,7 @@ class Routes:
         return list(self._grouped(run))
 
     def _grouped(self, run: Iterable[Message]) -> Iterable[tuple[str, list[Message]]]:
-        groups: dict[tuple[str, bool], list[Message]] = {}  # by receiver, and whether he passes it on
+        groups: dict[tuple[str, bool], list[Message]] = {}  # by receiver, and whether it passes the messages on
         for message in run:
             site = self._site(message)
             groups.setdefault((site or message.receiver, bool(site)), []).append(message)
@@ -90,7 +90,7 @@ class Routes:
                 yield receiver, messages[start : start + PARTS_MAX]
 
     def _site(self, message: Message) -> str:
-        """The agent through whom a message goes, or an empty string; a call that is sent again goes straight."""
+        """Return the agent that passes a message on, or an empty string; a repeated call goes to the machine itself."""
         machine = message.receiver
         site = self._site_of.get(machine, "")
         if site and isinstance(message.content, CallForProposals):

@@ -1,8 +1,8 @@
-"""The seller's side: the agents of one process, any of which takes calls for all of them.
+"""The seller's side of bundles: the agents of one process, one of which accepts calls for all.
 
-Each machine keeps its own agent, name, journal, keys and connection. One is spoken to for all: it hands every call to
-the machine's own agent, and what those answer at once goes back together, each answer the machine's own, with its seal.
-A machine that needs time, or fails, is answered for by itself, or not at all, as it would be without the others.
+Each machine keeps its own agent, name, journal, keys and connection. The accepting agent passes each call to the
+machine's own agent. The immediate answers return as one bundle, each with its machine's seal. A machine that needs time
+answers later by itself, and one that fails does not answer, as without bundles.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from ramp.xmpp.bundles import Part
 
 
 class SiteMember(Protocol):
-    """A resource's agent as its site sees it."""
+    """The interface of a resource's agent for its site."""
 
     @property
     def speaks(self) -> bool:
-        """Whether others can be answered for by this agent just now."""
+        """Whether this agent can answer for the others now."""
         ...
 
     def answer_together(self, user: str, part: Part) -> list[Message]:
-        """Take a message that came through another agent of the site.
+        """Handle a message that arrived through another agent of the site.
 
         Args:
-            user: who has sent it, as the transport authenticated it.
-            part: what has come for this machine.
+            user: address of the sender, as the transport authenticated it.
+            part: the message for this machine.
 
         Returns:
-            What goes back to the user at once; everything else is sent as ever.
+            The immediate answers to the user; the agent sends all other messages itself.
         """
         ...
 
     def written(self, message: Message) -> Part | None:
-        """An answer as it travels in a bundle; None where it cannot be written."""
+        """Encode an answer for a bundle; None if that fails."""
         ...
 
 
@@ -46,31 +46,31 @@ class Site:
         self._members: dict[str, SiteMember] = {}
 
     def join(self, name: str, member: SiteMember) -> None:
-        """A resource's agent is up.
+        """Add a running agent.
 
         Args:
-            name: its address.
+            name: address of the agent.
             member: the agent.
         """
         self._members[name] = member
 
     def leave(self, name: str, member: SiteMember) -> None:
-        """It ends; a successor of the same name stays."""
+        """Remove an agent, but not a successor with the same name."""
         if self._members.get(name) is member:
             del self._members[name]
 
     @property
     def spokesman(self) -> str:
-        """Address of the agent who is spoken to for all, or an empty string where there are not two of them."""
+        """Address of the agent that accepts calls for all; empty with fewer than two running agents."""
         up = [name for name, member in self._members.items() if member.speaks]
         return up[0] if len(up) > 1 else ""
 
     def answers(self, user: str, parts: Iterable[Part]) -> list[Part]:
-        """What all machines answer at once to what was said to them together.
+        """Pass the messages of a bundle to the machines and return their immediate answers.
 
         Args:
-            user: who has said it.
-            parts: what was said; what is for nobody here gets no answer.
+            user: address of the sender.
+            parts: the messages; those for unknown machines get no answer.
         """
         found: list[Part] = []
         for part in parts:

@@ -138,7 +138,7 @@ class SlurmSystem:
         with self._guarded(wanted.name, [(wanted.parts, wanted.start, wanted.end)]):
             try:
                 self._order(reservations.whole_question(wanted, user, self.partition))
-            except (SystemRefused, CommandFailed) as error:  # as by the wrapper of an earlier version
+            except (SystemRefused, CommandFailed) as error:
                 _log.warning("%s is made of cores, and keeps its size: %s", wanted.name, error)
                 return False
         return True

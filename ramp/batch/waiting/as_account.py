@@ -12,7 +12,7 @@ from typing import Final
 from ramp.batch.commands import TIME_LIMIT_S, CommandRunner, Completed, Runner
 from ramp.errors import AnswerUnreadable, CommandMissing, CommandTimedOut, ConfigurationError
 from ramp.launching.acting import Acting
-from ramp.launching.worker import VERSION_OF_QUEUES
+from ramp.launching.worker import VERSION
 
 RunnerOf = Callable[[str], Runner]
 """What runs commands as a local account, by its name; the empty one is the agent's own."""
@@ -44,7 +44,7 @@ class AccountRunner:
             command, options, _ = self.acting.command(self.account)
         except (ConfigurationError, OSError) as error:
             raise CommandMissing(argv, str(error)) from error
-        question = {"version": VERSION_OF_QUEUES, "verb": "command", "argv": argv, "stdin": stdin, "limit_s": limit}
+        question = {"version": VERSION, "verb": "command", "argv": argv, "stdin": stdin, "limit_s": limit}
         text = json.dumps({**question, "variables": dict(self.variables)})
         done = CommandRunner({}, limit + MARGIN_S, process=options)(command, text)
         if done.code:

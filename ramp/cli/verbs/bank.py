@@ -118,7 +118,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
 
     The database compares whole tables, as at every start of the bank; then every entry since the first is read and
     walked through. This takes some seconds for 20 000 orders, and may be done while the market is up. Exit code 1 if
-    anything is found. A ledger of an older version is brought to this one.
+    anything is found.
     """
     if ledger is None and not state.ledger.exists():
         reason = f"there is no {state.ledger}: give --state-dir, or --ledger if the configuration names a database"

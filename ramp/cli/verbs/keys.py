@@ -71,10 +71,7 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Issue certificates; a party that has one that holds keeps it.
-
-    One from before certificates stated roles is issued again for the same key.
-    """
+    """Issue certificates; a party that has one that holds keeps it."""
     store, now = _store(state)
     for name in names:
         _check_name(name)
@@ -99,7 +96,7 @@ def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
             [
                 (
                     entry.name,
-                    _role_text(entry),
+                    entry.role,
                     entry.state,
                     entry.key_kind,
                     moment_text(entry.valid_until),
@@ -125,12 +122,11 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 @keys.command("renew")
 @click.argument("name")
 @click.option("--new-key", is_flag=True, help="With a new key too; needed after a revocation.")
-@click.option("--role", type=_roles, help="What the party is, where its certificate does not state it.")
 @_kind_option
 @_days_option
 @state_option
 @json_option
-def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
     """Give a party a new certificate, by default for the key it has; an agent that runs signs with it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
@@ -141,8 +137,7 @@ def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, stat
             (say if as_json else click.echo)(line.text)
         _print_entries(store, now, (full_name,), as_json)
         return
-    as_role = None if role is None else Role(role)
-    store.renew(full_name, now, role=as_role, kind=kind, new_key=new_key, lifetime=days * DAY)
+    store.renew(full_name, now, kind=kind, new_key=new_key, lifetime=days * DAY)
     what = f"{full_name} has a new certificate"
     _written(state, now, "keys renew", full_name, what)
     (say if as_json else click.echo)(what)
@@ -222,7 +217,7 @@ def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: b
         print_pairs(
             (
                 ("Name", entry.name),
-                ("Role", _role_text(entry)),
+                ("Role", entry.role),
                 ("State", _state_text(entry)),
                 ("Key", entry.key_kind),
                 ("Serial", entry.serial),
@@ -242,10 +237,6 @@ def _state_text(entry: CertificateEntry) -> str:
     if entry.current:
         return entry.state
     return "replaced" if entry.state == "valid" else f"replaced, {entry.state}"
-
-
-def _role_text(entry: CertificateEntry) -> str:
-    return entry.role or "not stated"
 
 
 def _object(store: KeyStore, entry: CertificateEntry) -> dict[str, object]:

@@ -362,9 +362,7 @@ class AskAtTerminal:
                     moment_text(offer.start),
                     moment_text(offer.end),
                     charged_text(
-                        BoughtUnit(
-                            offer.unit, offer, cores_asked=as_offered(self._request.unit(offer.unit), offer).cores.total
-                        )
+                        BoughtUnit(offer.unit, offer, as_offered(self._request.unit(offer.unit), offer).cores.total)
                     ),
                     offer.cpu_hour_cost,
                     money.credits_text(cost),

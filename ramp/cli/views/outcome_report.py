@@ -74,7 +74,7 @@ def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
     return {
         **offer_object(unit.offer, short),
         "unit": unit.unit,
-        "cores_asked": unit.cores_asked or None,
+        "cores_asked": unit.cores_asked,
         "reservation_id": unit.reservation_id,
         "agreement_id": unit.agreement_id,
         "transfer_id": unit.transfer_id,

@@ -227,10 +227,6 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[
     for agreement_id in (line.agreement_id for line in lines):
         if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:
             return RefusalCode.AGREEMENT_IN_USE, f"there is a payment for agreement {agreement_id} already"
-        refusal = records.refusal(agreement_id)
-        if refusal is not None:
-            reason = f"{agreement_id} was refused for good: {refusal.code}: {refusal.reason}"
-            return RefusalCode.AGREEMENT_REFUSED, reason
     return None
 
 

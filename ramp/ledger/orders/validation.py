@@ -94,9 +94,7 @@ class _Walk:
         transfer = entry.transfer
         if not self._due or self._order is None:
             self.end_order()
-            # What was paid before there were orders comes before all of them, and rests on none.
-            if transfer.order_id or self.orders:
-                self._find(f"{transfer.transfer_id} is {transfer.state} without an order that says so")
+            self._find(f"{transfer.transfer_id} is {transfer.state} without an order that says so")
             return
         line, order = self._due.popleft(), self._order
         said = (order.order_id, line.agreement_id, order.user, line.resource, line.cost, order.settled_at)

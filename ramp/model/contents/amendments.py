@@ -40,8 +40,7 @@ class AmendmentPriced:
         number: as in the call.
         cpu_hour_cost: credits per core hour of what is added.
         valid_for: how long the resource agrees to that price, from its answer on.
-        cores: as in the call, for calls of one number may differ; 0 from programs before wire version 1.5, as are the
-            end and the state.
+        cores: as in the call, for calls of one number may differ.
         until: as in the call.
         state: digest of the state of the slot that this would be added to.
     """
@@ -50,9 +49,9 @@ class AmendmentPriced:
     number: int
     cpu_hour_cost: int
     valid_for: Duration
-    cores: int = 0
-    until: Instant = 0
-    state: str = ""
+    cores: int
+    until: Instant
+    state: str
 
 
 @said(Performative.CONFIRM, interaction=Interaction.REQUEST, by=BY_USER)

@@ -24,10 +24,6 @@ from ramp.model.instant import Duration, Instant, iso, seconds
 AMENDMENT_NUMBER_MAX: Final = 1_000
 """Proposals about one agreement; one every hour for a month are 720. The bank keeps what it decides of each."""
 
-
-_LATER_FIELDS: Final = ("charge", "cpu_hour_cost", "order_id")
-"""Fields of an amendment that came later: they are digested where they say something, so that older digests stand."""
-
 MIXED: Final = "mixed_change"
 """Code of a change that would add in one way and give up in the other."""
 
@@ -94,12 +90,10 @@ def state_digest(state: Agreement | Amendment) -> str:
     Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment these are all
     its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
     unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). What is digested
-    has `is`, the kind of document. What an amendment says of a charge and its order is digested only where there is
-    one.
+    has `is`, the kind of document.
     """
     if isinstance(state, Amendment):
-        fields = {name: value for name, value in asdict(state).items() if value or name not in _LATER_FIELDS}
-        said: dict[str, object] = {"is": type(state).__name__, **fields}
+        said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
     else:
         offer = state.offer
         said = {

@@ -13,32 +13,6 @@ from ramp.model.slot import Reservation
 QUOTED: Final = "quoted"
 """Code of a change that was only to be priced."""
 
-AMENDMENTS_SINCE: Final = 3
-"""Minor version of the wire format since which programs know amendments (`ramp.model.acl.WIRE_MINOR`)."""
-
-ADDITIONS_SINCE: Final = 4
-"""The same of amendments that add to a slot."""
-
-PRICES_NAME_STATES_SINCE: Final = 5
-"""Minor version since which a price names what it is for: cores, end, and the state of the slot that is added to."""
-
-BANK_TOO_OLD: Final = "bank_too_old"
-"""Code of a change whose bank knows no amendments; it has posted none, and will not."""
-
-
-def old_bank_problem(bank: str, minor: int | None, since: int = AMENDMENTS_SINCE) -> str:
-    """That a bank knows no such amendments, as a sentence; empty where it does, or where nobody knows.
-
-    Args:
-        bank: its name.
-        minor: minor version of the wire format that it spoke last, None where it has said nothing yet.
-        since: version that the amendment needs.
-    """
-    if minor is None or minor >= since:
-        return ""
-    what = "amendments" if since == AMENDMENTS_SINCE else "amendments that add to a slot"
-    return f"{bank} speaks version 1.{minor} of the wire format; {what} need 1.{since} or later"
-
 
 @dataclass(frozen=True, slots=True)
 class AgreementResized:

@@ -29,10 +29,10 @@ class AmendmentProposed:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentConcluded:
-    """User: the bank's last word on a proposed amendment, with its seal; no seal where the bank knows no amendments."""
+    """User: the bank's last word on a proposed amendment, with its seal."""
 
     outcome: AmendmentOutcome
-    seal: Seal | None
+    seal: Seal
     at: Instant
 
 

@@ -62,7 +62,7 @@ from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
@@ -104,7 +104,7 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor, seller=seller, unpaid=unpaid),
+            sizes=SizeDesk(pace, jobs.in_the_way, seller=seller, unpaid=unpaid),
             tending=Tending(name, launching, pace),
         )
         self.name = name
@@ -326,7 +326,7 @@ class ResourceParty(KeptParticipants):
         if found is None or found.user != message.sender:
             return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
         if self._seller.draining:
-            return [self._hold_refused(message, acceptance, draining_code(message), DRAINING_DETAIL)]
+            return [self._hold_refused(message, acceptance, RefusalCode.DRAINING, DRAINING_DETAIL)]
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]

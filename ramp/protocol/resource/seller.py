@@ -43,15 +43,7 @@ PENDING_MAX = 5_000
 """Calls that wait for machine or strategy; the oldest go first, as if they had been lost on the way."""
 
 
-DRAINING_SINCE = 1
-"""Minor version of the wire format since which callers know the code `draining`; earlier ones get an older code."""
-
 DRAINING_DETAIL = "draining: keeps what it has sold and sells nothing new"
-
-
-def draining_code(message: Message) -> RefusalCode:
-    """The code with which whoever has sent a message is told that nothing new is sold."""
-    return RefusalCode.DRAINING if message.wire_minor >= DRAINING_SINCE else RefusalCode.PLUGIN_FAILED
 
 
 def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Instant) -> Refusal | None:
@@ -294,7 +286,7 @@ class Seller:
     def _draining_refusal(self, unit: RequestUnit, message: Message) -> Refusal | None:
         if not self.draining:
             return None
-        return Refusal(unit.number, draining_code(message), detail=DRAINING_DETAIL)
+        return Refusal(unit.number, RefusalCode.DRAINING, detail=DRAINING_DETAIL)
 
     def _price_question(self, size: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
         user, call, unit = pending.message.sender, pending.call, pending.unit(size.number)

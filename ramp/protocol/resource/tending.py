@@ -112,7 +112,7 @@ class Tending:
         return effects
 
     def answered(self, message: Message, answer: SlotMoveHeard | NotUnderstood, now: Instant) -> None:
-        """A buyer has a word on record, or its program is too old for it; then it is not told again.
+        """A buyer has a word on record, or does not understand it; then it is not told again.
 
         An answer to an earlier word leaves the last awaited.
 

@@ -101,12 +101,12 @@ class ConfirmedUnit:
         return BoughtUnit(
             agreement.request.number,
             agreement.offer,
+            as_offered(agreement.request, agreement.offer).cores.total,
             agreement.agreement_id,
             agreement.reservation_id,
             self.transfer_id,
             not agreement.best_offer,
             None if agreement.price is None else agreement.cost,
-            cores_asked=as_offered(agreement.request, agreement.offer).cores.total,
         )
 
 

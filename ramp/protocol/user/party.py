@@ -57,16 +57,19 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
-from ramp.protocol.progress import ClockCompared, RequestEnded
+from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
     CommitDecided,
     FailureTold,
     FundsAsked,
+    OrderClosed,
     Record,
     RequestConcluded,
     RequestRecord,
     RequestStarted,
+    UnitSettled,
+    VoidAsked,
 )
 from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
@@ -75,7 +78,6 @@ from ramp.protocol.timing import Pace, Timing, earliest
 from ramp.protocol.user.bought.moves import Moves
 from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
-from ramp.protocol.user.incomplete_records import completed
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.changes import Changes
@@ -113,7 +115,7 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor, ids)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.end)
@@ -397,10 +399,10 @@ class UserParty:
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 
     def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
-        missing, records = completed(request_id, records)
-        started = next((record for record in records if isinstance(record, RequestStarted)), None)
-        if started is None:
-            return missing
+        if lacking := _lacking(records):
+            what = f"the journal has no {' and no '.join(lacking)} of it; it is not taken up, restore a backup"
+            return [Report(RecordsMissing(request_id, what))]
+        started = next(record for record in records if isinstance(record, RequestStarted))
         # what is on record goes on without its rule: no auction does, and prices that are agreed stand
         again = RequestSubmitted(request_id, started.request, started.options)
         purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))
@@ -420,8 +422,8 @@ class UserParty:
                 for record in records
                 if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
             ]
-            return missing
-        return missing + self._kept(purchase, purchase.recover(records, now), now)
+            return []
+        return self._kept(purchase, purchase.recover(records, now), now)
 
     def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
         return [effect for failed, seal in claims for effect in self._returns.claim(failed, seal, now)]
@@ -466,3 +468,12 @@ class UserParty:
             self._ended.deadline,
         )
         return effects
+
+
+def _lacking(records: Sequence[RequestRecord]) -> list[str]:
+    """Names of the records without which a request cannot be taken up, where the journal has later ones of it."""
+    found = {type(each) for each in records}
+    needed: list[type] = [RequestStarted]
+    if not found.isdisjoint({CommitDecided, UnitSettled, VoidAsked, OrderClosed}):
+        needed.append(FundsAsked)
+    return [kind.__name__ for kind in needed if kind not in found]

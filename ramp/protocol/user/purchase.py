@@ -263,7 +263,7 @@ class Purchase:
     def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
         """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
         asked = as_offered(self.request.unit(number), offers[0]).cores.total
-        quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number], cores_asked=asked)
+        quoted = BoughtUnit(number, offers[0], asked, meets_request=result.meets_request[number])
         try:
             priced = result.prices.of(number, offers[0], offers[1:], now)
         except RuleFailed:

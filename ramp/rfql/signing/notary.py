@@ -157,15 +157,13 @@ class PublicNotary:
         signers = tuple(signature.signer for signature in verified.signatures)
         return Signed(body=verified.body, signers=signers, document=document)
 
-    def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
+    def open(self, text: str, now: Instant) -> Message:
         """Read a sealed message, as it has arrived, or as it was kept or passed on.
 
         Args:
             text: the sealed message (`ramp.rfql.signing.seals`).
             now: the time for which certificates must hold; it may not have been signed later than that. What is in
                 `ramp.model.acl.ANY_AGE` is judged by its own time instead.
-            later: whether it has just come from a party that speaks a later minor version of the wire format; what is
-                kept or passed on as a proof is read to the letter.
 
         Raises:
             SealInvalid: if the seal is not its sender's, or not for such a document.
@@ -180,7 +178,7 @@ class PublicNotary:
             raise SealInvalid(f"the seal is for a {sealed.document or 'nameless document'}, and covers another one")
         check_role(signer.role, kind, sealed.sender)
         performative = slots.read_performative(sealed.performative)
-        content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}", later=later)
+        content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}")
         if kind not in CONTENT_OF[performative]:
             raise DocumentError(
                 f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"

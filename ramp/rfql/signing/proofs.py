@@ -40,8 +40,8 @@ class Verifier(Protocol):
         """See `ramp.model.ports.Notary`."""
         ...
 
-    def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
-        """See `ramp.model.ports.Notary`; `later` as in `ramp.rfql.documents.read_content`."""
+    def open(self, text: str, now: Instant) -> Message:
+        """See `ramp.model.ports.Notary`."""
         ...
 
 

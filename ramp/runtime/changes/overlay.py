@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError, StateDamaged, VersionTooNew
+from ramp.errors import ConfigurationError, StateDamaged, WrongVersion, check_version
 from ramp.plugins.found_terms import completed, found_terms
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import read_tables, tables_of
@@ -167,22 +167,20 @@ def load_overlay(state: StateFolder) -> Overlay | None:
     """What was changed in a state folder's market; None where it has never run.
 
     Raises:
-        VersionTooNew: if a later version of the program wrote it.
+        WrongVersion: if it is of another version.
         StateDamaged: if it cannot be read.
     """
     path = state.changes
     try:
         plain = json.loads(path.read_text("utf-8"))
-        version = plain.pop("version")
-        if isinstance(version, int) and version > VERSION:
-            raise VersionTooNew(path, "file of changes", version, VERSION)
+        check_version(path, "file of changes", plain.pop("version"), VERSION)
         found = Overlay(**plain)
         found.tables(path)
     except FileNotFoundError:
         return None
+    except WrongVersion:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigurationError) as error:
-        if isinstance(error, VersionTooNew):
-            raise
         remedy = f"{FROM_BACKUP}, or move it away: the market is then what its file says"
         raise StateDamaged(path, f"the changes cannot be read: {type(error).__name__}: {error}", remedy) from error
     return replace(found, removed=tuple(found.removed), draining=tuple(found.draining))

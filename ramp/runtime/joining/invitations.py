@@ -193,18 +193,12 @@ def _unpacked(text: str) -> str:
 
 def _plain(invitation: Invitation) -> dict[str, Any]:
     plain = {each.name: getattr(invitation, each.name) for each in fields(invitation)}
-    for key in _TOKEN_PARTS:  # left out where there are none, as programs write and read it that know of none
-        if not plain[key]:
-            del plain[key]
     return plain | {"role": invitation.role.value, "ends_at": iso(invitation.ends_at)}
 
 
 def _signed_part(invitation: Invitation) -> bytes:
     plain = {key: value for key, value in _plain(invitation).items() if key not in ("signature", "account_token")}
     return _SIGNED_LINE + json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-
-
-_TOKEN_PARTS: Final = ("account_token_digest", "account_token")
 
 
 _TEXTS: Final = ("invitation_id", "name", "market", "ca", "enrolment", "bank", "directory", "keeper")
@@ -256,14 +250,13 @@ def _check_kinds(plain: Any) -> None:
     right = {key: isinstance(plain[key], str) and bool(plain[key]) for key in texts}
     right |= {key: isinstance(plain[key], bool) for key in _FLAGS}
     right["directories"] = type(plain["directories"]) is int and plain["directories"] > 0
-    right["server_ca"] = isinstance(plain["server_ca"], str)
+    right |= {key: isinstance(plain[key], str) for key in ("server_ca", "account_token_digest", "account_token")}
     servers = plain["servers"]
-    right |= {key: isinstance(plain[key], str) and bool(plain[key]) for key in _TOKEN_PARTS if key in plain}
     right["servers"] = isinstance(servers, list | tuple) and all(isinstance(each, str) for each in servers)
     wrong = [key for key, is_right in right.items() if not is_right]
     if wrong:
         raise ValueError(f"{wrong[0]}: {plain[wrong[0]]!r} is of the wrong kind")
     if len(plain["secret"]) != 2 * SECRET_BYTES or not _HEXADECIMAL.fullmatch(plain["secret"]):
         raise ValueError(f"secret: right would be {2 * SECRET_BYTES} hexadecimal digits")
-    if "account_token" in plain and token_digest(plain["account_token"]) != plain.get("account_token_digest"):
+    if plain["account_token"] and token_digest(plain["account_token"]) != plain["account_token_digest"]:
         raise ValueError("account_token: it is another one than the signature is for")

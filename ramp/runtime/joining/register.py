@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.errors import ConfigurationError, WrongVersion, check_version
 from ramp.file_versions import Version, version_of
 from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant, from_iso, iso
@@ -19,8 +19,8 @@ from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 
-VERSION: Final = 2
-"""Of the file; since 2 invitations may have account tokens, of which the digest is kept."""
+VERSION: Final = 1
+"""Of the file's format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class Register:
 
         Raises:
             ConfigurationError: if the file is damaged.
+        WrongVersion: if it is of another version.
         """
         version = self.version
         if version is None:
@@ -169,16 +170,16 @@ class Register:
     def _load(self) -> dict[str, Entry]:
         try:
             plain = json.loads(self._path.read_text("utf-8"))
-            version = int(plain["version"])
-            found = [_entry(each) for each in plain["invitations"]] if version <= VERSION else []
+            check_version(self._path, "register of invitations", plain["version"], VERSION)
+            found = [_entry(each) for each in plain["invitations"]]
+        except WrongVersion:
+            raise
         except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:
             raise ConfigurationError(
                 f"the register of invitations cannot be read: {type(error).__name__}: {error}; restore it from a "
                 "backup: without it nobody who was invited is known",
                 path=self._path,
             ) from error
-        if version > VERSION:
-            raise VersionTooNew(self._path, "register of invitations", version, VERSION)
         return {entry.invitation.invitation_id: entry for entry in found}
 
 

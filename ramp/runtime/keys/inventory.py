@@ -17,7 +17,7 @@ class CertificateEntry:
 
     Attributes:
         name: the party it is for.
-        role: what it certifies the party to be, or None where it was issued before roles were stated.
+        role: what it certifies the party to be.
         serial: serial number in hexadecimal.
         key_kind: `P-256`, `RSA-3072` or `Ed25519`.
         fingerprint: SHA-256 of the certificate, in hexadecimal pairs.
@@ -28,7 +28,7 @@ class CertificateEntry:
     """
 
     name: str
-    role: Role | None
+    role: Role
     serial: str
     key_kind: str
     fingerprint: str

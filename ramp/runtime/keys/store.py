@@ -25,7 +25,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from ramp.errors import ConfigurationError, SignerUnknown
+from ramp.errors import ConfigurationError
 from ramp.file_versions import Version, version_of
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
@@ -108,8 +108,6 @@ class KeyStore:
     ) -> x509.Certificate:
         """A certificate for a party: the one it has, if it still holds, or a new key and certificate.
 
-        One from before certificates stated roles is brought up to date: the same key is certified again, so pins fit.
-
         Args:
             name: the party (bare JID).
             role: what the party is.
@@ -127,8 +125,7 @@ class KeyStore:
             certificate = self._read_identity(path)[1]
             if certificates.valid_until(certificate) <= now or self.is_revoked(certificate):
                 return self.renew(name, now, role=role, kind=kind, new_key=True, lifetime=lifetime)
-            if stated_role(certificate) is not role:
-                return self.renew(name, now, role=role, lifetime=lifetime)
+            self._renewed_role(name, role, certificate, now)
             _check_begun(name, certificate, now, path)
             self._pin(name, certificate)  # in case a crash came between identity and pin
             return certificate
@@ -155,14 +152,14 @@ class KeyStore:
         Args:
             name: the party.
             now: the present.
-            role: what the party is; needed only where its present certificate states no role.
+            role: what the party is; by default what its present certificate states.
             kind: kind of a new key.
             new_key: whether to make a new key (after a revocation there is no other way).
             lifetime: how long the new certificate holds.
 
         Raises:
             ConfigurationError: if the party has no identity here, its key was revoked, this store has no CA key, or the
-                role is missing, or is another one while the present certificate still holds.
+                role is another one while the present certificate still holds.
         """
         key, old = self.identity(name)
         role = self._renewed_role(name, role, old, now)
@@ -178,21 +175,15 @@ class KeyStore:
         return certificate
 
     def _renewed_role(self, name: str, role: Role | None, old: x509.Certificate, now: Instant) -> Role:
-        stated = stated_role(old)
-        if role is None and stated is None:
-            raise ConfigurationError(
-                f"the certificate of {name} states no role; right would be one of {', '.join(Role)}", path=self.folder
-            )
+        stated = certificates.role_of(old)
         holds = certificates.valid_until(old) > now and not self.is_revoked(old)
-        if role is not None and stated is not None and role is not stated and holds:
+        if role is not None and role is not stated and holds:
             raise ConfigurationError(
                 f"{name} is certified as {stated}, not as {role}; right would be another name, or `ramp keys revoke "
                 f"{name}` first: two certificates would let one key speak in two roles",
                 path=self.folder,
             )
-        chosen = role or stated
-        assert chosen is not None, "one of the two is there"
-        return chosen
+        return role or stated
 
     def identity(self, name: str) -> tuple[PrivateKey, x509.Certificate]:
         """A party's private key and certificate.
@@ -252,7 +243,7 @@ class KeyStore:
             entries.append(
                 CertificateEntry(
                     name=name,
-                    role=stated_role(certificate),
+                    role=certificates.role_of(certificate),
                     serial=serial,
                     key_kind=issuing.kind_of(certificate),
                     fingerprint=certificates.fingerprint(certificate),
@@ -424,14 +415,6 @@ def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:
             "no CA certificate; right would be `ramp keys init`, or the market's ca.pem", path=path
         )
     return _load_pem_certificates(path)
-
-
-def stated_role(certificate: x509.Certificate) -> Role | None:
-    """The role that a certificate states; None for one from before certificates stated roles."""
-    try:
-        return certificates.role_of(certificate)
-    except SignerUnknown:
-        return None
 
 
 def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:

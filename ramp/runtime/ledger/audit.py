@@ -58,14 +58,12 @@ _DANGLING: Final = Question(
     LEFT JOIN accounts ON accounts.account_id = entries.account_id
     LEFT JOIN transfers ON transfers.transfer_id = entries.transfer_id
     LEFT JOIN orders ON orders.order_id = entries.order_id
-    LEFT JOIN refusals ON refusals.agreement_id = entries.agreement_id
     WHERE NOT CASE action
         WHEN 'opened' THEN accounts.account_id IS NOT NULL
         WHEN 'closed' THEN accounts.account_id IS NOT NULL
         WHEN 'entered' THEN orders.order_id IS NOT NULL OR transfers.transfer_id IS NOT NULL
         WHEN 'settled' THEN orders.order_id IS NOT NULL OR transfers.transfer_id IS NOT NULL
         WHEN 'countersigned' THEN transfers.transfer_id IS NOT NULL
-        WHEN 'refused' THEN refusals.agreement_id IS NOT NULL
         ELSE 1 = 0
     END
     """,
@@ -172,16 +170,7 @@ _ADDED: Final = Question(
     """,
 )
 
-_REFUSED: Final = Question(
-    "{agreement_id} is refused, but {transfer_id} is not voided",
-    """
-    SELECT refusals.agreement_id, transfer_id FROM refusals
-    JOIN transfers ON transfers.agreement_id = refusals.agreement_id
-    WHERE kind = 'payment' AND voided_at IS NULL
-    """,
-)
-
-QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _REFUNDS, _REBATES, _AMENDED, _ADDED, _REFUSED)
+QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _REFUNDS, _REBATES, _AMENDED, _ADDED)
 """What is asked beside the comparison of rows."""
 
 _ENTRIES: Final = "SELECT COUNT(transfer_id), COUNT(order_id) FROM entries"

@@ -14,11 +14,9 @@ from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
     AgreementCountersigned,
-    AgreementRefused,
     Entry,
     OrderEntered,
     OrderSettled,
-    Refusal,
     TransferEntered,
     TransferSettled,
 )
@@ -128,7 +126,7 @@ def line_key(agreement_id: str) -> dict[str, Any]:
 
 def entry_row(entry: Entry) -> dict[str, Any]:
     """What an entry did and to what, as `entries` has it."""
-    row: dict[str, Any] = dict.fromkeys(("account_id", "transfer_id", "agreement_id", "order_id"))
+    row: dict[str, Any] = dict.fromkeys(("account_id", "transfer_id", "order_id"))
     match entry:
         case AccountOpened(account):
             return row | {"action": str(Action.OPENED), "account_id": account.account_id}
@@ -138,8 +136,6 @@ def entry_row(entry: Entry) -> dict[str, Any]:
             return row | {"action": str(Action.ENTERED), "transfer_id": transfer.transfer_id}
         case TransferSettled(transfer):
             return row | {"action": str(Action.SETTLED), "transfer_id": transfer.transfer_id}
-        case AgreementRefused(refusal):
-            return row | {"action": str(Action.REFUSED), "agreement_id": refusal.agreement_id}
         case OrderEntered(order):
             return row | {"action": str(Action.ENTERED), "order_id": order.order_id}
         case OrderSettled(order):
@@ -147,8 +143,3 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         case AgreementCountersigned(agreement_id):
             payment = transfer_id_of(agreement_id, TransferKind.PAYMENT)
             return row | {"action": str(Action.COUNTERSIGNED), "transfer_id": payment}
-
-
-def refusal_of(row: Row[Any]) -> Refusal:
-    """A refusal of its row."""
-    return Refusal(row.agreement_id, row.code, row.reason, row.refused_at)

@@ -1,6 +1,6 @@
 """Tables of the ledger's database, and how it is opened: SQLite or PostgreSQL.
 
-Constraints repeat the ledger's invariants, so that no process, of this or of a later version, can write against them.
+Constraints repeat the ledger's invariants, so that no process can write against them.
 """
 
 from __future__ import annotations
@@ -35,16 +35,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 
-from ramp.errors import ConfigurationError, VersionTooNew
-from ramp.runtime.ledger.migration import (
-    migrate_from_version_1,
-    migrate_from_version_2,
-    migrate_from_version_3,
-    unchecked_references,
-)
+from ramp.errors import ConfigurationError, check_version
 
-SCHEMA_VERSION: Final = 4
-"""Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
+SCHEMA_VERSION: Final = 1
+"""Version of the tables; a ledger of another version is refused and not touched."""
 
 LOCK_PAUSE_S: Final = 0.01
 """Between two attempts where SQLite itself does not wait, in seconds."""
@@ -64,7 +58,6 @@ class Action(StrEnum):
     ENTERED = "entered"
     SETTLED = "settled"
     COUNTERSIGNED = "countersigned"
-    REFUSED = "refused"
 
 
 _METADATA = MetaData()
@@ -145,15 +138,6 @@ TRANSFERS = Table(
 Index("transfers_by_debit_account", TRANSFERS.c.debit_account, TRANSFERS.c.posted_at)
 Index("transfers_by_credit_account", TRANSFERS.c.credit_account, TRANSFERS.c.posted_at)
 
-REFUSALS = Table(
-    "refusals",
-    _METADATA,
-    Column("agreement_id", Text, primary_key=True),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("refused_at", _BIG, nullable=False),
-)
-
 ENTRIES = Table(
     "entries",
     _METADATA,
@@ -161,11 +145,9 @@ ENTRIES = Table(
     Column("action", Text, nullable=False),
     Column("account_id", Text, ForeignKey("accounts.account_id")),
     Column("transfer_id", Text, ForeignKey("transfers.transfer_id")),
-    Column("agreement_id", Text, ForeignKey("refusals.agreement_id")),
     Column("order_id", Text, ForeignKey("orders.order_id")),
     UniqueConstraint("account_id", "action", name="once_for_an_account"),
     UniqueConstraint("transfer_id", "action", name="once_for_a_transfer"),
-    UniqueConstraint("agreement_id", "action", name="once_for_an_agreement"),
 )
 
 _OF_AN_ORDER = ENTRIES.c.order_id.is_not(None)
@@ -262,41 +244,34 @@ def writing_engine(engine: Engine) -> Engine:
 
 
 def create_tables(engine: Engine) -> None:
-    """Make the tables where there are none, or bring an older ledger's to this version, in one transaction.
+    """Make the tables where there are none, in one transaction.
 
     Several processes may do so at once.
 
     Raises:
-        ConfigurationError: if the database cannot be used or holds a ledger of a newer version.
+        ConfigurationError: if the database cannot be used.
+        WrongVersion: if it holds a ledger of another version.
     """
     shown = engine.url.render_as_string(hide_password=True)
     # Under READ COMMITTED what another process made while we waited for the lock is seen.
     options = {"ramp_writing": True} if engine.dialect.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
     try:
         connecting = engine.execution_options(**options).connect()
-        with connecting as connection, unchecked_references(connection), connection.begin():
-            _bring_up_to_date(connection, shown)
+        with connecting as connection, connection.begin():
+            _make_or_check(connection, shown)
     except exc.DBAPIError as error:
         raise ConfigurationError(f"the ledger's database cannot be opened: {error.orig}", key=shown) from error
 
 
-def _bring_up_to_date(connection: Connection, shown: str) -> None:
+def _make_or_check(connection: Connection, shown: str) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
-    version = None
-    if inspect(connection).has_table(VERSIONS.name):
-        version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
-    if version is None:
+    if not inspect(connection).has_table(VERSIONS.name):
         _METADATA.create_all(connection)
         connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
-    elif version > SCHEMA_VERSION:
-        raise VersionTooNew(shown, "ledger", version, SCHEMA_VERSION)
-    if version == 1:
-        migrate_from_version_1(connection)
-    if version in {1, 2}:
-        migrate_from_version_2(connection)
-    if version in {1, 2, 3}:
-        migrate_from_version_3(connection)
+        return
+    version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
+    check_version(shown, "ledger", version, SCHEMA_VERSION)
 
 
 def _url(location: str | Path) -> URL:

@@ -9,7 +9,7 @@
   one entering and one settling for a transfer and an order, nothing posted after its deadline. A write against one of
   them is a `LedgerCorrupt` error and is not made.
 - `entries` is only ever inserted into; a transfer's and an order's row changes once, when it is posted or voided.
-- A ledger of an older version is brought to this one when it is opened (`ramp.runtime.ledger.migration`).
+- A ledger of another version is refused when it is opened.
 """
 
 from __future__ import annotations

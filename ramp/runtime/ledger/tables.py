@@ -29,11 +29,9 @@ from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
     AgreementCountersigned,
-    AgreementRefused,
     Entry,
     OrderEntered,
     OrderSettled,
-    Refusal,
     TransferEntered,
     TransferSettled,
     balance_changes,
@@ -51,7 +49,6 @@ from ramp.runtime.ledger.rows import (
     order_end,
     order_row,
     orders_of,
-    refusal_of,
     transfer_end,
     transfer_of,
     transfer_row,
@@ -66,7 +63,6 @@ from ramp.runtime.ledger.schema import (
     NONCES,
     ORDER_LINES,
     ORDERS,
-    REFUSALS,
     REMEMBERED_VOIDS,
     TRANSFERS,
     Action,
@@ -82,7 +78,6 @@ _ACCOUNTS_OF: Final = (
 )
 _ACCOUNTS_LOCKED: Final = _ACCOUNTS_OF.with_for_update()  # SQLite holds its write lock already and renders nothing here
 _TRANSFER_OF: Final = select(TRANSFERS).where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
-_REFUSAL_OF: Final = select(REFUSALS).where(REFUSALS.c.agreement_id == bindparam("wanted_id"))
 _ENTER_TRANSFER: Final = insert(TRANSFERS)
 _ENTER_ORDER: Final = insert(ORDERS)
 _ENTER_LINE: Final = insert(ORDER_LINES)
@@ -195,11 +190,6 @@ class Tables:
             total += sign * int(self._connection.execute(query).scalar_one() or 0)
         return total
 
-    def refusal(self, agreement_id: str) -> Refusal | None:
-        """Why an agreement was refused for good, or None."""
-        row = self._connection.execute(_REFUSAL_OF, {"wanted_id": agreement_id}).one_or_none()
-        return None if row is None else refusal_of(row)
-
     def trades(
         self, since: Instant | None, until: Instant | None, after: int, limit: int
     ) -> Sequence[tuple[int, Transfer]]:
@@ -302,7 +292,6 @@ class Tables:
         execute = self._connection.execute
         accounts = {row.account_id: account_of(row) for row in execute(select(ACCOUNTS))}
         transfers = {row.transfer_id: transfer_of(row) for row in execute(select(TRANSFERS))}
-        refusals = {row.agreement_id: refusal_of(row) for row in execute(select(REFUSALS))}
         orders = {
             order.order_id: order
             for order in orders_of(execute(_ORDERS.order_by(ORDERS.c.order_id, ORDER_LINES.c.line_number)))
@@ -338,8 +327,6 @@ class Tables:
                     entries.append(TransferSettled(transfers[row.transfer_id]))
                 case Action.COUNTERSIGNED:
                     entries.append(countersigned[row.transfer_id])
-                case Action.REFUSED:
-                    entries.append(AgreementRefused(refusals[row.agreement_id]))
         return entries
 
     def append(self, *entries: Entry) -> None:
@@ -375,8 +362,6 @@ class Tables:
                 execute(_ENTER_TRANSFER, [transfer_row(one.transfer) for one in _of(TransferEntered, entries)])
             case TransferSettled():
                 self._update(_SETTLE_TRANSFER, [transfer_end(one.transfer) for one in _of(TransferSettled, entries)])
-            case AgreementRefused():
-                execute(insert(REFUSALS), [asdict(one.refusal) for one in _of(AgreementRefused, entries)])
             case OrderEntered():
                 orders = [one.order for one in _of(OrderEntered, entries)]
                 execute(_ENTER_ORDER, [order_row(order) for order in orders])

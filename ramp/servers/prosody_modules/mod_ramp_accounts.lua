@@ -1,6 +1,6 @@
--- Makes and restores accounts through Prosody's own user manager, whether the server runs or not:
+-- Creates accounts and sets passwords through Prosody's user manager, whether the server runs or not:
 --     prosodyctl --config FILE mod_ramp_accounts DOMAIN < accounts.json
--- Standard input is a JSON object, name to password, so that no password is ever on a command line.
+-- Standard input is a JSON object that maps names to passwords, so no password appears on a command line.
 module:set_global();
 
 local json = require "util.json";
@@ -10,14 +10,14 @@ local usermanager = require "core.usermanager";
 function module.command(arg)
 	local host = arg[1];
 	if not prosody.hosts[host] then
-		io.stderr:write("no such host in the configuration\n");
+		io.stderr:write("the configuration has no such host\n");
 		return 1;
 	end
 	storagemanager.initialize_host(host);
 	usermanager.initialize_host(host);
 	local accounts = json.decode(io.read("*a"));
 	if type(accounts) ~= "table" then
-		io.stderr:write("standard input is no JSON object\n");
+		io.stderr:write("standard input is not a JSON object\n");
 		return 1;
 	end
 	for name, password in pairs(accounts) do

@@ -1,5 +1,5 @@
--- Where the servers of other sites are, for those that the configuration names: `ramp_peers = { ["domain"] = { "address", port } }`.
--- All others are looked up in the DNS as ever. Who they are, their certificates say; an address here is a place only.
+-- Addresses of the servers of other sites: `ramp_peers = { ["domain"] = { "address", port } }`. The DNS gives all others. An
+-- address here proves no identity; the server's certificate does.
 module:set_global();
 
 local basic = require "net.resolvers.basic";
@@ -8,7 +8,7 @@ local service = require "net.resolvers.service";
 local peers = module:get_option("ramp_peers") or {};
 local look_up = service.new;
 
-local nowhere = { last_error = "the configuration names its port for STARTTLS" };
+local nowhere = { last_error = "the configured port is for STARTTLS" };
 function nowhere:next(callback)
 	callback(nil);
 end

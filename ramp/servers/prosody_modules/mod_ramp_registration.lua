@@ -1,10 +1,10 @@
--- Accounts that their owners make themselves, each with a token of the market's keeper (XEP-0445, in front of XEP-0077).
--- Without a token there is no registration of any kind. As on the embedded server (ramp/servers/embedded_registration.py):
--- a token is good for one name, once, until its end; of it and of a used one only the digest is kept; an account lives as
--- long as the token that it was made with is the one given for its name. (mod_invites_register binds a token to no name.)
+-- Registration of accounts by their owners with tokens of the market's keeper (XEP-0445 before XEP-0077). There is no
+-- registration without a token. The rules are those of the embedded server (ramp/servers/embedded_registration.py). A token
+-- is valid for one name, once, until it expires. Only digests of tokens are stored. An account exists as long as its token is
+-- the current one for its name. (mod_invites_register does not bind a token to a name.)
 --     prosodyctl --config FILE mod_ramp_registration DOMAIN < tokens.json
--- gives tokens, whether the server runs or not. Standard input is a JSON object: under the name of an account its token,
--- { "digest": SHA-256 in hexadecimal, "ends_at": microseconds }, or null where there is to be no such account.
+-- sets tokens, whether the server runs or not. Standard input is a JSON object that maps the name of an account to its token,
+-- { "digest": SHA-256 in hexadecimal, "ends_at": microseconds }, or to null to close the account.
 local equals = require "util.hashes".equals;
 local sha256 = require "util.hashes".sha256;
 local st = require "util.stanza";
@@ -13,12 +13,12 @@ local usermanager = require "core.usermanager";
 
 local xmlns_stream, xmlns_token, xmlns_register = "urn:xmpp:ibr-token:0", "urn:xmpp:pars:0", "jabber:iq:register";
 local token_length_max, password_length_max = 256, 1023;
-local refusals_max = 3; -- of a client that has not logged in; then it is hung up
-local pause_s = 60; -- between two lines of log about refusals
-local look_s = 2; -- between two looks whether an account was closed that somebody is signed in to
+local refusals_max = 3; -- refusals that end a connection
+local pause_s = 60; -- between two log lines about refusals
+local look_s = 2; -- between two searches for sessions of closed accounts
 
--- What was given, by name, under the host: written by the command below alone. What was registered, a file an account: the
--- digest of its token, written before the account is made, so that a crash in between costs nothing.
+-- The current tokens by name, under the host; only the command below writes them. The registered accounts, one file each, with
+-- the digest of the token. The file is written before the account is created, so a crash in between does no harm.
 local given_store, made_store;
 
 local function open_stores()
@@ -31,7 +31,7 @@ local function made_with(name)
 	return made and made.digest;
 end
 
--- In the store: the user manager takes whoever is signed in for an account.
+-- Checks the store, because the user manager takes every session for an account.
 local function is_account(name)
 	return prosody.hosts[module.host].users.user_exists(name);
 end
@@ -40,7 +40,7 @@ local function is_used(name, token)
 	return made_with(name) == token.digest and is_account(name);
 end
 
--- Every token is compared in full: the time that it takes tells nothing of any.
+-- Compares every token in full, so the duration reveals nothing about the tokens.
 local function name_for(token)
 	local digest, found = sha256(token, true), nil;
 	for name, known in pairs(given_store:get(nil) or {}) do
@@ -70,7 +70,7 @@ local function refuse(session, stanza, kind, condition, text)
 	session.ramp_refusals = (session.ramp_refusals or 0) + 1;
 	if time.now() - last_line >= pause_s then
 		last_line = time.now();
-		module:log("warn", "a registration is refused: %s", text);
+		module:log("warn", "refused a registration: %s", text);
 	end
 	session.send(st.error_reply(stanza, kind, condition, text));
 	if session.ramp_refusals >= refusals_max then
@@ -88,11 +88,11 @@ local function take_token(event)
 	session.ramp_registration = nil;
 	local token = stanza.tags[1].attr.token or "";
 	if stanza.attr.type ~= "set" or token == "" or #token > token_length_max then
-		return refuse(session, stanza, "cancel", "item-not-found", "the token is none");
+		return refuse(session, stanza, "cancel", "item-not-found", "the token is invalid");
 	end
 	local name, digest = name_for(token);
 	if not name then
-		return refuse(session, stanza, "cancel", "item-not-found", "the token is unknown, used or has ended");
+		return refuse(session, stanza, "cancel", "item-not-found", "the token is unknown, used or expired");
 	end
 	session.ramp_registration = { name = name, digest = digest };
 	session.send(st.reply(stanza));
@@ -106,7 +106,7 @@ local function send_away(name)
 	end
 end
 
--- The command closes accounts in the store; who is signed in to one is sent away here.
+-- Ends the sessions of accounts that the command has closed in the store.
 local function look()
 	for name in pairs(given_store:get(nil) or {}) do
 		if prosody.hosts[module.host].sessions[name] and not is_account(name) then
@@ -133,21 +133,21 @@ local function register(event)
 	end
 	local name, password = accepted.name, query:get_child_text("password") or "";
 	if query:get_child("remove") or query:get_child_text("username") ~= name then
-		return refuse(session, stanza, "modify", "not-acceptable", "the token is for the account " .. name .. " alone");
+		return refuse(session, stanza, "modify", "not-acceptable", "the token is for the account " .. name .. " only");
 	elseif password == "" or #password > password_length_max then
 		return refuse(session, stanza, "modify", "not-acceptable",
-			"a password has 1 to " .. password_length_max .. " bytes");
+			"the password must have 1 to " .. password_length_max .. " bytes");
 	end
 	local known = (given_store:get(nil) or {})[name];
 	if not known or known.digest ~= accepted.digest or is_used(name, known) then
-		return refuse(session, stanza, "cancel", "conflict", "the token was used or taken back meanwhile");
+		return refuse(session, stanza, "cancel", "conflict", "the token was used or revoked meanwhile");
 	end
 	local kept = made_store:set(name, { digest = known.digest });
 	if not kept or not usermanager.create_user(name, password, module.host) then
-		return refuse(session, stanza, "wait", "internal-server-error", "it cannot be kept at present");
+		return refuse(session, stanza, "wait", "internal-server-error", "it cannot be stored now; try again later");
 	end
-	send_away(name); -- whoever had an earlier account of that name
-	module:log("warn", "the account %s is registered", name);
+	send_away(name); -- sessions of an earlier account with this name
+	module:log("warn", "registered the account %s", name);
 	session.send(st.reply(stanza));
 	return true;
 end
@@ -167,7 +167,7 @@ function module.command(arg)
 	local json = require "util.json";
 	local host = arg[1];
 	if not prosody.hosts[host] then
-		io.stderr:write("no such host in the configuration\n");
+		io.stderr:write("the configuration has no such host\n");
 		return 1;
 	end
 	require "core.storagemanager".initialize_host(host);
@@ -176,14 +176,14 @@ function module.command(arg)
 	open_stores();
 	local tokens = json.decode(io.read("*a"));
 	if type(tokens) ~= "table" then
-		io.stderr:write("standard input is no JSON object\n");
+		io.stderr:write("standard input is not a JSON object\n");
 		return 1;
 	end
 	local given = given_store:get(nil) or {};
 	for name, token in pairs(tokens) do
 		if type(token) == "table" and token.digest then
 			given[name] = { digest = token.digest, ends_at = token.ends_at };
-		else -- a digest that no token has, and an end that is over
+		else -- a digest without a token, and expired
 			given[name] = { digest = "", ends_at = 0 };
 		end
 	end
@@ -191,7 +191,7 @@ function module.command(arg)
 		io.stderr:write("the tokens cannot be written\n");
 		return 1;
 	end
-	for name in pairs(tokens) do -- afterwards, so that nothing is made meanwhile with what does not hold any more
+	for name in pairs(tokens) do -- last, so no account is created meanwhile with an old token
 		local digest = made_with(name);
 		if is_account(name) and digest ~= given[name].digest then
 			usermanager.delete_user(name, host);

@@ -15,7 +15,7 @@ from typing import Final
 from ramp.errors import RampError
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.outcome import RequestOutcome, RoundRecord
-from ramp.runtime.sqlite_file import connect, format_version, transaction
+from ramp.runtime.sqlite_file import connect, is_new, transaction
 from ramp.runtime.storage_errors import STORAGE_ERRORS, storing
 
 POINTS_MAX: Final = 100_000
@@ -105,7 +105,7 @@ class PriceHistory:
     Raises:
         StorageFailed: if the file cannot be opened.
         StateDamaged: if it is something else.
-        VersionTooNew: if a later program has written it.
+        WrongVersion: if it is of another version.
     """
 
     def __init__(self, path: Path, most: int = POINTS_MAX) -> None:
@@ -117,7 +117,7 @@ class PriceHistory:
         self._first: dict[str, tuple[int, Instant]] = {}
         self._file = connect(path, "file of prices")
         self._file.execute("PRAGMA synchronous=NORMAL")  # the last seconds before a power cut may be missing
-        if format_version(self._file, path, "file of prices", PRICES_VERSION) == 0:
+        if is_new(self._file, path, "file of prices", PRICES_VERSION):
             with transaction(self._file):
                 for statement in _SCHEMA:
                     self._file.execute(statement)

@@ -17,7 +17,7 @@ from typing import Final
 from ramp.errors import RampError
 from ramp.model.instant import DAY, HOUR, MINUTE, Duration, Instant
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.sqlite_file import connect, format_version, transaction
+from ramp.runtime.sqlite_file import connect, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
 LINK_TIME: Final[Duration] = 15 * MINUTE
@@ -102,7 +102,7 @@ class Sessions:
     Raises:
         StorageFailed: if the file cannot be opened.
         StateDamaged: if it is something else.
-        VersionTooNew: if a later program has written it.
+        WrongVersion: if it is of another version.
     """
 
     def __init__(self, path: Path, now: Callable[[], Instant] | None = None) -> None:
@@ -112,7 +112,7 @@ class Sessions:
             path.touch(mode=0o600)
             path.chmod(0o600)
         self._file = connect(path, "file of sessions")
-        if format_version(self._file, path, "file of sessions", SESSIONS_VERSION) == 0:
+        if is_new(self._file, path, "file of sessions", SESSIONS_VERSION):
             with storing(path), transaction(self._file):
                 for statement in _SCHEMA:
                     self._file.execute(statement)

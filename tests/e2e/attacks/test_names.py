@@ -57,7 +57,7 @@ async def test_registration_is_not_even_offered(server):
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 async def test_launcher_itself_cannot_make_such_an_account(server, name):
-    with pytest.raises(ConfigurationError, match="is not a valid account"):
+    with pytest.raises(ConfigurationError, match="invalid account name"):
         server.ensure_accounts({name: "chosen"})
     assert await logs_in(server, name, "chosen") is None
 

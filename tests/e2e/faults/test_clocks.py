@@ -127,7 +127,7 @@ def test_an_owner_is_told_of_a_clock_three_seconds_off_and_buys(market: Market, 
     assert command(market, "status", "--user", "alice").stderr == ""
     log = market.state.logs.joinpath("alice.log").read_text()
     assert log.count("s ahead of the bank's") == 1
-    assert log.count("the clock here agrees with the bank's again") == 1
+    assert log.count("this computer's clock agrees with the bank's again") == 1
 
 
 @pytest.mark.parametrize("by_s", [-HOUR_S, HOUR_S])

@@ -117,7 +117,7 @@ QUOTES = {
     "hang": "quote: no answer within 10 s",
     "fork": "quote: no answer within 10 s",
     "exit": "quote: its process ended with status 3",
-    "scribble": "quote: a message of 4294967295 bytes; at most 1000000 are taken",
+    "scribble": "quote: a message must have 1 to 1000000 bytes, got 4294967295",
     "none": "quote: the answer is a NoneType; right would be a Slot or Refusal",
     "backwards": "which is not after its start",
 }

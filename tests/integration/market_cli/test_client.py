@@ -230,8 +230,8 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        ({"verb": "requests"}, "other_version", "speaks no version"),  # what clients before the table said first
-        ({"verb": "hello", "version": VERSION + 1}, "other_version", f"version {VERSION + 1} of the control channel"),
+        ({"verb": "requests"}, "other_version", "got none, expected 1"),
+        ({"verb": "hello", "version": VERSION + 1}, "other_version", "control channel: got 2, expected 1; `ramp down`"),
         ({"verb": "hello", "version": VERSION, "compress": True}, "not_understood", "extra fields found (compress)"),
         ({"verb": "greet"}, "not_understood", "'greet' is not known"),
     ],

@@ -77,5 +77,5 @@ def test_bad_addresses_are_refused(jid, settings):
         def __init__(self):
             MarketAgent.__init__(self, jid, "secret", settings)
 
-    with pytest.raises(ConfigurationError, match="not an XMPP address"):
+    with pytest.raises(ConfigurationError, match="invalid XMPP address"):
         Named()

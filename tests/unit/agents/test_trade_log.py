@@ -15,7 +15,7 @@ from ramp.protocol.progress import CancellationEnded, RequestEnded
 
 def outcome(status: RequestStatus, reason: str = "") -> RequestOutcome:
     offer = Offer("offer-1", "request-1", 1, "curie1@localhost", 54, 0, 3_600_000_000, 8, 0.5, 60_000_000)
-    units = (BoughtUnit(1, offer),) if not reason else ()
+    units = (BoughtUnit(1, offer, offer.cores),) if not reason else ()
     return RequestOutcome("request-1", status, reason, (), units, 0, 1)
 
 
@@ -26,9 +26,9 @@ def test_endings_are_told_in_one_line() -> None:
     assert ending_text(rejected) == "request-1 rejected: too dear"
     assert ending_text(RequestEnded(outcome(RequestStatus.QUOTED))) == "request-1 quoted: nothing was bought"
     given = CancellationEnded(CancellationOutcome("agreement-1", done=True, refund=43_200))
-    assert ending_text(given) == "agreement-1 given back for 432.00 credits"
+    assert ending_text(given) == "agreement-1 cancelled, 432.00 credits refunded"
     kept = CancellationEnded(CancellationOutcome("agreement-1", done=False, refund=0, code="not_active"))
-    assert ending_text(kept) == "agreement-1 not given back: not_active"
+    assert ending_text(kept) == "agreement-1 not cancelled: not_active"
 
 
 def test_only_what_becomes_of_a_market_that_is_up_is_logged(caplog: pytest.LogCaptureFixture) -> None:

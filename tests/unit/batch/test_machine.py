@@ -14,7 +14,7 @@ from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import BatchMachine
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
-from ramp.errors import ConfigurationError, PluginError, StateDamaged, VersionTooNew
+from ramp.errors import ConfigurationError, PluginError, StateDamaged, WrongVersion
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -228,16 +228,18 @@ def test_names_are_the_keys_and_no_two_resources_share_a_beginning() -> None:
     assert not any(one != other and one.startswith(other) for one in prefixes for other in prefixes)
 
 
-def test_the_book_is_refused_where_it_is_newer_or_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "got"), [(BOOK_VERSION + 1, "2"), (0, "none")])
+def test_the_book_is_refused_where_it_is_of_another_version_or_none(version: int, got: str, tmp_path: Path) -> None:
     HoldBook(tmp_path, "big1").close()
     path = book_path(tmp_path, "big1")
     assert read_book(path) == ()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version={BOOK_VERSION + 1}")
+        connection.execute(f"PRAGMA user_version={version}")
     connection.close()
-    with pytest.raises(VersionTooNew, match="book of holds"):
+    told = f"wrong version of this book of holds: got {got}, expected 1"
+    with pytest.raises(WrongVersion, match=told):
         HoldBook(tmp_path, "big1")
-    with pytest.raises(VersionTooNew, match="book of holds"):
+    with pytest.raises(WrongVersion, match=told):
         read_book(path)
     book_path(tmp_path, "other").write_bytes(b"no database at all" * 99)
     with pytest.raises(StateDamaged):

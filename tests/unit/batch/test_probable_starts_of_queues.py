@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ramp.batch.book import book_path, read_book
 from ramp.batch.slurm.held_jobs import parse_jobs
 from ramp.batch.system import Node, RunningJob, SystemSnapshot, WaitingJob
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
@@ -233,28 +230,6 @@ def test_the_probability_is_the_share_of_like_jobs_that_started_in_time(tmp_path
     assert again.quote(unit, now) == slot
     (tmp_path / "waits.jsonl").write_text("no wait\n[1, 2]\n" + (tmp_path / "waits.jsonl").read_text())
     assert new_machine(queue, tmp_path, enough=10).quote(unit, now) == slot
-
-
-@pytest.mark.parametrize(
-    ("version", "lacks"), [(1, ("started", "moved_at", "step")), (2, ("moved_at", "step")), (3, ("step",))]
-)
-def test_a_book_of_an_older_version_is_read_also_without_changing_it(
-    version: int, lacks: tuple[str, ...], tmp_path: Path
-) -> None:
-    queue = FakeQueue()
-    held(new_machine(queue, tmp_path))
-    path = book_path(tmp_path, "queue1")
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        for column in lacks:
-            connection.execute(f"ALTER TABLE hold DROP COLUMN {column}")
-        connection.execute(f"PRAGMA user_version={version}")
-    for _ in range(2):
-        assert [each.reservation_id for each in read_book(path)] == ["1"]
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (version,)
-    found = new_machine(queue, tmp_path).reservation("offer-1", NOW)
-    assert found is not None
-    assert found.reservation_id == "1"
 
 
 def test_squeue_by_name_as_slurm_prints_it() -> None:

@@ -94,9 +94,9 @@ def pay(ledger: LedgerStore, order_id: str, agreement_id: str, offer_id: str) ->
 def reserve(state: StateFolder, name: str, key: str, *, firm: bool = True) -> None:
     book = ReservationBook("test", name, state.reservations)
     with book.writing() as change:
-        change.hold(key, 1, SLOT, NOW + HOUR)
+        change.hold(key, 1, SLOT, NOW + HOUR, NOW)
         if firm:
-            change.confirm(key)
+            change.confirm(key, NOW)
 
 
 def wrong(market: tuple[SwarmConfig, StateFolder]) -> dict[str, list[str]]:

@@ -131,7 +131,7 @@ def test_sellers_that_name_no_value_say_why_instead(script, capsys):
 
 def test_only_what_was_paid_is_called_paid_and_the_code_of_a_failed_rule_is_told(script, capsys):
     event = script.ended(RequestStatus.FAILED, "the auction rule Div failed: next_asks: ZeroDivisionError")
-    best = BoughtUnit(1, script.record.offers[0])
+    best = BoughtUnit(1, script.record.offers[0], script.record.offers[0].cores)
     outcome = replace(event.outcome, units=(best,), code="rule_raised")
     print_outcome(outcome, {}, short)
     said = capsys.readouterr().out
@@ -163,10 +163,10 @@ def test_a_start_that_is_only_probable_is_told_with_its_refund(script, capsys):
 def test_cores_charged_beyond_what_was_asked_are_told(script, capsys):
     event = script.ended(RequestStatus.QUOTED)
     (unit,) = event.outcome.units
-    for asked, told in ((unit.offer.cores, False), (unit.offer.cores - 1, True), (0, False)):
+    for asked, told in ((unit.offer.cores, False), (unit.offer.cores - 1, True)):
         outcome = replace(event.outcome, units=(replace(unit, cores_asked=asked),))
         print_outcome(outcome, {}, short)
         out = capsys.readouterr().out
         assert (f"{unit.offer.cores} ({asked} asked)" in out) is told
         assert (f"{unit.offer.cores} cores are charged for the {asked} that were asked for" in out) is told
-        assert outcome_object(outcome, {}, short)["units"][0]["cores_asked"] == (asked or None)
+        assert outcome_object(outcome, {}, short)["units"][0]["cores_asked"] == asked

@@ -30,7 +30,9 @@ def swarm(*agents):
 
 
 STATUS = swarm(agent("alice", "user"), agent("bank", "bank"), agent("curie", "resource", "broken", 3, "no queue"))
-OUTCOME = RequestOutcome(ID, RequestStatus.COMMITTED, "", (FIRST,), (BoughtUnit(1, offer("b", 50)),), AT, 3 * SECOND)
+OUTCOME = RequestOutcome(
+    ID, RequestStatus.COMMITTED, "", (FIRST,), (BoughtUnit(1, offer("b", 50), 16),), AT, 3 * SECOND
+)
 
 
 def heard(*events, user="alice"):

@@ -39,7 +39,7 @@ def test_types_of_what_is_common_and_the_rest_as_it_is() -> None:
     eight, eleven, seven = (to_datetime(from_iso(f"2026-11-21T{hour:02}:00:00Z")) for hour in (8, 11, 7))
     assert state.running == (MachineJob("7.1", 16, eight, eleven, seven, None),)
     assert state.projected_load[0].load == 1.0
-    assert state.operating_system is None, "a resource of an earlier version does not say"
+    assert state.operating_system is None, "it is not stated"
     assert state.snapshot == SNAPSHOT
 
 

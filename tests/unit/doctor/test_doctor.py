@@ -40,7 +40,7 @@ UNIT = RequestUnit(1, 70, 2 * HOUR, TotalCores(16))
 OFFER = Offer("o", "r1", 1, "big1", 60, HOUR, 2 * HOUR, 16, 0.25, HOUR)
 AGREEMENT = Agreement("a1", "r1", 1, "alice", "big1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", 10**12)
 SALE: tuple[Record, ...] = (
-    HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1),
+    HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1, ""),
     HoldMade("o", "R1", MINUTE, 2),
     AgreementReceived("o", Signed(AGREEMENT, ("alice",)), FundsReserved("order-1", "alice", (), 9, 10, 2), SEAL, 3),
     AgreementPaid("o", PaymentMade("a1", "t1", OFFER.cost), SEAL, 4),

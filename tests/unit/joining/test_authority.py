@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding
 from inviting_market import NAME, NOW, Market, market_in
 
-from ramp.errors import ConfigurationError, EnrolmentRefused, SignerUnknown
+from ramp.errors import ConfigurationError, EnrolmentRefused, SignerUnknown, WrongVersion
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import EnrolmentRequest, MachineStatus
@@ -227,8 +227,8 @@ def test_the_register_is_private_and_a_damaged_one_is_told(market: Market) -> No
         path.write_text(damage)
         with pytest.raises(ConfigurationError, match="register of invitations cannot be read"):
             Register(path).entries()
-    path.write_text(json.dumps({"version": 3, "invitations": []}))
-    with pytest.raises(ConfigurationError, match="version 3"):
+    path.write_text(json.dumps({"version": 2, "invitations": []}))
+    with pytest.raises(WrongVersion, match="wrong version of this register of invitations: got 2, expected 1"):
         Register(path).entries()
 
 

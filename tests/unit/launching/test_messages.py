@@ -30,19 +30,25 @@ def answer(question: Any, plain: Any) -> Any:
 
 
 def test_both_sides_speak_one_version() -> None:
-    assert (messages.VERSION, messages.VERSION_OF_QUEUES) == (worker.VERSION, worker.VERSION_OF_QUEUES)
+    assert messages.VERSION == worker.VERSION == 1
+
+
+def test_an_answer_of_another_version_is_refused_with_what_to_do() -> None:
+    told = "wrong version of the worker's answer: got 2, expected 1; install the worker of the same version of RAMP"
+    with pytest.raises(ValueError, match=told):
+        answer(LOOK, {"version": 2, "seen": None})
 
 
 def test_a_job_in_a_job_of_a_queue_brings_the_program_that_orders_it_there() -> None:
-    """No PSI/J, and a version that workers from before it refuse."""
+    """No PSI/J is needed for it."""
     there = fx.SubmitJob(replace(JOB, reservation_id="17", queue_key="offer-1"))
     plain = json.loads(messages.question_text(there, "slurm", "", {}, "/psij/python", "/usr/bin/python3"))
-    assert (plain["version"], plain["job"]["queue_key"], plain["psij_python"]) == (2, "offer-1", "/usr/bin/python3")
+    assert (plain["job"]["queue_key"], plain["psij_python"]) == ("offer-1", "/usr/bin/python3")
     assert plain["program"] == Path(queue_jobs.__file__).read_text("utf-8")
     reserved = json.loads(
         messages.question_text(fx.SubmitJob(JOB), "slurm", "", {}, "/psij/python", "/usr/bin/python3")
     )
-    assert (reserved["version"], reserved["psij_python"]) == (1, "/psij/python")
+    assert reserved["psij_python"] == "/psij/python"
     simulated = json.loads(messages.question_text(there, "local", "", {}))
     assert "program" not in simulated
 

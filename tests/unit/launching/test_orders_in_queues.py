@@ -48,7 +48,7 @@ class Site:
         job = {"job_id": job_id, "resource": "res@localhost", "reservation_id": NUMBER, "queue_key": KEY, "cores": 4}
         job |= {"begin_at": (now + more.pop("after", 0)) * SECOND, "end_at": (now + 600) * SECOND, "inputs": []}
         job |= {"arguments": ["sh", "-c", does], "environment": [["RAMP_UNIT", "1"]]}
-        asked = {"version": 2, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job, **more}
+        asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job, **more}
         asked |= {"psij_python": sys.executable, "program": Path(queue_jobs.__file__).read_text()}
         asked["variables"] = {"PATH": str(self.commands)}
         done = subprocess.run(

@@ -170,3 +170,10 @@ def test_another_version_or_no_question_is_refused() -> None:
     for text in (b"", b"{", b"[]", b'{"version": 9}', b"x" * 500_000):
         done = subprocess.run([sys.executable, "-I", worker.__file__], input=text, capture_output=True, check=True)
         assert "error" in json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("question", [{"version": 2}, {}])
+def test_a_question_of_another_version_is_refused_with_what_to_do(question: dict[str, Any]) -> None:
+    told = f"wrong version of the question: got {question.get('version')}, expected 1; install the worker of the same"
+    with pytest.raises(worker.WrongQuestion, match=told):
+        worker.answered(question)

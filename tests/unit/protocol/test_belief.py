@@ -103,7 +103,7 @@ def _call(agreement_id: str) -> c.AmendmentCall:
 def _priced(agreement_id: str, bought: Agreement | None) -> c.AmendmentPriced:
     """The price of what a buyer has called for, in the words that name it."""
     if bought is None:
-        return c.AmendmentPriced(agreement_id, 1, 60, MINUTE)
+        return c.AmendmentPriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], 0, "")
     digest = first_state(bought).digest
     return c.AmendmentPriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], bought.offer.end, digest)
 

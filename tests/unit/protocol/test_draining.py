@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ramp.agents.group_calls import slots_kept
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import Performative
 from ramp.model.offer import RefusalCode
 from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
@@ -35,22 +34,6 @@ def test_every_unit_of_a_call_is_refused_with_the_code(resource: Any) -> None:
     assert answer.performative is Performative.REFUSE
     assert [(each.code, each.detail) for each in answer.content.refusals] == [(RefusalCode.DRAINING, DRAINING_DETAIL)]
     assert RefusalCode.DRAINING in FOR_GOOD, "nobody calls it again in that auction"
-
-
-@pytest.mark.parametrize(("minor", "code"), [(0, RefusalCode.PLUGIN_FAILED), (1, RefusalCode.DRAINING)])
-def test_a_caller_of_the_version_before_gets_a_code_that_it_knows(resource: Any, minor: int, code: RefusalCode) -> None:
-    resource.party.set_selling(PRICES, draining=True, now=0)
-
-    def older(message: Message) -> Message:
-        return replace(message, wire_minor=minor)
-
-    handle = resource.party.handle
-
-    def from_older(event: Any, now: int) -> Any:
-        return handle(ev.MessageReceived(older(event.message)) if isinstance(event, ev.MessageReceived) else event, now)
-
-    resource.party.handle = from_older
-    assert resource.call().content.refusals[0].code is code
 
 
 def test_an_offer_made_before_cannot_be_accepted_any_more(resource: Any, said: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import WIRE_MINOR, Message, Performative
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import credits_text
@@ -72,13 +72,12 @@ class Buyer:
         number: int = 1,
         now: int = 1,
         sender: str = "",
-        minor: int = WIRE_MINOR,
         **named: Any,
     ) -> Any:
         state = first_state(FIRST if agreement_id == "a1" else OTHER).digest
         content = c.AmendmentPriced(agreement_id, number, price, MINUTE, 24, 5 * HOUR, state)
         content = replace(content, **named)
-        message = replace(self.sealed(content, sender or f"res{agreement_id[1]}", now), wire_minor=minor)
+        message = self.sealed(content, sender or f"res{agreement_id[1]}", now)
         return self.growths.on_priced(message, content, now)
 
     def said(self, content: Any, now: int = 1, sender: str = "res1", number: int = 1) -> list[Effect] | None:
@@ -327,17 +326,6 @@ def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> Non
     ended = failed(buyer.priced(60, state="another"))
     assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]
     assert buyer.growths.open == ()
-
-
-def test_a_seller_of_wire_version_1_4_names_the_price_alone(buyer: Buyer) -> None:
-    buyer.asks()
-    (done, *_) = records(buyer.priced(60, minor=4, cores=0, until=0, state=""))
-    assert done.amendment.cpu_hour_cost == 60
-
-
-def test_a_seller_from_wire_version_1_5_on_names_what_its_price_is_for(buyer: Buyer) -> None:
-    buyer.asks()
-    assert buyer.priced(60, minor=5, cores=0, until=0, state="") == []
 
 
 def records(effects: list[Effect]) -> list[Any]:

@@ -180,7 +180,7 @@ def book(folder: Path | None) -> ReservationBook:
 
 def hold(opened: ReservationBook, key: str, until: int = NOW + HOUR) -> None:
     with opened.writing() as writer:
-        writer.hold(key, 1, SLOT, until)
+        writer.hold(key, 1, SLOT, until, NOW)
 
 
 def test_a_line_that_a_crash_cut_short_is_dropped(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def _hold_many(folder: str, worker: int) -> None:
     opened = ReservationBook("fake_qstat", "m1", Path(folder))
     for number in range(20):
         with opened.writing() as writer:
-            writer.hold(f"{worker}-{number}", 1, SLOT, NOW + HOUR)
+            writer.hold(f"{worker}-{number}", 1, SLOT, NOW + HOUR, NOW)
 
 
 def test_processes_do_not_lose_each_others_reservations(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_reservations_end_with_their_slot_but_stay_known(tmp_path: Path) -> None
     opened = book(tmp_path)
     hold(opened, "a")
     with opened.writing() as writer:
-        writer.confirm("a")
+        writer.confirm("a", NOW)
     assert len(opened.live(SLOT.end - 1)) == 1
     assert opened.live(SLOT.end) == ()
     assert opened.standing("a", SLOT.end) is Standing.FIRM

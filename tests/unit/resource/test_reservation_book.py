@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.errors import VersionTooNew
+from ramp.errors import WrongVersion
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.slot import Slot
 from simulation.resource import reservation_book
@@ -76,7 +76,7 @@ def test_the_file_is_written_anew_once_most_of_it_is_about_the_forgotten(
     sell(other, "mine")
     assert [each.reservation_id for each in opened.live(NOW)] == [f"m1-{number}" for number in range(196, 202)]
     assert other.live(NOW) == opened.live(NOW) == book(tmp_path).live(NOW)
-    assert lines(tmp_path)[0]["version"] == 3
+    assert lines(tmp_path)[0]["version"] == 1
     assert book(tmp_path).next_reservation_id() == "m1-202"
 
 
@@ -109,47 +109,12 @@ def test_a_full_disk_only_puts_the_tidying_off(tmp_path: Path, monkeypatch: pyte
     assert {line.get("key") for line in lines(tmp_path)[1:]} == {"d"}
 
 
-def test_a_book_of_version_1_becomes_one_of_version_3_when_it_first_forgets(tmp_path: Path) -> None:
-    sell(book(tmp_path), "a", "b")
+@pytest.mark.parametrize(("stated", "got"), [('"version":2,', "2"), ("", "none")])
+def test_another_version_is_refused(stated: str, got: str, tmp_path: Path) -> None:
     path = tmp_path / "m1.reservations.jsonl"
-    header, *rest = path.read_text().splitlines(keepends=True)
-    assert header == '{"format":"ramp-reservations","version":3,"resource":"m1","held_ever":0}\n'
-    path.write_text('{"format":"ramp-reservations","version":1,"resource":"m1"}\n' + "".join(rest))
-    old = book(tmp_path)
-    assert [each.key for each in old.live(NOW)] == ["a", "b"]
-    sell(old, "c")
-    assert lines(tmp_path)[0]["version"] == 1
-    forget(old, "a", "c")
-    assert lines(tmp_path)[0] == {"format": "ramp-reservations", "version": 3, "resource": "m1", "held_ever": 2}
-    assert [line.get("key") for line in lines(tmp_path)[1:]] == ["b", "b"]
-    assert book(tmp_path).next_reservation_id() == old.next_reservation_id() == "m1-4"
-
-
-def test_a_book_of_version_1_keeps_its_lines_for_who_lives_through_them_and_tells_nothing_twice(tmp_path: Path) -> None:
-    sell(book(tmp_path), "a", "b")
-    path = tmp_path / "m1.reservations.jsonl"
-    _, *rest = path.read_text().splitlines(keepends=True)
-    path.write_text('{"format":"ramp-reservations","version":1,"resource":"m1"}\n' + "".join(rest))
-    told: list[Change] = []
-    old = book(tmp_path, on_change=told.append)
-    lived = [(change.key, change.reservation) for change in told]
-    assert [key for key, _ in lived] == ["a", "a", "b", "b"]
-    forget(old, "a")
-    assert old.standing("a", LATER) is Standing.UNKNOWN
-    assert [(change.key, change.reservation) for change in told] == lived
-    sell(old, "c")
-    assert [change.key for change in told[4:]] == ["c", "c"]
-    again: list[Change] = []
-    after = book(tmp_path, on_change=again.append)
-    assert [(change.key, change.reservation) for change in again[:4]] == lived
-    assert after.standing("a", LATER) is Standing.UNKNOWN
-    assert after.next_reservation_id() == "m1-4"
-
-
-def test_a_later_version_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "m1.reservations.jsonl"
-    path.write_text('{"format":"ramp-reservations","version":4,"resource":"m1","held_ever":0}\n')
-    with pytest.raises(VersionTooNew, match=r"m1\.reservations\.jsonl: this book of reservations is of version 4"):
+    path.write_text(f'{{"format":"ramp-reservations",{stated}"resource":"m1","held_ever":0}}\n')
+    told = rf"m1\.reservations\.jsonl: wrong version of this book of reservations: got {got}, expected 1"
+    with pytest.raises(WrongVersion, match=told):
         book(tmp_path)
 
 

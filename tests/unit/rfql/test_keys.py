@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from ramp.errors import ConfigurationError, SealInvalid, SignatureInvalid, SignerUnknown
+from ramp.errors import ConfigurationError, SealInvalid, SignatureInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
-from ramp.rfql.signing.notary import XmlNotary
-from ramp.runtime.keys.store import KeyStore, issuing, load_ca_certificates
+from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 
 USER = "alice@localhost"
 QUERY = Message(
@@ -278,49 +276,6 @@ def test_certificate_states_the_role(keys: KeyStore, now: Instant) -> None:
     assert [(entry.name, entry.role) for entry in keys.inventory(now)] == sorted(
         (f"{role}1@localhost", role) for role in Role
     )
-
-
-def of_yesterday(keys: KeyStore, name: str, now: Instant) -> x509.Certificate:
-    """A party's identity as stores had it before certificates stated roles."""
-    old = keys.issue(name, Role.USER, now)
-    key, _ = keys.identity(name)
-    ca_key, ca = keys._read_identity(keys.folder / "ca" / "identity.pem")
-    builder = x509.CertificateBuilder(
-        issuer_name=ca.subject,
-        subject_name=x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)]),
-        public_key=old.public_key(),
-        serial_number=x509.random_serial_number(),
-        not_valid_before=old.not_valid_before_utc,
-        not_valid_after=old.not_valid_after_utc,
-        extensions=list(old.extensions),
-    )
-    certificate = builder.sign(ca_key, hashes.SHA256())
-    (keys.folder / "issued" / f"{certificates.serial_text(old)}.pem").unlink()
-    keys._record(certificate)
-    (keys.folder / "agents" / name / "identity.pem").write_bytes(issuing.identity_pem(key, certificate))
-    keys._pin(name, certificate)
-    return certificate
-
-
-def test_store_of_yesterday_is_brought_up_to_date(keys: KeyStore, now: Instant) -> None:
-    """The same key is certified again with the role, so who has pinned it still knows the party."""
-    old = of_yesterday(keys, USER, now)
-    bank = keys.issue("bank@localhost", Role.BANK, now)
-    assert keys.certificate_on_file(USER) == old
-    assert [(entry.name, entry.role) for entry in keys.inventory(now)] == [(USER, None), ("bank@localhost", Role.BANK)]
-    with pytest.raises(SignerUnknown, match="states no role"):
-        keys.notary(USER)
-    with pytest.raises(ConfigurationError, match="states no role; right would be one of user, resource"):
-        keys.renew(USER, now)
-    new = keys.issue(USER, Role.USER, now)
-    assert certificates.role_of(new) is Role.USER
-    assert certificates.same_key(old, new)
-    assert keys.certificate_on_file(USER) == new
-    assert keys.issue(USER, Role.USER, now) == new
-    assert keys.issue("bank@localhost", Role.BANK, now) == bank
-    still_pinned = XmlNotary("bank@localhost", *keys.identity("bank@localhost"), keys.ca_certificates(), lambda _: old)
-    sealed = keys.notary(USER).seal(QUERY, now)
-    assert still_pinned.open(text_of(sealed), now) == sealed
 
 
 def test_role_is_not_changed_while_the_certificate_holds(keys: KeyStore, now: Instant) -> None:

@@ -131,9 +131,8 @@ def test_commitment_without_a_seal_is_not_even_read(
     for content in (commitment, replace(commitment, vote_seal=seal)):
         message = Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content)
         encoded = codec.encode(store.notary(USER).seal(message, now))
-        plain = {
-            name: value for name, value in encoded.metadata.items() if name in {"performative", "ontology", "language"}
-        }
+        kept = ("version", "performative", "ontology", "language")
+        plain = {name: encoded.metadata[name] for name in kept}
         with pytest.raises(SealInvalid, match="Commitment without a seal"):
             codec.decode(USER, RESOURCE, plain, "request-4", encoded.body, store.notary(RESOURCE), now)
 
@@ -212,7 +211,7 @@ def test_what_is_passed_on_passes_nothing_on_itself(
         def verify(self, document: str, now: Instant) -> Signed:
             raise AssertionError("not reached")
 
-        def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
+        def open(self, text: str, now: Instant) -> Message:
             self.opened += 1
             raise AssertionError("not reached")
 

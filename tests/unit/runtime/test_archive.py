@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -11,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ramp.errors import StateDamaged, StorageFailed
+from ramp.errors import StateDamaged, StorageFailed, WrongVersion
 from ramp.model.offer import RefusalCode
 from ramp.protocol.records import HoldMade, Record, SlotReleased, reference_of
 from ramp.runtime.archive import Archive
 from ramp.runtime.journal import MemoryJournal, SqliteJournal
-from ramp.runtime.record_json import record_to_json
 
 
 def made(number: int) -> list[Record]:
@@ -208,21 +208,19 @@ def test_the_start_reads_nothing_of_the_archive(tmp_path: Path, monkeypatch: pyt
     assert asked == []
 
 
-def test_a_journal_of_version_1_is_brought_up_in_one_step(tmp_path: Path) -> None:
-    """Its table as that version made it; one record in it cannot be read, and that is still said by `records` only."""
+@pytest.mark.parametrize(("mark", "got"), [("PRAGMA user_version=2", "2"), ("PRAGMA user_version=0", "none")])
+def test_a_journal_or_archive_of_another_version_is_refused(mark: str, got: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "CREATE TABLE journal (sequence INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT"
-        )
-        texts = [record_to_json(record) for record in made(0)]
-        connection.executemany("INSERT INTO journal (record) VALUES (?)", [(text,) for text in (*texts, "{spoilt")])
-    connection.close()
-    journal = SqliteJournal(path)
-    assert list(journal.records_of("o0")) == made(0)
-    with pytest.raises(StateDamaged, match="row 3 of the journal"):
-        journal.records()
+    journal = filled(path)
     journal.archive(["o0"])
-    assert set(archived(path)) == {"o0"}
-    with pytest.raises(StateDamaged, match="row 3 of the journal"):
-        SqliteJournal(path).records()
+    journal.close()
+    for file, what in ((path.with_suffix(".archive.sqlite"), "archive"), (path, "journal")):
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.execute(mark)
+        before = file.read_bytes()
+        with pytest.raises(WrongVersion) as refused:
+            SqliteJournal(path)
+        assert f"wrong version of this {what}: got {got}, expected 1; start with an empty" in str(refused.value)
+        assert file.read_bytes() == before
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.execute("PRAGMA user_version=1")

@@ -43,7 +43,7 @@ def test_the_text_names_the_record_and_its_fields() -> None:
 def test_unions_name_their_class() -> None:
     unit = RequestUnit(1, 70, HOUR, TotalCores(16), disk=NodeDiskSpace(3))
     offer = Offer("o", "r", 1, "res", 60, 0, HOUR, 16, 0.25, HOUR)
-    record = HoldIntended(offer, unit, Slot(0, HOUR, 16, 0.25), "alice", 5, SEAL, 1)
+    record = HoldIntended(offer, unit, Slot(0, HOUR, 16, 0.25), "alice", 5, SEAL, 1, "")
     told = json.loads(record_to_json(record))["unit"]
     assert told["cores"] == {"type": "TotalCores", "count": 16}
     assert told["disk"] == {"type": "NodeDiskSpace", "gigabytes": 3}

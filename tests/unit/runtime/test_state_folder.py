@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ramp.agents.keeper_control import KeeperControl
+from ramp.agents.control import KeeperControl
 from ramp.client.line import SocketLine
 from ramp.client.swarm import status
 from ramp.errors import ConfigurationError

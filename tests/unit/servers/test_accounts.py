@@ -57,7 +57,7 @@ def test_nobody_else_is(accounts, mechanism, response):
 
 
 def test_a_bad_name_makes_none_of_the_accounts(accounts):
-    with pytest.raises(ConfigurationError, match=r"'BANK' at 'localhost' is not a valid account.*its prepared form is"):
+    with pytest.raises(ConfigurationError, match=r"invalid account name 'BANK' at localhost.*its prepared form is"):
         accounts.add({"carol": "secret", "BANK": "secret"})
     assert not accounts.exists("carol")
     assert not accounts.exists("BANK")

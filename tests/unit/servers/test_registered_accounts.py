@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, WrongVersion
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
 from ramp.servers.registered_accounts import RegisteredAccounts
 
@@ -130,9 +130,14 @@ def test_what_cannot_be_written_is_not_made(accounts, path):
     assert accounts.name_for("good", 0) == "dora"
 
 
-@pytest.mark.parametrize(
-    "damage", ["", "[]", '{"version": 1}', '{"version": 1, "accounts": {"dora": {}}}', '{"version": 7, "accounts": {}}']
-)
+def test_a_file_of_another_version_is_refused(path):
+    path.parent.mkdir()
+    path.write_text('{"version": 2, "accounts": {}}')
+    with pytest.raises(WrongVersion, match="wrong version of this list of registered accounts: got 2, expected 1"):
+        RegisteredAccounts(path)
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"version": 1}', '{"version": 1, "accounts": {"dora": {}}}'])
 def test_a_damaged_file_is_told(path, damage):
     path.parent.mkdir()
     path.write_text(damage)

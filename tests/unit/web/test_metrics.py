@@ -80,7 +80,13 @@ ACCOUNTS = (
     AccountLine("curie@x", "resource", -60, 0, 100),
 )
 OUTCOME = RequestOutcome(
-    "request-of-alice", RequestStatus.COMMITTED, "", (FIRST, FIRST), (BoughtUnit(1, offer("b", 50)),), NOW, 3 * SECOND
+    "request-of-alice",
+    RequestStatus.COMMITTED,
+    "",
+    (FIRST, FIRST),
+    (BoughtUnit(1, offer("b", 50), 16),),
+    NOW,
+    3 * SECOND,
 )
 TOLD = (
     Submitted("request-of-alice"),

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from ramp.errors import StateDamaged, VersionTooNew
+from ramp.errors import StateDamaged, WrongVersion
 from ramp.model.instant import DAY, HOUR, MINUTE
 from ramp.web.security.sessions import LinkRefused, Role, Sessions
 
@@ -105,8 +105,8 @@ def test_a_file_of_another_kind_or_version_is_named(tmp_path):
     path.write_text("no database" * 100)
     with pytest.raises(StateDamaged, match=r"sessions\.sqlite"):
         Sessions(path)
-    newer = tmp_path / "newer.sqlite"
-    with sqlite3.connect(newer) as file:
+    another = tmp_path / "another.sqlite"
+    with sqlite3.connect(another) as file:
         file.execute("PRAGMA user_version = 2")
-    with pytest.raises(VersionTooNew, match="version 2"):
-        Sessions(newer)
+    with pytest.raises(WrongVersion, match="wrong version of this file of sessions: got 2, expected 1"):
+        Sessions(another)

@@ -12,8 +12,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import MINUTE, SECOND
 from ramp.runtime.config import QuotaConfig
 from ramp.runtime.config_file import load_config
-from ramp.xmpp.complaints import Complaints
-from ramp.xmpp.quotas import SenderQuota
+from ramp.xmpp.quotas import Complaints, SenderQuota
 
 
 class Bucket:

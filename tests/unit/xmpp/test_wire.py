@@ -103,7 +103,7 @@ def test_limit_counts_the_escaped_bytes():
     frame = len(encode("x").encode()) - 1
     body = "<" * 100  # four bytes each once escaped
     encode(body, stanza_max_bytes=frame + 400)
-    with pytest.raises(DocumentTooLarge, match=f"{frame + 400} bytes.*limit is {frame + 399}"):
+    with pytest.raises(DocumentTooLarge, match=f"{frame + 400} bytes.*maximum {frame + 399}"):
         encode(body, stanza_max_bytes=frame + 399)
 
 
@@ -115,7 +115,7 @@ def test_default_limit_lets_90_kb_pass_and_not_more():
 
 
 def test_body_that_no_receiver_would_unfold_is_not_sent():
-    with pytest.raises(DocumentTooLarge, match="unfold"):
+    with pytest.raises(DocumentTooLarge, match="body too large"):
         encode("a" * (wire.INFLATED_MAX_BYTES + 1))
     assert len(decode(encode("a" * wire.INFLATED_MAX_BYTES)).body) == wire.INFLATED_MAX_BYTES
 
@@ -133,7 +133,7 @@ def packed(raw: bytes) -> str:
 
 
 def test_bomb_is_refused_without_unfolding_it():
-    with pytest.raises(DocumentTooLarge, match="more than 1000 bytes"):
+    with pytest.raises(DocumentTooLarge, match="larger than 1000 bytes"):
         wire.decode_body(packed(b"0" * 50_000_000), wire.ENCODING_ZLIB, source="m", inflated_max_bytes=1000)
     assert len(wire.decode_body(packed(b"0" * 1000), wire.ENCODING_ZLIB, source="m", inflated_max_bytes=1000)) == 1000
 
@@ -143,7 +143,7 @@ def test_bomb_is_refused_without_unfolding_it():
     [
         ("###", wire.ENCODING_ZLIB, "is not zlib"),
         (base64.b64encode(b"not zlib").decode(), wire.ENCODING_ZLIB, "is not zlib"),
-        (base64.b64encode(zlib.compress(b"abcdef" * 100)[:-5]).decode(), wire.ENCODING_ZLIB, "cut short"),
+        (base64.b64encode(zlib.compress(b"abcdef" * 100)[:-5]).decode(), wire.ENCODING_ZLIB, "incomplete"),
         (packed(b"\xff\xfe"), wire.ENCODING_ZLIB, "not UTF-8"),
         ("abc", "gzip", "unknown"),
     ],
@@ -206,5 +206,5 @@ def test_the_limit_of_a_prepared_message_counts_its_addresses():
     size = len(prepared.addressed(to="a@localhost", sender="me@localhost", stanza_id="1"))
     limited = {"sender": "me@localhost", "stanza_id": "1", "stanza_max_bytes": size}
     prepared.addressed(to="a@localhost", **limited)
-    with pytest.raises(DocumentTooLarge, match=f"is {size + 1} bytes"):
+    with pytest.raises(DocumentTooLarge, match=f"got {size + 1} bytes"):
         prepared.addressed(to="aa@localhost", **limited)

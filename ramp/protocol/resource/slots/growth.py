@@ -46,12 +46,12 @@ class SlotGrowth(SizeChange):
         self._arm()
         return [self._ask_machine()]
 
-    def tick(self, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
         """Give up what is not paid in time, or ask machine or bank again; see `SizeChange.tick`."""
         if self.state in (S.HOLDING, S.AGREED) and now >= self.body.valid_until:
             detail = f"the bank was not asked to post it by {iso(self.body.valid_until)}"
             return self._restore("expired", detail, "deadline")
-        return self._ask_again(now, old_bank)
+        return self._ask_again(now)
 
     def on_funded(self, now: Instant) -> list[Effect]:
         """The buyer says that the money is set aside: countersign the amendment and have it posted."""

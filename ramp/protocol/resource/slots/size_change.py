@@ -20,7 +20,7 @@ from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
-from ramp.protocol.amending.asking import BANK_TOO_OLD, ResizeSlot, SlotResized
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import (
     AmendmentDropped,
     AmendmentReceived,
@@ -142,13 +142,12 @@ class SizeChange(StateMachine[SizeChangeState]):
         # the document first: after a failure between the two the bank is asked again, and both are written
         return [SaveAgreement(document_name(self.body), self.signed, seal.text), settled, self.tell(self.last_word)]
 
-    def tick(self, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
         """Take back what is given up, or ask machine or bank again.
 
         Args:
             now: the present.
             sold: whether the slot is sold as ever, and not being given back.
-            old_bank: that the bank does not know such changes, as a sentence; empty where it does.
         """
         body = self.body
         if self.state is S.AGREED and now >= body.effective_at:
@@ -161,7 +160,7 @@ class SizeChange(StateMachine[SizeChangeState]):
             return [self._ask_machine()]
         if self.state is S.TAKING and now >= body.valid_until:
             return self._too_late()
-        return self._ask_again(now, old_bank)
+        return self._ask_again(now)
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`; when it takes effect is dated, and signed."""
@@ -225,12 +224,10 @@ class SizeChange(StateMachine[SizeChangeState]):
         self._arm()
         return self._to_bank()
 
-    def _ask_again(self, now: Instant, old_bank: str) -> list[Effect]:
+    def _ask_again(self, now: Instant) -> list[Effect]:
         """Whoever has not answered is asked again, when it is time."""
         if not self._retry.is_due(now):
             return []
-        if self.state is S.POSTING and old_bank:
-            return self._restore(BANK_TOO_OLD, old_bank, "deadline")
         if self.state is S.POSTING:
             self._retry.again(now)
             self._arm()

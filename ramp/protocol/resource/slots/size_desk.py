@@ -32,7 +32,7 @@ from ramp.model.sizes.amended import (
     notice_problem,
     number_problem,
 )
-from ramp.protocol.amending.asking import ADDITIONS_SINCE, AMENDMENTS_SINCE, BANK_TOO_OLD, SlotResized, old_bank_problem
+from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
@@ -91,7 +91,6 @@ class SizeDesk:
         pace: of the selling agent.
         in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
             empty.
-        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
         seller: asks its own price for what is added, or sells nothing new.
         unpaid: what each buyer has set aside and has not paid for.
 
@@ -103,7 +102,6 @@ class SizeDesk:
         self,
         pace: Pace,
         in_the_way: Callable[[str, int, Instant], str],
-        bank_minor: Callable[[], int | None],
         *,
         seller: Seller,
         unpaid: Unpaid,
@@ -113,7 +111,6 @@ class SizeDesk:
         self._unpaid = unpaid
         self._pace = pace
         self._in_the_way = in_the_way
-        self._bank_minor = bank_minor
         self._slots: dict[str, KeptSlot] = {}
         self._open: dict[str, SizeChange] = {}
         self._stranded: list[tuple[str, str]] = []
@@ -306,8 +303,7 @@ class SizeDesk:
             if change.deadline is not None and now >= change.deadline:
                 slot = self._slots[offer_id]
                 sold = slot.participant.state is ParticipantState.SOLD
-                old_bank = old_bank_problem(change.body.bank, self._bank_minor())
-                acts = partial(self._ticked, slot, change, now, sold=sold, old_bank=old_bank)
+                acts = partial(self._ticked, slot, change, now, sold=sold)
                 effects += guarded(offer_id, acts)
         return effects
 
@@ -327,9 +323,6 @@ class SizeDesk:
         problem = amendment_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
-        needed = ADDITIONS_SINCE if body.grows else AMENDMENTS_SINCE
-        if old_bank := old_bank_problem(body.bank, self._bank_minor(), needed):
-            return BANK_TOO_OLD, old_bank
         if short := notice_problem(body, timing.amendment_notice):
             return "short_notice", short
         if body.grows:
@@ -372,8 +365,8 @@ class SizeDesk:
         kind = SlotGrowth if signed.body.grows else SizeChange
         return kind(signed, slot.participant.agreed, slot.state, self._pace)
 
-    def _ticked(self, slot: KeptSlot, change: SizeChange, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
-        return self._kept(slot, change.tick(now, sold=sold, old_bank=old_bank))
+    def _ticked(self, slot: KeptSlot, change: SizeChange, now: Instant, *, sold: bool) -> list[Effect]:
+        return self._kept(slot, change.tick(now, sold=sold))
 
     def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id

@@ -1,8 +1,7 @@
 """The user's side of making one bought slot smaller: proposed to the seller, and ended by the bank's word.
 
 Either the seller proves by the bank's own word that the amendment is posted, or it is withdrawn at the bank, whose
-answer is final: posted after all, or never. So nothing rests on whether the seller says no, says nothing, or fails. A
-bank of an earlier version knows no amendments and says nothing; it has posted none.
+answer is final: posted after all, or never. So nothing rests on whether the seller says no, says nothing, or fails.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
-from ramp.protocol.amending.asking import BANK_TOO_OLD, AmendmentOutcome
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
@@ -41,14 +40,14 @@ class Change(PatientMachine[AmendmentState]):
         pace: of the user.
 
     Attributes:
-        outcome: how it ended, once it has, with the bank's seal on it; without one where the bank is too old for any.
+        outcome: how it ended, once it has, with the bank's seal on it.
     """
 
     def __init__(self, amendment: Amendment, agreement: Agreement, pace: Pace) -> None:
         super().__init__(agreement.request_id, AMENDMENT, S.NEW, pace)
         self.amendment = amendment
         self.agreement = agreement
-        self.outcome: tuple[AmendmentOutcome, Seal | None] | None = None
+        self.outcome: tuple[AmendmentOutcome, Seal] | None = None
         self._why: tuple[str, str] = ("", "")
 
     @property
@@ -98,25 +97,14 @@ class Change(PatientMachine[AmendmentState]):
         return self._end(content, seal, type(content).__name__, now)
 
     def on_not_understood(self, sender: str, now: Instant) -> list[Effect]:
-        """The seller knows no amendments, or this one makes no sense to it: what it does not know it does not do."""
+        """This amendment makes no sense to the seller: what it does not understand it does not do."""
         if self.state is not S.ASKING or sender != self.amendment.resource:
             return []
-        self._why = "not_understood", f"{sender} does not understand it; perhaps its program is older than amendments"
+        self._why = "not_understood", f"{sender} does not understand it"
         return self._withdraw("NotUnderstood", now)
 
-    def tick(self, now: Instant, *, old_bank: str) -> list[Effect]:
-        """Send again; give up what takes too long.
-
-        Args:
-            now: the present.
-            old_bank: that the bank knows no amendments, as a sentence; empty where it does.
-        """
-        if self.state is S.WITHDRAWING and old_bank:
-            self._enter(S.ENDED, "deadline")
-            self._retry.stop()
-            self._arm()
-            self.outcome = self._came_to(0, done=False, code=BANK_TOO_OLD, detail=old_bank), None
-            return []
+    def tick(self, now: Instant) -> list[Effect]:
+        """Send again; give up what takes too long."""
         if self._is_out_of_patience(now):
             self._why = "no_answer", f"{self.amendment.resource} has not had it posted in time"
             return self._withdraw("deadline", now)

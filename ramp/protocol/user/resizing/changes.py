@@ -26,13 +26,9 @@ from ramp.model.sizes.amended import (
 )
 from ramp.model.sizes.moldable import price_with
 from ramp.protocol.amending.asking import (
-    ADDITIONS_SINCE,
-    AMENDMENTS_SINCE,
-    BANK_TOO_OLD,
     QUOTED,
     AgreementResized,
     AmendmentOutcome,
-    old_bank_problem,
 )
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.belief import said_by
@@ -59,7 +55,6 @@ class Changes:
         agreements: the user's agreements by id.
         standing: what an agreement of them is now (`UserParty.agreement_state`).
         pace: of the user.
-        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
         ids: where names of payment orders come from.
     """
 
@@ -68,13 +63,11 @@ class Changes:
         agreements: Mapping[str, Agreement],
         standing: Callable[[str], str],
         pace: Pace,
-        bank_minor: Callable[[], int | None],
         ids: IdSource,
     ) -> None:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
-        self._bank_minor = bank_minor
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment]] = {}
         self._states: dict[str, tuple[int, SlotState]] = {}  # after so many changes
@@ -221,10 +214,7 @@ class Changes:
                 return self._none_done(ids, *problem)
         wanted = [self._wanted(each, wish) for each in ids]
         grows = all(is_growth(each.state, each.cores, each.until) for each in wanted)
-        needed = ADDITIONS_SINCE if grows else AMENDMENTS_SINCE
         banks = {each.agreement.bank for each in wanted}
-        if old_bank := old_bank_problem(wanted[0].agreement.bank, self._bank_minor(), needed):
-            return self._none_done(ids, BANK_TOO_OLD, old_bank)
         if len(ids) > 1 and (not grows or len(banks) > 1):
             detail = "only what adds to every one of them, and is paid at one bank, is paid together"
             return self._none_done(ids, NOT_TOGETHER, detail)
@@ -360,7 +350,7 @@ class Changes:
         effects = self._growths.tick(now)
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
-                effects += guarded(agreement_id, partial(self._tick, change, now))
+                effects += guarded(agreement_id, partial(change.tick, now))
         return effects
 
     def clock_set(self, by: Duration) -> None:
@@ -370,10 +360,6 @@ class Changes:
             change.clock_set(by)
 
     # -- common --------------------------------------------------------------------------------------------------
-
-    def _tick(self, change: Change, now: Instant) -> list[Effect]:
-        old_bank = old_bank_problem(change.amendment.bank, self._bank_minor())
-        return change.tick(now, old_bank=old_bank) + self._end(change.amendment.agreement_id, now)
 
     def _begin(self, amendment: Amendment, now: Instant) -> list[Effect]:
         change = Change(amendment, self._agreements[amendment.agreement_id], self._pace)

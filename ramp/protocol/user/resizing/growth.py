@@ -200,7 +200,7 @@ class Growth(PatientMachine[AdditionState]):
         asked = {S.ASKING: {line.body.resource for line in self._lines.values()}, S.RESERVING: {self._bank}}
         if sender not in asked.get(self.state, ()):
             return []
-        detail = f"{sender} does not understand it; perhaps its program is older than amendments that add"
+        detail = f"{sender} does not understand it"
         return self._withdraw("not_understood", detail, "NotUnderstood", now)
 
     def _on_reserved(self, vote: FundsReserved, now: Instant) -> list[Effect]:

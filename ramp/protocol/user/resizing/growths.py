@@ -18,7 +18,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, amendment_problem, charge_owed
-from ramp.protocol.amending.asking import PRICES_NAME_STATES_SINCE, QUOTED, AmendmentOutcome
+from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
@@ -217,12 +217,11 @@ class Growths:
             return []
         wanted = inquiry.of(content.agreement_id)
         said_by(message, wanted.agreement.resource, Role.RESOURCE)
-        if message.wire_minor >= PRICES_NAME_STATES_SINCE:
-            if (content.cores, content.until) != (wanted.cores, wanted.until):
-                return []  # a late answer to an earlier call, of the same number since that came to no proposal
-            if content.state != wanted.state.digest:
-                detail = f"{wanted.agreement.resource} names a price for another state of the slot than the one known"
-                return self._guarded(inquiry, lambda: self._failed(inquiry, OTHER_STATE, detail))
+        if (content.cores, content.until) != (wanted.cores, wanted.until):
+            return []  # a late answer to an earlier call, of the same number since that came to no proposal
+        if content.state != wanted.state.digest:
+            detail = f"{wanted.agreement.resource} names a price for another state of the slot than the one known"
+            return self._guarded(inquiry, lambda: self._failed(inquiry, OTHER_STATE, detail))
         return self._guarded(inquiry, partial(self._take_price, inquiry, content, now))
 
     def on_seller(
@@ -259,8 +258,7 @@ class Growths:
         """Somebody has not understood what was said of a slot."""
         inquiry, growth = self._inquiries.get(agreement_id), self._open.get(agreement_id)
         if inquiry is not None and inquiry.of(agreement_id).number == number:
-            detail = f"{sender} does not understand it; perhaps its program is older than amendments that add"
-            return self._failed(inquiry, "not_understood", detail)
+            return self._failed(inquiry, "not_understood", f"{sender} does not understand it")
         if growth is None or not any(each.number == number for each in growth.amendments):
             return []
         return self._acts(growth, partial(growth.on_not_understood, sender, now), now)

@@ -141,5 +141,5 @@ def test_sizes_that_are_not_taken(size: int) -> None:
 
 
 def test_what_is_too_long_is_not_sent() -> None:
-    with pytest.raises(NonsenseSaid, match="at most 1000000 are taken"):
+    with pytest.raises(NonsenseSaid, match="must have 1 to 1000000 bytes"):
         messages.write(Told(1, ev.MachineDescribed("c", "x" * 1_000_000)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.errors import ConfigurationError, StateDamaged, VersionTooNew
+from ramp.errors import ConfigurationError, StateDamaged, WrongVersion
 from ramp.runtime.changes.differences import StepKind, steps_between, waiting_steps
 from ramp.runtime.changes.overlay import (
     Overlay,
@@ -132,10 +132,10 @@ def test_changes_that_cannot_be_read_are_told_with_what_to_do(state: StateFolder
         load_overlay(state)
 
 
-def test_changes_of_a_later_version_are_refused(state: StateFolder) -> None:
+def test_changes_of_another_version_are_refused(state: StateFolder) -> None:
     save_overlay(state, new_overlay(FILE, PATH))
     state.changes.write_text(json.dumps({**json.loads(state.changes.read_text()), "version": 2}))
-    with pytest.raises(VersionTooNew):
+    with pytest.raises(WrongVersion, match="wrong version of this file of changes: got 2, expected 1"):
         load_overlay(state)
 
 

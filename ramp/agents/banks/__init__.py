@@ -1,1 +1,0 @@
-"""Banking Agents of which one speaks and the other stands by."""

@@ -1,1 +1,0 @@
-"""One process of a swarm, as the supervisor starts it."""
