@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -37,3 +38,12 @@ def version_of(path: Path) -> Version | None:
         return None
     settled = status.st_mtime_ns <= now - SETTLED_AFTER_NS
     return status.st_mtime_ns, status.st_ino, 0 if settled else next(_unsettled)
+
+
+def modified_at(path: Path) -> datetime:
+    """Return when a file was last modified, to show it; `version_of` tells whether it has changed.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

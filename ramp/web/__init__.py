@@ -1,1 +1,1 @@
-"""The market in a browser: `ramp web` serves it; what it needs is in the extra `web`."""
+"""The web pages of the market, served by `ramp web`; requires the extra `web`."""

@@ -1,13 +1,14 @@
-"""The server of the pages: NiceGUI behind the gate, on one socket, until it is told to stop."""
+"""The web server: NiceGUI behind the gate, on one socket."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,24 +28,29 @@ from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
 from ramp.web.metrics.reading import MarketReader
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
-from ramp.web.security.gate import Gate
+from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf
 from ramp.web.security.sessions import Sessions
 from ramp.web.security.sign_in import routes
 from ramp.web.site import Site
-from ramp.web.sockets import keep_to_own_pages
 
 RECONNECT_S: Final = 10.0
-"""How long a page that has lost its socket keeps what is on it, in seconds."""
+"""Seconds that a page without a socket is kept."""
 
 HISTORY: Final = 500
-"""Updates kept for a page that comes back within that time; older ones make it load anew."""
+"""Updates kept for a page that reconnects; after more, it reloads."""
 
 STOP_S: Final = 3
-"""How long open requests are waited for at the end, in seconds."""
+"""Seconds to wait for open requests at the end."""
 
 
 ENDED_BY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What ends the server in good order: Ctrl-C, a service manager, a terminal that is closed."""
+"""Signals that stop the server: Ctrl-C, a service manager, a closed terminal."""
+
+
+FOR_A_PAGE: Final = ("event", "javascript_response", "ack", "log")
+"""Messages of NiceGUI that name the page that they are for; a socket has named its page before."""
+
+Handler = Callable[..., Any]
 
 
 def application(
@@ -53,13 +59,13 @@ def application(
     address: ServedAddress,
     results: Path | None = None,
 ) -> Gate:
-    """The pages behind their gate, as an ASGI application; once a process, for NiceGUI has one of it.
+    """Return the pages behind their gate as an ASGI application; call it once per process.
 
     Args:
         state: the market's state folder.
-        sessions: who is signed in.
-        address: where they are served.
-        results: folder of results of experiments; that of the state folder by default.
+        sessions: of signed-in users.
+        address: of the pages.
+        results: folder of results of experiments; by default that in the state folder.
     """
     prices = PriceHistory(state.web_prices)
     folder = (results or state.web_results).resolve()
@@ -83,7 +89,7 @@ def application(
     nicegui_app.on_shutdown(prices.close)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
-    # a bar at the top while a file is fetched tells nobody anything, and to a screen reader it is one without a name
+    # the loading bar has no name for screen readers and no use here
     core.app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(
         app,
@@ -110,10 +116,10 @@ def serve(
 
     Args:
         state: the market's state folder.
-        sessions: who is signed in.
-        address: where they are served.
-        ready: called once browsers may come.
-        results: folder of results of experiments; that of the state folder by default.
+        sessions: of signed-in users.
+        address: of the pages.
+        ready: called when the server is ready.
+        results: folder of results of experiments; by default that in the state folder.
 
     Raises:
         ConfigurationError: if the address cannot be served.
@@ -122,7 +128,7 @@ def serve(
     config = uvicorn.Config(
         application(state, sessions, address, results),
         log_config=None,
-        access_log=False,  # login links would be in it
+        access_log=False,  # it would contain login links
         server_header=False,
         date_header=False,
         lifespan="on",
@@ -151,3 +157,25 @@ def serve(
         asyncio.run(run())
     finally:
         listening.close()
+
+
+def keep_to_own_pages(owner_of: OwnerOf) -> None:
+    """Drop messages for pages of another session: NiceGUI takes a page's id for the right to speak for it."""
+    handlers: dict[str, Handler] = core.sio.handlers["/"]
+    for name in ("handshake", *FOR_A_PAGE):
+        core.sio.on(name, _checked(handlers[name], owner_of))
+
+
+def _checked(handler: Handler, owner_of: OwnerOf) -> Callable[[str, object], Awaitable[object]]:
+    async def checked(sid: str, message: object) -> object:
+        page = message.get("client_id") if isinstance(message, dict) else None
+        if not isinstance(page, str):
+            return False
+        environment = core.sio.get_environ(sid)  # None for a socket that is just gone
+        session = None if environment is None else environment["asgi.scope"].get(SESSION_KEY)
+        if session is None or owner_of(page) != session.key:
+            return False
+        answer = handler(sid, message)
+        return await answer if isawaitable(answer) else answer
+
+    return checked

@@ -1,4 +1,4 @@
-"""What all pages share: whose market it is, who is signed in, and whose each open page is."""
+"""State that all pages share: the market, the sessions, and the session of each open page."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class PageOwners:
     _owners: dict[str, str] = field(default_factory=dict)
 
     def add(self, page: str, session: Session) -> None:
-        """A page has been opened in a session."""
+        """Record the session of a new page."""
         self._owners[page] = session.key
 
     def remove(self, page: str) -> None:
-        """A page is gone."""
+        """Forget a page."""
         self._owners.pop(page, None)
 
     def owner_of(self, page: str) -> str | None:
-        """The key of a page's session; None for no such page."""
+        """Return the key of a page's session, or None."""
         return self._owners.get(page)
 
 
@@ -42,14 +42,14 @@ class Site:
 
     Attributes:
         state: the market's state folder.
-        sessions: who is signed in.
-        owners: whose each open page is.
-        prices: what resources have asked for over time.
-        feeds: what goes on with each user's requests.
+        sessions: of signed-in users.
+        owners: the session of each open page.
+        prices: of resources over time.
+        feeds: events of each user's requests.
         results: folder of results of experiments and of traces.
         runs: experiments that the keeper runs.
-        reader: how all machines stand, for the keeper.
-        drafts: what each session is about to ask.
+        reader: of the state of all machines, for the keeper.
+        drafts: forms of requests by session.
     """
 
     state: StateFolder
@@ -63,7 +63,7 @@ class Site:
     owners: PageOwners = field(default_factory=PageOwners)
 
     def market_of(self, session: Session) -> AsyncMarket:
-        """The market as the user of a session, which signs by that user's agent.
+        """Return the market for actions of a session's user, signed by that user's agent.
 
         Raises:
             NoMarket: if none is running.
@@ -73,7 +73,7 @@ class Site:
         return AsyncMarket(find_market(self.state, session.name))
 
     def looking_market(self, session: Session) -> AsyncMarket:
-        """The market for what everybody in it may see: as the user of a session, or for the keeper as any user.
+        """Return the market for information that all its members may see; the keeper reads it as any user.
 
         Raises:
             NoMarket: if none is running.
@@ -84,7 +84,7 @@ class Site:
         return AsyncMarket(find_market(self.state, None))
 
     def keeper_access(self, session: Session) -> RunningMarket:
-        """The way to the keeper's agent.
+        """Return the access to the keeper's agent.
 
         Raises:
             NoMarket: if no market is running, or it has no such keeper.

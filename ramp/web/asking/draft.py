@@ -1,4 +1,4 @@
-"""The form of a request: its fields as texts, the document that they make, and back."""
+"""The form of a request: converts texts of fields to an RFQL document and back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.rfql.request_for_quotation import parse_request, write_request
 
 ROUNDS_FIRST: Final = 3
-"""Rounds of bidding where nothing else is said."""
+"""Default number of bidding rounds."""
 
 UNITS_MAX: Final = 32
-"""Units that a form holds; a document of more is submitted by `ramp submit`."""
+"""Maximum number of units in a form; `ramp submit` takes more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +76,20 @@ FIELDS: Final = {each.name: each for each in (*MAIN, *MORE, *TORUS)}
 
 @dataclass(slots=True)
 class UnitDraft:
-    """One unit as it is being written: the texts of its fields, empty where nothing is said."""
+    """One unit in the form: the texts of its fields, by name."""
 
     texts: dict[str, str] = field(default_factory=dict)
     rotate: bool = True
 
     def text(self, name: str) -> str:
-        """What a field holds."""
+        """Return the text of a field."""
         return self.texts.get(name, "").strip()
 
     def at(self, now: Instant) -> RequestForQuotation:
-        """The unit as a document of its own, with times fixed.
+        """Return the unit as a document of its own, with absolute times.
 
         Raises:
-            ConfigurationError: naming the field, what it holds and what would be right.
+            ConfigurationError: if a field is missing or invalid.
         """
         given: dict[str, object] = {}
         for name, each in FIELDS.items():
@@ -104,7 +104,7 @@ class UnitDraft:
 
     @classmethod
     def of(cls, unit: RequestUnit) -> UnitDraft:
-        """The form of a unit of a document."""
+        """Return the form for a unit of a document."""
         torus = unit.torus
         values: dict[str, object] = {
             "price": unit.cpu_hour_cost,
@@ -140,12 +140,12 @@ class UnitDraft:
 
 @dataclass(slots=True)
 class Wishes:
-    """How the request shall be auctioned.
+    """Options of the auction.
 
     Attributes:
         rounds: of bidding; None where the field is empty.
-        prefer: by what offers are ranked.
-        approval: what is bought unasked.
+        prefer: ranking of offers.
+        approval: purchases that need no approval.
     """
 
     rounds: float | None = ROUNDS_FIRST
@@ -153,7 +153,7 @@ class Wishes:
     approval: Approval = Approval.AUTO
 
     def options(self, max_cost: int | None, *, quote_only: bool) -> AuctionOptions:
-        """Of the auction; see `AuctionOptions` for the arguments."""
+        """Return the options of the auction."""
         return AuctionOptions(
             rounds=int(self.rounds or ROUNDS_FIRST),
             preference=self.prefer,
@@ -165,12 +165,12 @@ class Wishes:
 
 @dataclass(slots=True)
 class Draft:
-    """A request as it is being written.
+    """A request in the form.
 
     Attributes:
         units: bought together or not at all.
-        max_cost: most to pay for all of them, in credits; empty for no limit but the units' prices.
-        wishes: how it shall be auctioned.
+        max_cost: maximum total cost in credits; empty for no limit except the units' prices.
+        wishes: options of the auction.
     """
 
     units: list[UnitDraft] = field(default_factory=lambda: [UnitDraft(dict(FIRST))])
@@ -178,10 +178,10 @@ class Draft:
     wishes: Wishes = field(default_factory=Wishes)
 
     def document(self, now: Instant) -> RequestForQuotation:
-        """The document, checked as `ramp rfq validate` does.
+        """Return the document, checked as `ramp rfq validate` does.
 
         Raises:
-            ConfigurationError: if a field makes no sense; with the unit's number where there are several.
+            ConfigurationError: if a field is invalid; with the number of the unit.
             DocumentError: if the document would not be valid.
         """
         parts = []
@@ -197,12 +197,12 @@ class Draft:
         return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
 
     def text(self, now: Instant) -> str:
-        """The document as RFQL; see `document` for what is raised."""
+        """Return the document as RFQL; raises the errors of `document`."""
         return write_request(self.document(now))
 
     @classmethod
     def of(cls, document: RequestForQuotation) -> Draft:
-        """The form of a document.
+        """Return the form for a document.
 
         Raises:
             ConfigurationError: if it has more units than a form holds.
@@ -222,13 +222,13 @@ FIRST: Final[Mapping[str, str]] = {
     "start": "+10min",
     "end": "+12h",
 }
-"""What the form begins with: a request that most markets can serve."""
+"""Initial values of the form: a request that most markets can serve."""
 
 
 def greatest_cost(document: RequestForQuotation, now: Instant) -> int:
-    """What a request costs at most for the cores that it asks for, in minor units.
+    """Return the maximum cost of the requested cores in minor units.
 
-    A machine that sells only whole parts of itself may charge more cores; only `MaxCost` bounds that as well.
+    A machine that sells whole parts may charge for more cores; only `MaxCost` limits that too.
     """
     costs = (
         money.cost(unit.cpu_hour_cost, unit.cores.total, _length(unit.run_duration(now))) for unit in document.units
@@ -238,7 +238,7 @@ def greatest_cost(document: RequestForQuotation, now: Instant) -> int:
 
 
 def labelled(reason: str) -> str:
-    """A message of `ramp.request` with the form's labels in place of its keywords."""
+    """Replace keywords in a message of `ramp.request` by the form's labels."""
     for name, each in FIELDS.items():
         reason = reason.replace(f"{name}=", f"{each.label}: ") if f" {name}=" in f" {reason}" else reason
     return reason

@@ -1,4 +1,4 @@
-"""The form that each session has filled in last: it is still there after a quotation, a reload or another server."""
+"""The latest form of each session, which survives reloads and restarts of the server."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.web.asking.draft import Draft
 
 DRAFTS_MAX: Final = 200
-"""Forms that are kept; the oldest goes."""
+"""Maximum number of forms; the oldest is deleted."""
 
 FILE_MAX: Final = 4 << 20
-"""Bytes of the file that are read; two hundred forms of two units have a tenth of them."""
+"""Maximum size of the file in bytes; two hundred forms of two units need a tenth."""
 
 
 class Drafts:
     """The forms, by session.
 
     Args:
-        path: of their file; a file that cannot be read or written costs what was filled in and nothing else.
+        path: of their file; if it cannot be read or written, only the forms are lost.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,18 +43,18 @@ class Drafts:
             )
 
     def of(self, key: str) -> Draft:
-        """A session's form."""
+        """Return the form of a session."""
         found = self._drafts.setdefault(key, Draft())
         while len(self._drafts) > DRAFTS_MAX:
             self._drafts.popitem(last=False)
         return found
 
     def replace(self, key: str, draft: Draft) -> None:
-        """Put another form in its place."""
+        """Replace the form of a session."""
         self._drafts[key] = draft
 
     def keep(self) -> None:
-        """Write them down, if they are different."""
+        """Save the forms if they changed."""
         text = json.dumps(strict_converter().unstructure(dict(self._drafts)))
         if text == self._written:
             return

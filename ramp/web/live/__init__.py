@@ -1,1 +1,1 @@
-"""What goes on in the market, kept for the pages that are open: bounded, and the same for every page of a user."""
+"""Events of the market, kept in bounded memory for the open pages of each user."""

@@ -1,7 +1,7 @@
-"""What goes on with one user's requests, followed as long as the server runs, and told to the pages that are open.
+"""Events of one user's requests, followed while the server runs and passed on to the open pages.
 
-A feed survives restarts of the market and of its user's agent: it asks again after pauses that grow, and fills what it
-has missed from the agent's record. It keeps the last requests only.
+A feed survives restarts of the market and of the user's agent: it reconnects after growing pauses, and reads missed
+events from the agent's record. It keeps the latest requests only.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ from ramp.web.live.story import AuctionStory
 from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
 
 STORIES_MAX: Final = 60
-"""Requests that are kept; earlier ones are asked for when somebody looks."""
+"""Requests in memory; earlier ones are fetched when a page needs them."""
 
 PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
-"""Pauses before a market that does not answer is asked again, in seconds; the last from then on."""
+"""Seconds between retries while the market does not answer; the last value repeats."""
 
 REMIND_BEFORE: Final[Duration] = 15 * MINUTE
-"""So long before a slot begins its buyer is reminded."""
+"""Time before the start of a slot at which its buyer is reminded."""
 
 REMINDED_MAX: Final = 3
-"""Slots that a reminder names."""
+"""Maximum number of slots in a reminder."""
 
 LOOK_AGAIN: Final[Duration] = 20 * SECOND
-"""What is upcoming is asked for so often where nothing has changed, however many pages are open."""
+"""Interval between queries for upcoming slots while nothing changes."""
 
 LOOK_SOON: Final[Duration] = 5 * SECOND
-"""It is asked for so often at most, however much is bought."""
+"""Minimum interval between these queries."""
 
 Listener = Callable[[str], None]
-"""Told the id of a request that is different; the empty string for everything else."""
+"""Called with the id of a changed request, or an empty string for other changes."""
 
 FindMarket = Callable[[], AsyncMarket]
-"""The market as it is now; raises `RampError` where none runs."""
+"""Returns the running market; raises `RampError` if there is none."""
 
 
 OnOffers = Callable[[Sequence[PricePoint]], None]
-"""Told what was offered to a user."""
+"""Called with offers to a user."""
 
 
 class UserFeed:
@@ -66,13 +66,13 @@ class UserFeed:
 
     Args:
         find_market: the market as this user.
-        on_offers: told what was offered in each round, as it closes and from the record.
+        on_offers: called with the offers of each round.
 
     Attributes:
-        standings: how the requests stand, right as long as `is_heard`.
-        is_heard: whether everything that goes on is told at present.
-        problem: why nothing is heard at present, or empty.
-        cancelled: the last cancellation that has ended.
+        standings: status of the requests, current while `is_heard`.
+        is_heard: whether the agent is connected.
+        problem: why it is not, or empty.
+        cancelled: outcome of the last cancellation.
         changes: of the sizes of this user's slots.
     """
 
@@ -95,22 +95,22 @@ class UserFeed:
         self.changes = SizeChanges()
 
     def begin(self) -> None:
-        """Follow what goes on from now on."""
+        """Start following."""
         self._keep(self._follow_all())
 
     async def end(self) -> None:
-        """Stop; what was submitted goes on at the user's agent."""
+        """Stop following; requests continue at the user's agent."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell a page of everything that changes; returns what ends that."""
+        """Call a listener after every change; the returned function ends that."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
     def listen_to_ends(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Tell a page when a request or a cancellation has ended, or the agent is heard again: when money has moved."""
+        """Call a listener when money may have moved: an end of a request or a cancellation, or a new connection."""
 
         def hear(request_id: str) -> None:
             story = self._stories.get(request_id)
@@ -120,14 +120,14 @@ class UserFeed:
         return self.listen(hear)
 
     def story(self, request_id: str) -> AuctionStory | None:
-        """What is known of a request."""
+        """Return the story of a request, or None."""
         return self._stories.get(request_id)
 
     async def find(self, request_id: str) -> AuctionStory:
-        """What is known of a request, also of one that ended long ago.
+        """Return the story of a request, also of one that ended long ago.
 
         Raises:
-            RampError: if it is none of this user's, or nobody answers.
+            RampError: if it is not this user's, or the agent does not answer.
         """
         found = self._stories.get(request_id)
         if found is not None and (found.outcome is None or found.rounds):
@@ -139,12 +139,12 @@ class UserFeed:
         if standing is None:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
         if standing.outcome is None:
-            return self._made(request_id)  # what is heard from now on is told of this one
+            return self._made(request_id)  # later events are added to this story
         await self._fill(market, story, standing)
         return story
 
     async def soon_begins(self) -> str:
-        """What begins within `REMIND_BEFORE`, in a sentence; empty where nothing does or nobody answers."""
+        """Return a sentence about slots that start within `REMIND_BEFORE`, or an empty string."""
         now = self._clock.now()
         if now >= self._looked_at + (LOOK_SOON if self._bought_or_cancelled else LOOK_AGAIN):
             self._looked_at, self._bought_or_cancelled = now, False
@@ -165,7 +165,7 @@ class UserFeed:
         return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
 
     async def submit(self, submission: Submit) -> str:
-        """Submit a request and follow it, so that its owner can be asked; returns its id once it is taken.
+        """Submit a request and follow it for approvals; returns its id once it is accepted.
 
         Raises:
             RampError: if it is refused.
@@ -175,7 +175,7 @@ class UserFeed:
         return await taken
 
     def answer(self, request_id: str, approved: bool) -> None:
-        """The owner's answer to what a request asks."""
+        """Pass on the owner's answer to a request for approval."""
         waiting = self._approvals.pop(request_id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(approved)
@@ -252,13 +252,13 @@ class UserFeed:
             self._ask_as_well(event.request_id)
         request_id = request_of(event)
         if isinstance(event, RequestEnded) and (waiting := self._approvals.get(request_id)) and not waiting.done():
-            waiting.set_result(False)  # it was answered elsewhere, or too late: nobody hears this any more
+            waiting.set_result(False)  # it was answered elsewhere, or too late
         if request_id and (story := self._made(request_id)).take(event, self._clock.now()):
             self.standings.take(story, self._clock.now())
             self._tell(request_id)
 
     async def _follow_one(self, submission: Submit, taken: asyncio.Future[str]) -> None:
-        """Hold a connection for a request until it has ended, for only there its owner can answer."""
+        """Keep the connection of a request open until its end: approvals are answered on it."""
         following = Following.begin(submission)
         self._followed.add(submission.request_id)
         try:
@@ -296,7 +296,7 @@ class UserFeed:
                 taken.cancel()
 
     def _ask_as_well(self, request_id: str) -> None:
-        """Let the pages answer for a request that was submitted at a terminal, or before they were served anew."""
+        """Let the pages approve a request that was submitted elsewhere or before a restart."""
         if request_id not in self._followed:
             self._followed.add(request_id)
             self._keep(self._ask_for(request_id))
@@ -344,7 +344,7 @@ class UserFeed:
 
 
 async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
-    """Everything that goes on with a user's requests; None once it is heard."""
+    """Yield all events of a user's requests; None first, once the agent listens."""
     async with await market.access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
         async for event in events:
             if isinstance(event, Refused):
@@ -353,10 +353,10 @@ async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
 
 
 class Feeds:
-    """The feeds of all users that are signed in, by name.
+    """The feeds of all users by name.
 
     Args:
-        prices: where what is offered is kept, or nowhere.
+        prices: store of offers, or None.
     """
 
     def __init__(self, prices: PriceHistory | None = None) -> None:
@@ -364,7 +364,7 @@ class Feeds:
         self._feeds: dict[str, UserFeed] = {}
 
     def of(self, user: str, find_market: FindMarket) -> UserFeed:
-        """The feed of a user; begun when first asked for."""
+        """Return the feed of a user; start it at the first call."""
         found = self._feeds.get(user)
         if found is None:
             kept = self._prices
@@ -374,6 +374,6 @@ class Feeds:
         return found
 
     async def end(self) -> None:
-        """Stop them all."""
+        """Stop all feeds."""
         await asyncio.gather(*(each.end() for each in self._feeds.values()))
         self._feeds.clear()

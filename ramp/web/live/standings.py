@@ -1,4 +1,4 @@
-"""Status of a user's requests and of changes of size, kept from events, so that no page asks the agent at each of them.
+"""The latest requests and changes of size of a user, kept from events, so that pages need not query the agent.
 
 Pure and bounded. What the agent lists replaces what was put together here.
 """
@@ -20,10 +20,10 @@ from ramp.web.live.story import AuctionStory
 Value = TypeVar("Value")
 
 STANDINGS_MAX: Final = 100
-"""Requests that are kept, the latest; the agent knows the others."""
+"""Latest requests in memory; the user's agent has all."""
 
 SLOTS_MAX: Final = 200
-"""Reservations whose latest change of size is kept; the agent knows the others."""
+"""Reservations with a change of size in memory; the user's agent has all."""
 
 
 @dataclass(slots=True)
@@ -38,12 +38,12 @@ class Standings:
     _known: dict[str, RequestStanding] = field(default_factory=dict)
 
     def listed(self, requests: Sequence[RequestStanding]) -> None:
-        """Take what the agent lists, the latest last."""
+        """Replace all by the agent's list, the latest last."""
         self.more = len(requests) > STANDINGS_MAX
         self._known = {each.request_id: each for each in requests[-STANDINGS_MAX:]}
 
     def take(self, story: AuctionStory, now: Instant) -> None:
-        """A request is different: its story says how it stands."""
+        """Update a request from its story."""
         outcome = story.outcome
         known = self._known.get(story.request_id)
         if known is None:
@@ -58,19 +58,19 @@ class Standings:
             del self._known[next(iter(self._known))]
 
     def latest(self) -> list[RequestStanding]:
-        """They, the latest first."""
+        """Return the requests, the latest first."""
         return list(reversed(self._known.values()))
 
 
 class SizeChanges:
-    """What was heard of changes of size."""
+    """Changes of size that are agreed or have ended."""
 
     def __init__(self) -> None:
         self._agreed: OrderedDict[str, Amendment] = OrderedDict()
         self._ended: OrderedDict[str, AmendmentOutcome] = OrderedDict()
 
     def take(self, event: Event) -> bool:
-        """Hear an event; whether it says something new of a slot's size. A quotation changes nothing."""
+        """Apply an event; returns whether it changed a slot's size. A quotation does not."""
         match event:
             case AmendmentAdvanced(amendment):
                 _keep(self._agreed, amendment.agreement_id, amendment)
@@ -82,11 +82,11 @@ class SizeChanges:
         return True
 
     def agreed(self, agreement_id: str) -> Amendment | None:
-        """The amendment that the seller has agreed to, and that has not ended."""
+        """Return the agreed amendment that is not yet in effect, or None."""
         return self._agreed.get(agreement_id)
 
     def ended(self, agreement_id: str) -> AmendmentOutcome | None:
-        """How the last change has ended."""
+        """Return the outcome of the last change, or None."""
         return self._ended.get(agreement_id)
 
 

@@ -1,6 +1,6 @@
-"""What is known of one request for people who look: rounds, what became of its units, and what is asked of its owner.
+"""The story of one request: its rounds, the purchase of its units, and requests for approval.
 
-Pure: events and the present go in. Bounded, however long an auction goes on.
+Pure, and bounded for auctions of any length.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ramp.protocol.outcome import RequestOutcome, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
 
 ROUNDS_MAX: Final = 60
-"""Rounds that are kept; earlier ones are in the user's journal."""
+"""Rounds in memory; the user's journal has all."""
 
 MOMENTS_MAX: Final = 300
-"""Messages that are kept for the timeline."""
+"""Messages in memory for the timeline."""
 
 NEAREST_SHOWN: Final = 3
-"""So many nearest values that would pass are shown for a reason, as `ramp submit` does."""
+"""Maximum number of acceptable values shown for a reason, as in `ramp submit`."""
 
 STAGES: Final[Mapping[str, str]] = {
     "asking": "vote requested",
@@ -36,12 +36,12 @@ STAGES: Final[Mapping[str, str]] = {
     "failed": "failed",
     "voided": "voided, nothing paid",
 }
-"""The stages of a unit's purchase in words."""
+"""Descriptions of the stages of a unit's purchase."""
 
 
 @dataclass(slots=True)
 class Round:
-    """One round of bidding as far as it has come.
+    """One bidding round.
 
     Attributes:
         number: from 1.
@@ -67,7 +67,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something that has happened to a unit."""
+    """An event of a unit."""
 
     at: Instant
     unit: int
@@ -78,7 +78,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a unit was refused: by how many, and what would pass, the easiest first."""
+    """A reason for refusals of a unit: number of resources, and acceptable values, the easiest first."""
 
     unit: int
     code: str
@@ -114,7 +114,7 @@ class AuctionStory:
     quote_only: bool | None = None
 
     def take(self, event: Event, now: Instant) -> bool:
-        """Take an event of this request; returns whether anything is different."""
+        """Apply an event of this request; returns whether anything changed."""
         match event:
             case RoundOpened():
                 self._open(Round(event.round_number, event.best_offer, dict(event.asked), event.resources))
@@ -140,7 +140,7 @@ class AuctionStory:
         return True
 
     def end(self, outcome: RequestOutcome) -> None:
-        """Take its end; the rounds on record fill those that were not seen."""
+        """Apply the outcome; its record fills in missed rounds."""
         self.outcome = outcome
         best: dict[int, Offer] = {}
         for record in outcome.rounds:
@@ -153,12 +153,12 @@ class AuctionStory:
 
     @property
     def units(self) -> tuple[int, ...]:
-        """Numbers of the units that are known."""
+        """Numbers of the known units."""
         return tuple(sorted({unit for each in self.rounds.values() for unit in each.asked}))
 
     @property
     def stage(self) -> str:
-        """Where it is, in a word or two."""
+        """The current stage in a few words."""
         if self.outcome is not None:
             return self.outcome.status.replace("_", " ")
         if self.approval is not None:
@@ -171,7 +171,7 @@ class AuctionStory:
         return f"round {last.name}" + ("" if last.record is not None else ": waiting for offers")
 
     def leader(self, unit: int) -> Offer | None:
-        """The best offer of a unit so far."""
+        """Return the best offer of a unit so far."""
         for number in sorted(self.rounds, reverse=True):
             found = self.rounds[number].best.get(unit)
             if found is not None:
@@ -179,7 +179,7 @@ class AuctionStory:
         return None
 
     def reasons(self) -> list[Reason]:
-        """Refusals of the last round that is closed, by unit and reason, the most frequent first."""
+        """Return refusals of the last closed round, by unit and reason, the most frequent first."""
         closed = [each.record for each in self.rounds.values() if each.record is not None and not each.best_offer]
         if not closed:
             return []
@@ -202,5 +202,5 @@ class AuctionStory:
 
 
 def duration_ms(duration: Duration) -> int:
-    """Whole milliseconds of a duration, for charts and tables."""
+    """Return a duration in whole milliseconds."""
     return duration // 1000

@@ -1,1 +1,1 @@
-"""What pages draw of machines: places of a torus, cores of a flat one, and prices over time."""
+"""Data for pages of machines: units of a torus, cores of a flat machine, and prices over time."""

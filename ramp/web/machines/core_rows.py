@@ -1,6 +1,6 @@
-"""The cores of a flat machine over time, as bars: jobs that run and wait, and what the market has. Pure.
+"""The cores of a flat machine over time as bars: running and waiting jobs, and reservations. Pure.
 
-Cores of a flat machine have no places: each bar lies as low as it fits, in several pieces where it fits in no one gap.
+Cores of a flat machine have no coordinates, so each bar is placed as low as possible, in pieces if no gap fits.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 from ramp.client.machine_state import MachineState
 
 BARS_MAX: Final = 600
-"""Pieces that are drawn."""
+"""Maximum number of bars."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Cores that are taken for a while.
+    """Cores that are occupied for a while.
 
     Attributes:
         name: of the job or reservation.
@@ -40,7 +40,7 @@ class Bar:
 
 
 class Taken(NamedTuple):
-    """Cores that somebody has for a while: who, as what, how many, from when and until when."""
+    """An occupation: its name, kind, number of cores, start and end."""
 
     name: str
     kind: str
@@ -50,20 +50,20 @@ class Taken(NamedTuple):
 
 
 def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
-    """What is taken from the moment of a snapshot until another one, the market's and running jobs lowest.
+    """Return the bars of a machine's snapshot, running jobs and reservations lowest.
 
     Args:
         state: the machine.
         until: where the picture ends.
 
     Returns:
-        Bars, disjoint; cores above the machine's own are left out, for a plan may promise more than there is.
+        Bars, disjoint; cores above the machine's own are left out.
     """
     return lowest_bars(_taken(state), state.cores, state.time, until)
 
 
 def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: datetime) -> tuple[Bar, ...]:
-    """What is taken between two moments, each as low as it fits beside those before it.
+    """Return the bars of occupations between two times, each as low as possible.
 
     Args:
         taken: in the order in which places are given.
@@ -99,7 +99,7 @@ def _taken(state: MachineState) -> Iterator[Taken]:
 
 
 def _gaps(bars: list[Bar], cores: int, start: datetime, end: datetime) -> list[tuple[int, int]]:
-    """Ranges of cores that are free all the time between two moments, the lowest first."""
+    """Return the ranges of cores that are free between two times, the lowest first."""
     free = []
     low = 0
     for each in sorted(

@@ -1,7 +1,7 @@
-"""Prices over time, in an SQLite file of the state folder: bounded, and nothing anybody relies on.
+"""Prices over time in an SQLite file of the state folder, limited in size.
 
-Two things are kept: the price that a resource begins with, which everybody may know, and what it has offered in a round
-of a user's auction, which that user alone sees. A file that cannot be written costs the picture and nothing else.
+Starting prices are visible to all users; an offer in an auction is visible to the user who asked only. Other parts of
+RAMP do not depend on the file: if it cannot be written, only the chart is incomplete.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ramp.runtime.sqlite_file import connect, is_new, transaction
 from ramp.runtime.storage_errors import STORAGE_ERRORS, storing
 
 POINTS_MAX: Final = 100_000
-"""Points that are kept; the oldest go."""
+"""Stored points; the oldest are deleted."""
 
 TRIM_EVERY: Final = 1000
-"""So many points are added between two looks at how many there are."""
+"""Points added between two checks of the limit."""
 
 SHOWN_MAX: Final = 5000
-"""Points that a page shows, the latest."""
+"""Latest points that a page shows."""
 
 FIRST_PRICE_EVERY: Final[Duration] = 5 * MINUTE
-"""A first price that stays the same is written down so often at most."""
+"""Interval at which an unchanged starting price is stored again."""
 
 PRICES_VERSION: Final = 1
-"""Of the file's format."""
+"""Version of the file format."""
 
 _SCHEMA: Final = (
     """
@@ -58,15 +58,15 @@ _SCHEMA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PricePoint:
-    """What a resource asked for at a moment.
+    """A price of a resource at a moment.
 
     Attributes:
         at: when.
         resource: who.
         price: credits per core-hour.
-        request_id: the auction that it was offered in; empty for a first price, which nobody asked for.
-        round_number: of that auction, from 1; 0 for a first price.
-        unit: of the request; 0 for a first price.
+        request_id: the auction that it was offered in; empty for a starting price.
+        round_number: of that auction, from 1; 0 for a starting price.
+        unit: of the request; 0 for a starting price.
     """
 
     at: Instant
@@ -78,7 +78,7 @@ class PricePoint:
 
 
 def round_points(request_id: str, record: RoundRecord, at: Instant) -> list[PricePoint]:
-    """What was offered in a round that closed at a moment."""
+    """Return the offers of a round."""
     return [
         PricePoint(at, each.resource, each.cpu_hour_cost, request_id, record.round_number, each.unit)
         for each in record.offers
@@ -86,7 +86,7 @@ def round_points(request_id: str, record: RoundRecord, at: Instant) -> list[Pric
 
 
 def outcome_points(outcome: RequestOutcome) -> list[PricePoint]:
-    """What was offered in a request that has ended; the rounds lie one behind the other from its submission on."""
+    """Return the offers of a finished request, with times derived from the durations of its rounds."""
     found = []
     at = outcome.started_at
     for record in outcome.rounds:
@@ -123,15 +123,15 @@ class PriceHistory:
                     self._file.execute(statement)
 
     def close(self) -> None:
-        """Close the file; the points stay."""
+        """Close the file."""
         self._file.close()
 
     def offered(self, owner: str, points: Iterable[PricePoint]) -> None:
-        """Keep what was offered to a user; what is known already stays as it was."""
+        """Store offers to a user, except those stored before."""
         self._add([(each, owner) for each in points])
 
     def first_prices(self, prices: Mapping[str, int], at: Instant) -> None:
-        """Keep what resources begin with, where it is different or has not been written for `FIRST_PRICE_EVERY`."""
+        """Store starting prices that changed or were not stored for `FIRST_PRICE_EVERY`."""
         changed = []
         for resource, price in prices.items():
             last, then = self._first.get(resource, (None, 0))
@@ -141,10 +141,10 @@ class PriceHistory:
         self._add(changed)
 
     def points(self, owner: str, resource: str = "", most: int = SHOWN_MAX) -> tuple[PricePoint, ...]:
-        """The latest points that a user may see, by time.
+        """Return the latest points that a user may see, by time.
 
         Args:
-            owner: the user; empty sees first prices only.
+            owner: the user; empty sees starting prices only.
             resource: of this one only; empty for all.
             most: how many.
         """

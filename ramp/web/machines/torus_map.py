@@ -1,6 +1,6 @@
-"""The places of a machine, as the map in its snapshot tells them: who has which unit when, and by which cables.
+"""The units of a torus in a machine's snapshot: their occupants over time, and the cables of each.
 
-Pure. The map comes from a plug-in, so every entry is checked by itself: what makes no sense is left out and counted.
+Pure. The map comes from a plug-in, so each entry is checked; invalid entries are left out and counted.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any, Final
 from ramp.client.machine_state import MachineState
 
 UNITS_MAX: Final = 4096
-"""Midplanes or nodes that are drawn; a browser turns so many boxes still without stumbling."""
+"""Maximum number of units to draw; a browser rotates this many boxes smoothly."""
 
 CABLES_MAX: Final = 2000
-"""Cables of one job that are drawn."""
+"""Maximum number of cables to draw for one job."""
 
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""A coordinate is one of these, as in Slurm's names of midplanes (`bgl[000x133]`)."""
+"""Digits of coordinates in Slurm's names of midplanes (`bgl[000x133]`)."""
 
 SLICE_GAP: Final = 1.5
-"""Free room between two slices of a machine with more than three dimensions; neighbours are 1 apart."""
+"""Gap between two slices of a machine with more than three dimensions; neighbours are 1 apart."""
 
 _HOSTLIST: Final = re.compile(r"[a-z0-9._-]*?(?:\[([0-9A-Zx,]+)\]|([0-9A-Z]+))")
 
@@ -34,11 +34,11 @@ Place = tuple[int, ...]
 """Coordinates of a midplane or node."""
 
 Point = tuple[float, float, float]
-"""Where it is in the picture; neighbours are 1 apart."""
+"""Position in the picture; neighbours are 1 apart."""
 
 
 class Kind(StrEnum):
-    """Whose units they are: a job of the machine's own users', sold by the market, or held by it."""
+    """Type of an occupation: a job of the machine's own users, sold by the market, or held by it."""
 
     JOB = "job"
     SOLD = "sold"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """Who has units of a machine.
+    """A job or reservation that occupies units of a machine.
 
     Attributes:
         name: of the job or reservation; unique within a map.
@@ -70,24 +70,24 @@ class Occupant:
     user: str = ""
 
     def has_at(self, moment: datetime) -> bool:
-        """Whether the units are its at a moment, from the snapshot's on."""
+        """Whether it occupies its units at a moment, which is not before the snapshot."""
         return (self.start is None or self.start <= moment) and not self.is_over(moment)
 
     def is_over(self, moment: datetime) -> bool:
-        """Whether it has ended by a moment."""
+        """Whether it ends at or before a moment."""
         return self.end is not None and self.end <= moment
 
 
 @dataclass(frozen=True, slots=True)
 class TorusMap:
-    """A machine whose units have places.
+    """A machine whose units have coordinates.
 
     Attributes:
         extents: units along each dimension; three at least, as machines of fewer are drawn one unit deep.
         dimensions: how many the machine itself has.
         cores_a_unit: cores of a midplane or node.
         occupants: running jobs, then what the market has.
-        left_out: entries that made no sense.
+        left_out: number of invalid entries.
     """
 
     extents: tuple[int, ...]
@@ -98,17 +98,17 @@ class TorusMap:
 
     @property
     def places(self) -> Iterator[Place]:
-        """Every unit."""
+        """The coordinates of all units."""
         return product(*map(range, self.extents))
 
     @property
     def units(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         return prod(self.extents)
 
     @property
     def slices(self) -> tuple[Place, ...]:
-        """The leading coordinates of each three-dimensional slice; one empty tuple for a machine in space."""
+        """Leading coordinates of each three-dimensional slice; one empty tuple for a 3D machine."""
         return tuple(product(*map(range, self.extents[:-3])))
 
     @property
@@ -119,7 +119,7 @@ class TorusMap:
         return slices * x + (slices - 1) * SLICE_GAP, float(y), float(z)
 
     def point(self, place: Sequence[int]) -> Point:
-        """Where a unit is in the picture: slices stand side by side along the first axis, the first of all at 0."""
+        """Return the position of a unit in the picture; slices are side by side along the first axis."""
         number = 0
         for extent, coordinate in zip(self.extents[:-3], place[:-3], strict=True):
             number = number * extent + coordinate
@@ -127,11 +127,11 @@ class TorusMap:
         return x + number * (self.extents[-3] + SLICE_GAP), float(y), float(z)
 
     def occupied(self, moment: datetime) -> dict[Place, Occupant]:
-        """Who has which unit at a moment; where two are told to have it, the market's reservation counts."""
+        """Return the occupant of each unit at a moment; a reservation of the market precedes a job."""
         return {place: each for each in self.occupants if each.has_at(moment) for place in each.places}
 
     def booked(self, moment: datetime) -> dict[Place, Occupant]:
-        """Which units the market has sold or holds, at a moment or later."""
+        """Return the units that the market has sold or holds at a moment or later."""
         found: dict[Place, Occupant] = {}
         for each in self.occupants:
             if each.kind is not Kind.JOB and not each.is_over(moment):
@@ -140,7 +140,7 @@ class TorusMap:
         return found
 
     def wires(self, occupant: Occupant) -> tuple[tuple[Point, Point], ...]:
-        """Ends of each cable that an occupant holds, in the picture; `CABLES_MAX` at most."""
+        """Return the ends of at most `CABLES_MAX` cables of an occupant, as positions in the picture."""
         found = []
         spans = [sorted({place[axis] for place in occupant.places}) for axis in range(len(self.extents))]
         for dimension, source, target in occupant.cables:
@@ -154,7 +154,7 @@ class TorusMap:
 
 
 def torus_map(state: MachineState) -> TorusMap | None:
-    """The places in a machine's snapshot; None for one without, as flat machines are.
+    """Return the map in a machine's snapshot; None for a flat machine.
 
     Raises:
         ValueError: if there is a map, but its extents are none or too many to draw.
@@ -179,7 +179,7 @@ def torus_map(state: MachineState) -> TorusMap | None:
 
 
 def extents_of(given: object) -> Place:
-    """Units along each dimension, as another party tells them.
+    """Check the number of units along each dimension.
 
     Raises:
         ValueError: if they are none, or too many to draw.
@@ -192,7 +192,7 @@ def extents_of(given: object) -> Place:
 
 
 class MapReader:
-    """Reads entries of a map, each by itself.
+    """Reads the entries of a map.
 
     Args:
         extents: units along each dimension of the machine.
@@ -201,7 +201,7 @@ class MapReader:
     Attributes:
         padded: the extents, three at least.
         found: who has units, in the order in which they were read.
-        left_out: entries that made no sense.
+        left_out: number of invalid entries.
     """
 
     def __init__(self, extents: Place, wiring: Mapping[str, Sequence[tuple[int, int]]]) -> None:
@@ -213,7 +213,7 @@ class MapReader:
         self._names = list(wiring)
 
     def read(self, entry: object, key: str, kind: Kind, times: Mapping[str, tuple[datetime, datetime]]) -> None:
-        """Read one; what makes no sense is counted."""
+        """Read an entry, or count it as invalid."""
         if not isinstance(entry, Mapping):
             self.left_out += 1
             return
@@ -277,7 +277,7 @@ def _entries(value: object) -> Sequence[object]:
 
 
 def cables_of(value: object) -> dict[str, list[tuple[int, int]]]:
-    """The wiring of each dimension's lines as somebody tells it, in their order; none where it is not understood."""
+    """Return the wiring of the lines of each dimension, in their order; empty if it is invalid."""
     if not isinstance(value, Mapping):
         return {}
     try:

@@ -1,1 +1,1 @@
-"""What goes on with the market as numbers over time, in the text format of Prometheus."""
+"""Metrics of the market in the text format of Prometheus."""

@@ -1,6 +1,6 @@
-"""What is counted while it happens: auctions, rounds, offers, refusals, purchases, and how long they took.
+"""Counters and durations of auctions, rounds, offers, refusals and purchases.
 
-No name of a user and no id of a request is in it. Sources: Prometheus documentation, "Metric and label naming".
+Labels contain no names of users or ids of requests. Source: Prometheus documentation, "Metric and label naming".
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 """Upper bounds of the histogram of single answers, in seconds."""
 
 ROUND_BUCKETS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""The same of rounds."""
+"""Upper bounds of the histogram of rounds, in seconds."""
 
 REQUEST_BUCKETS_S: Final = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
-"""The same of whole requests, from submission to the end."""
+"""Upper bounds of the histogram of whole requests, in seconds."""
 
 ROUNDS_BUCKETS: Final = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0)
-"""Upper bounds of the histogram of rounds an auction."""
+"""Upper bounds of the histogram of rounds per auction."""
 
 
 class Counted:
-    """Counts what users hear.
+    """Counts the events of users.
 
     Args:
         registry: where the numbers are shown.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each, which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, registry=registry)
@@ -72,7 +72,7 @@ class Counted:
             self._cancelled.labels(result)
 
     def take(self, event: Event) -> None:
-        """Count an event; others than these say nothing that is counted."""
+        """Count an event, if it is of a counted type."""
         match event:
             case Submitted():
                 self._submitted.inc()
@@ -105,10 +105,10 @@ class Counted:
 
 
 def seconds(duration: Duration) -> float:
-    """Prometheus has floating point only, and seconds for every time."""
+    """Return a duration in seconds, the unit of Prometheus."""
     return duration / SECOND
 
 
 def credits_of(minor_units: int) -> float:
-    """Credits of minor units, as the only kind of number that Prometheus has."""
+    """Return minor units as credits."""
     return minor_units / MINOR_UNITS_PER_CREDIT

@@ -1,7 +1,7 @@
-"""`/metrics`: the numbers of a market, for whoever shows the token that lies in its state folder.
+"""`/metrics`: the metrics of a market, for clients with the token in its state folder.
 
-Sums of balances are nobody's but the owner's, and other people have accounts on the same computer; so loopback alone is
-not enough. Prometheus reads the token from a file (`authorization.credentials_file`) and shows it as in RFC 6750, 2.1.
+Balances are confidential and other people may have accounts on the same computer, so loopback alone is not enough.
+Prometheus reads the token from a file (`authorization.credentials_file`) and sends it as in RFC 6750, 2.1.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ramp.web.metrics.levels import Levels, LevelsCollector
 from ramp.web.metrics.reading import MarketReader
 
 TOKEN_BYTES: Final = 32
-"""Bytes of randomness in a token; written as text of the base64url alphabet."""
+"""Random bytes of a token, written in base64url."""
 
 TOKEN_LEAST: Final = 20
-"""Characters that a token has at least, also one that somebody has written."""
+"""Minimum length of a token in characters."""
 
 
 class MetricsEndpoint:
-    """Answers who collects metrics; counts from the first time that anybody does, so that nobody else pays for it.
+    """Serves metrics; counting starts with the first collection, so that it costs nothing without one.
 
     Args:
         token: what has to be shown.
@@ -52,7 +52,7 @@ class MetricsEndpoint:
 
     @classmethod
     def of_market(cls, state: StateFolder, token: str) -> Self:
-        """The metrics of the market of a state folder."""
+        """Return the endpoint for a state folder's market."""
         return cls(token, MarketReader(state).read, watch_user(state))
 
     async def answer(self, request: Request) -> Response:
@@ -67,7 +67,7 @@ class MetricsEndpoint:
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
     async def collect(self) -> bytes:
-        """All metrics in the text format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         levels = await self._read()
         self._levels.levels = levels
         if levels.status is not None:
@@ -76,7 +76,7 @@ class MetricsEndpoint:
         return generate_latest(self._registry)
 
     async def end(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         await self._users.end()
 
     def _may(self, authorization: str) -> bool:
@@ -85,7 +85,7 @@ class MetricsEndpoint:
 
 
 def metrics_token(path: Path) -> str:
-    """The token of a market, made where there is none; whoever wants another one removes the file and serves anew.
+    """Return the token of a market; create the file if there is none.
 
     Args:
         path: its file.

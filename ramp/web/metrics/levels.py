@@ -1,6 +1,6 @@
-"""How things stand when they are asked for: agents, machines, what is set aside on them, and sums of balances.
+"""Current levels: agents, machines, slots and sums of balances.
 
-What nobody answers is absent, for a number that is old would pass for one that is new.
+Values without an answer are left out: an old number would look like a current one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ramp.web.metrics.counted import credits_of
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """How a market stands.
+    """The state of a market.
 
     Attributes:
         status: what its supervisor says; None where no market runs.
@@ -34,17 +34,17 @@ class Levels:
 
 
 class LevelsCollector(Collector):
-    """Shows the levels that were read last; `levels` is set before each collection."""
+    """Exports the latest levels; set `levels` before each collection."""
 
     def __init__(self) -> None:
         self.levels = Levels()
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand: a registry then asks for no values while it is set up."""
+        """Return nothing, so that registration collects no values."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The levels as metrics."""
+        """Return the levels as metrics."""
         yield _gauge(
             "ramp_up", "Whether the market runs (1) or not (0).", (), {(): float(self.levels.status is not None)}
         )

@@ -1,4 +1,4 @@
-"""Reads how the market stands for whoever collects its metrics, at most once in so many seconds."""
+"""Reads the state of the market for metrics and pages, with a short cache."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.web.metrics.levels import Levels
 
 FRESH_S: Final = 5.0
-"""For so long what was read is good enough, in seconds, however many ask."""
+"""Lifetime of the cache in seconds."""
 
 ANSWER_LIMIT_S: Final = 4.0
-"""What has not answered by then is absent, in seconds; Prometheus itself gives up after 10."""
+"""Timeout for answers in seconds; late values are left out. Prometheus gives up after 10."""
 
 
 class MarketReader:
@@ -42,7 +42,7 @@ class MarketReader:
         self._levels = Levels()
 
     async def read(self) -> Levels:
-        """How the market stands, at most `FRESH_S` ago; never fails."""
+        """Return the state of the market, at most `FRESH_S` old; never fails."""
         async with self._one_at_a_time:
             if self._read_at is None or self._clock() >= self._read_at + FRESH_S:
                 self._levels = await self._read()

@@ -1,1 +1,1 @@
-"""The pages, one a file; `register.py` has them all."""
+"""The pages, one per file; `register.py` lists them."""

@@ -15,10 +15,10 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 SINCE: Final = "-30d"
-"""How far back the statement goes; `ramp statement` has all of it."""
+"""Period of the statement; `ramp statement` has all."""
 
 ASKED_AGAIN_S: Final = 2.0
-"""Pause between two questions to the bank while money moves, in seconds."""
+"""Minimum seconds between two queries to the bank."""
 
 COLUMNS = (
     Column("at", "Time"),

@@ -21,20 +21,16 @@ from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.visit import Visit
 
 DOCUMENT_MAX: Final = 1 << 20
-"""Bytes of a document that is taken; one of 256 units has a tenth of them."""
+"""Maximum size of an uploaded document in bytes; one of 256 units has a tenth."""
 
 ROUNDS_MAX: Final = 50
 
 KEPT_AFTER_S: Final = 1.0
-"""What is filled in is written down so long after the first key, in seconds."""
+"""Seconds after the first key until the form is saved."""
 
 
 class AskPage:
-    """One open form.
-
-    Args:
-        visit: who asks.
-    """
+    """The open form."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit

@@ -20,7 +20,7 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 CHARTS_MAX: Final = 8
-"""Units that are drawn; the table has them all."""
+"""Maximum number of charts; the table has all units."""
 
 ROUNDS = (
     Column("round", "Round"),
@@ -49,16 +49,11 @@ BOUGHT = (
 )
 
 MOMENT_COLOURS: Final = {"settled": "ramp-good", "failed": "ramp-bad", "voided": "ramp-bad", "refused": "ramp-wait"}
-"""Stages of a unit that are good or bad news."""
+"""Styles of stages of a unit."""
 
 
 class AuctionPage:
-    """One open page. Only what is different is drawn again: an auction may tell a hundred things a second.
-
-    Args:
-        visit: who looks.
-        story: the request.
-    """
+    """The open page of a request; only changes are drawn, since an auction may send a hundred events a second."""
 
     def __init__(self, visit: Visit, story: AuctionStory) -> None:
         self._visit = visit
@@ -68,7 +63,7 @@ class AuctionPage:
         self._rounds_drawn = -1
         self._moments: deque[TextElement] = deque()
         self._moments_drawn = 0
-        self._approval_drawn: object = story  # neither an approval nor an outcome: the first drawing draws both
+        self._approval_drawn: object = story  # neither an approval nor an outcome, so that the first call draws both
         self._end_drawn: object = story
 
     def build(self) -> None:

@@ -9,8 +9,8 @@ from ramp.model.instant import Instant
 from ramp.web.live.story import AuctionStory
 
 Options = dict[str, Any]
-"""A chart's options. Points are tuples: NiceGUI wraps every list and dict, to hear of changes in it, and takes a tuple
-as it is; in JSON they are the same. Of thousands of points that was most of what a page cost."""
+"""A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for
+thousands of points, but not tuples; in JSON they are the same."""
 
 LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
 DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
@@ -22,9 +22,9 @@ def colours(dark: bool) -> dict[str, str]:
 
 
 def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> Options:
-    """What all charts have: two axes with names and units, a legend above them, and words under the pointer.
+    """Return the common options of charts: two axes with units, a legend above, and a tooltip.
 
-    They are readable on a telephone: no two words lie on each other.
+    They are readable on a telephone: labels do not overlap.
     """
     shown = colours(dark)
     text = {"color": shown["ink"]}
@@ -48,7 +48,7 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
 
 
 def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
-    """Asking price, best price and offers of one unit by round, as steps."""
+    """Return the chart of asking price, best price and offers of a unit by round."""
     shown = colours(dark)
     rounds = [story.rounds[number] for number in sorted(story.rounds) if unit in story.rounds[number].asked]
     names = [each.name for each in rounds]
@@ -86,7 +86,7 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
 
 
 def balance_chart(points: Sequence[tuple[Instant, int]], dark: bool) -> Options:
-    """A balance after every posting, as steps; amounts in minor units."""
+    """Return the chart of a balance after every posting; amounts in minor units."""
     shown = colours(dark)
     options = plain(dark, x_name="", y_name="credits", x_type="time")
     options["grid"]["left"] = 90

@@ -15,10 +15,10 @@ from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role
 
 HEADLINE_S: Final = 2.0
-"""Pause between two looks at how the market is, in seconds, as `ramp ps` has it from the supervisor."""
+"""Seconds between two checks of the market's state."""
 
 REMINDER_S: Final = 20.0
-"""Pause between two looks at what begins soon, in seconds."""
+"""Seconds between two checks for slots that start soon."""
 
 STYLE: Final = """
 :root { --ramp-quiet: #51606e; --ramp-ground: #f4f6f8; --ramp-card: #ffffff; --ramp-ink: #17222d; --ramp-line: #d7dee5;
@@ -69,7 +69,7 @@ main a { color: var(--ramp-mark) }
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page in the navigation."""
+    """A link in the navigation, for one role or all."""
 
     path: str
     name: str
@@ -85,11 +85,11 @@ PLACES: Final = (
     Place("/account", "Account", Role.USER),
     Place("/laboratory", "Laboratory"),
 )
-"""What the navigation leads to; those of a role are shown to it only."""
+"""The links in the navigation."""
 
 
 def build_frame(visit: Visit) -> None:
-    """Draw the header, the headline of the market and what jumps over them."""
+    """Draw the header, the state of the market and reminders."""
     ui.colors(primary="#1d5f8a", secondary="#51606e", accent="#e0902a", positive="#1b7a43", negative="#b3261e")
     ui.add_css(STYLE)
     here = visit.request.url.path

@@ -22,7 +22,7 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 TRADES_SINCE = 24 * HOUR
-"""How far back trading is shown; `ramp bank overview` has all of it."""
+"""Period of the trades; `ramp bank overview` has all."""
 
 ACCOUNTS = (
     Column("name", "Account"),
@@ -58,7 +58,7 @@ MACHINES = (
 )
 
 LOOK_AGAIN_S: Final = 10.0
-"""Pause between two looks at the machines, in seconds."""
+"""Seconds between two queries to the machines."""
 
 
 async def build(visit: Visit) -> None:
@@ -131,12 +131,12 @@ async def _build_machines(visit: Visit) -> None:
 
 
 def machine_row(name: str, agent: str, machine: MachineState | None) -> dict[str, object]:
-    """A row of the table of machines; what one has not told stays empty.
+    """Return a row of the table of machines; unknown values stay empty.
 
     Args:
         name: of its resource.
-        agent: how the resource's agent is.
-        machine: what it has told of itself, or None.
+        agent: state of the resource's agent.
+        machine: its answer, or None.
     """
     row: dict[str, object] = {"id": name, "name": name, "state": agent}
     if machine is None:
@@ -176,7 +176,7 @@ def _build_agents(visit: Visit) -> None:
 
 
 def since_text(visit: Visit, moment: str) -> str:
-    """Since when an agent is as it is, for people; what is no moment stays as the supervisor wrote it."""
+    """Format the time of an agent's last change of state; other text stays unchanged."""
     try:
         return visit.moment(datetime.fromisoformat(moment))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Pages that follow what goes on: drawn anew soon after a change, not at each of a hundred changes a second."""
+"""Redraws parts of pages after changes, with a limited rate."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Final
 from nicegui import Client, ui
 
 PAUSE_S: Final = 0.05
-"""Changes within so many seconds are drawn together; a page shows an event well within 200 ms."""
+"""Changes within this many seconds are drawn together; a page shows an event within 200 ms."""
 
 BEHIND_S: Final = 6.0
-"""A browser acknowledges what it has drawn every 3 s; one that is so many seconds behind gets nothing before it has:
-what nobody draws would only fill memory, here and there."""
+"""A browser acknowledges updates every 3 s; one that is this many seconds late gets no updates until it does, since
+they would only fill memory."""
 
 LOOK_AGAIN_S: Final = 0.5
-"""Pause before such a browser is looked at again, in seconds."""
+"""Seconds before such a browser is checked again."""
 
 
 class Refresher:
-    """Draws a part of the page that is being built again after changes.
+    """Redraws a part of the current page after changes.
 
     Args:
-        draw: draws it.
+        draw: draws that part.
         pause: seconds between two drawings.
     """
 
@@ -38,7 +38,7 @@ class Refresher:
         self._client.on_delete(self._stop)
 
     def changed(self) -> None:
-        """Something is different: draw it soon."""
+        """Schedule a redraw."""
         if self._due is None and not self._gone and not self._client.is_deleted:
             self._due = asyncio.get_running_loop().call_later(self._pause, self._now)
 
@@ -62,6 +62,6 @@ class Refresher:
 
 
 def is_behind(client: Client) -> bool:
-    """Whether a browser has not yet acknowledged what it was sent `BEHIND_S` ago."""
+    """Whether a browser has not acknowledged updates sent `BEHIND_S` ago."""
     sent = client.outbox.message_history
     return bool(sent) and sent[0][1] < time.time() - BEHIND_S

@@ -1,4 +1,4 @@
-"""Every page with its path, and how one is shown."""
+"""The paths of all pages, and their common setup and error handling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ramp.web.site import Site
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its path, title, who may see it (None: everybody who is signed in), and what fills it."""
+    """A page: its path, title, role (None: all roles) and builder."""
 
     path: str
     title: str
@@ -51,7 +51,7 @@ PAGES: Final = (
 
 
 def register_pages(site: Site) -> None:
-    """Make the pages known to NiceGUI; once a process."""
+    """Register the pages with NiceGUI; call it once per process."""
     for page in PAGES:
         ui.page(page.path, title=f"{page.title} - RAMP", dark=None, language="en-US")(_shown(site, page))
 
@@ -76,7 +76,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
             except PageClosed:
                 return
             except Exception as error:
-                if client.is_deleted:  # nobody looks any more, and a page that is gone cannot be filled
+                if client.is_deleted:  # a closed page cannot be filled
                     logging.getLogger(__name__).info("the page %s was closed: %s", page.path, error)
                 elif isinstance(error, RampError):
                     frame.problem(error)

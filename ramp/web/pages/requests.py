@@ -34,7 +34,7 @@ async def build(visit: Visit) -> None:
     earlier: list[RequestStanding] = []
 
     async def ask() -> list[RequestStanding]:
-        """What the agent lists, the latest first; says why where it does not answer."""
+        """Return the agent's list, the latest first; show an error if it does not answer."""
         try:
             listed = await visit.market().requests()
         except RampError as error:
@@ -51,7 +51,7 @@ async def build(visit: Visit) -> None:
         older.set_visibility(feed.standings.more and not earlier)
 
     async def look() -> None:
-        """The agent is asked only while nothing is heard of it: it has better things to do."""
+        """Query the agent only while the feed is not connected, to spare it work."""
         if feed.is_heard:
             trouble.set_text("")
             show(feed.standings.latest())

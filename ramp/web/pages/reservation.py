@@ -28,10 +28,10 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 OUTPUT_SHOWN: Final = 20_000
-"""Characters of a job's output that are shown, the last ones; the download has all."""
+"""Last characters of a job's output that are shown."""
 
 JOBS_S: Final = 5.0
-"""Pause between two looks at jobs that have not ended, in seconds."""
+"""Seconds between two queries for jobs."""
 
 JOBS = (
     Column("job", "Job"),
@@ -44,12 +44,7 @@ JOBS = (
 
 
 class ReservationPage:
-    """One open page.
-
-    Args:
-        visit: who looks.
-        bought: what was bought.
-    """
+    """The open page of a reservation."""
 
     def __init__(self, visit: Visit, bought: Reservation) -> None:
         self._visit = visit
@@ -231,7 +226,6 @@ class ReservationPage:
 
 
 def _sum(amounts: Iterable[int]) -> str:
-    """Amounts together, for people; empty where that is nothing."""
     found = sum(amounts)
     return f"{credits_text(found)} credits" if found else ""
 
@@ -245,12 +239,12 @@ def _chain_text(chain: Chain) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An agreement and its amendments, checked as `ramp verify` does.
+    """The result of checking an agreement and its amendments as `ramp verify` does.
 
     Attributes:
-        failure: why they do not hold; empty where they do.
-        passed: what was found right.
-        chain: the agreement with its amendments; None where it has none.
+        failure: why they are invalid, or empty.
+        passed: the checks that passed.
+        chain: the agreement with its amendments; None without amendments.
     """
 
     failure: str = ""
@@ -259,7 +253,7 @@ class Checked:
 
 
 def checked(bought: Reservation, state: StateFolder) -> Checked:
-    """Check an agreement on file, and all amendments of it that hold."""
+    """Verify a stored agreement and its amendments in effect."""
     assert bought.file is not None
     numbers = [each.number for each in bought.standing.amendments]
     files = [bought.file, *(bought.file.with_stem(f"{bought.file.stem}.amendment-{each}") for each in numbers)]
@@ -285,10 +279,10 @@ def checked(bought: Reservation, state: StateFolder) -> Checked:
 
 
 async def find(visit: Visit, agreement_id: str) -> Reservation:
-    """Something that the user who looks has bought.
+    """Return a reservation of the signed-in user.
 
     Raises:
-        ConfigurationError: if nothing of this user's has that id.
+        ConfigurationError: if the user has no such reservation.
     """
     for each in await visit.market().reservations(everything=True):
         if each.agreement_id == agreement_id:

@@ -21,10 +21,10 @@ CALENDAR_DAYS: Final = 7
 """Days that the calendar shows, today the first."""
 
 DAY_SLOTS_MAX: Final = 12
-"""Slots of one day that the calendar draws; the list has them all."""
+"""Maximum number of slots of a day in the calendar; the list has all."""
 
 ASKED_AGAIN_S: Final = 2.0
-"""Pause between two questions to the agent while things are bought, in seconds."""
+"""Minimum seconds between two queries to the agent."""
 
 COLUMNS = (
     Column("reservation", "Reservation"),
@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 def standing(each: Reservation, now: datetime) -> str:
-    """How something bought stands, for people: active ones are upcoming, running or past."""
+    """Return the state of a reservation; active ones are upcoming, running or past."""
     if each.state != "active":
         return each.state
     if now < each.start:

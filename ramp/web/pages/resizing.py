@@ -27,16 +27,16 @@ CHAIN: Final = (
 )
 
 COUNTED_S: Final = 1.0
-"""Pause between two looks at how long it is until a change takes effect, in seconds."""
+"""Seconds between two updates of the time until a change takes effect."""
 
 
 class SizeCard:
-    """The card of one open page.
+    """The card for resizing a reservation.
 
     Args:
-        visit: who looks.
-        bought: what was bought.
-        on_changed: called when a change has ended, here or elsewhere, to ask how the slot stands.
+        visit: the open page.
+        bought: the reservation.
+        on_changed: called to reload the reservation when a change has ended.
     """
 
     def __init__(self, visit: Visit, bought: Reservation, on_changed: Callable[[], Awaitable[None]]) -> None:
@@ -70,7 +70,7 @@ class SizeCard:
         self._look()
 
     def show(self, bought: Reservation) -> None:
-        """Show how the slot stands now."""
+        """Show another state of the reservation."""
         self._bought = bought
         now = to_datetime(SystemClock().now())
         self._form.set_visibility(bought.state == "active" and now < bought.end)
@@ -81,10 +81,10 @@ class SizeCard:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _wish(self) -> tuple[int | None, str | None]:
-        """What is filled in: cores and end, None for what stays.
+        """Return the new cores and end, None for what stays.
 
         Raises:
-            ConfigurationError: it is no size.
+            ConfigurationError: if they are invalid or nothing changes.
         """
         given, until = self._cores.value, str(self._until.value or "").strip()
         if given is None or given < 1 or given != int(given):
@@ -113,7 +113,7 @@ class SizeCard:
             self._say(f"Not possible: {told.detail or told.code}", "ramp-bad")
 
     def _offer(self, told: Resized) -> None:
-        """Say what the new size would bring or cost, and ask whether it shall be."""
+        """Show the preview and ask for confirmation."""
         more = f"cost: {credits_text(told.charge)} credits" if told.charge else ""
         meaning = "Jobs on released cores end, and the seller may sell those cores at once."
         if more:
@@ -163,7 +163,7 @@ class SizeCard:
         await self._on_changed()
 
     def _look(self) -> None:
-        """Say what goes on, and ask anew how the slot stands when something has ended, wherever it was begun."""
+        """Show the progress of a change; reload the reservation when one has ended."""
         agreement_id = self._bought.agreement_id
         changes = self._visit.feed().changes
         agreed = changes.agreed(agreement_id)
@@ -186,7 +186,7 @@ class SizeCard:
 
 
 def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
-    """The sizes that the slot has had, the one that was bought first; none where it has had no other."""
+    """Return the sizes of the slot, the original first; empty without changes."""
     offer = bought.standing.agreement.offer
     rows: list[dict[str, object]] = [
         {

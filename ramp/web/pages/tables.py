@@ -1,4 +1,4 @@
-"""Tables of the pages: sortable, a page of rows at a time, numbers to the right."""
+"""Sortable tables with pages of rows; numbers are right-aligned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, cast
 from nicegui import ui
 
 ROWS: Final = 25
-"""Rows that are shown at once."""
+"""Rows on a page of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table on a page: what is drawn, and what is said in place of no rows."""
+    """A table and the note that replaces it while it has no rows."""
 
     drawn: ui.table
     note: ui.label
 
     def show(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Show other rows."""
+        """Replace the rows."""
         # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
         self.drawn.rows = cast("list[dict[str, object]]", tuple(dict(row) for row in rows))
         few = len(rows) <= ROWS
@@ -39,7 +39,7 @@ class RowTable:
         self.note.set_visibility(not rows)
 
     def link(self, column: str, path: str) -> None:
-        """Make the values of a column lead to pages: `path` and the row's `id`."""
+        """Turn the values of a column into links to `path` followed by the row's `id`."""
         self.drawn.add_slot(
             f"body-cell-{column}",
             f'<q-td :props="props"><a :href="\'{path}\' + props.row.id">{{{{ props.value }}}}</a></q-td>',
@@ -54,8 +54,8 @@ def table(
     Args:
         columns: from left to right.
         rows: values by column.
-        key: whose value tells rows apart.
-        empty: what is said in place of no rows.
+        key: column that identifies a row.
+        empty: note for no rows.
     """
     note = ui.label(empty).classes("ramp-quiet")
     with ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region" aria-label="Table"'):

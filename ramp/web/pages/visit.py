@@ -1,4 +1,4 @@
-"""One open page: who looks at it, in which market, and what the browser has said of itself."""
+"""An open page: its session, its market, and properties of the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ramp.web.security.sessions import Session
 from ramp.web.site import Site
 
 BROWSER_LIMIT_S: Final = 20.0
-"""How long a browser may take to connect, in seconds; after that nobody looks."""
+"""Seconds that a browser may take to connect."""
 
 _ASK_BROWSER: Final = (
     "return [matchMedia('(prefers-color-scheme: dark)').matches, Intl.DateTimeFormat().resolvedOptions().timeZone,"
@@ -28,11 +28,11 @@ _ASK_BROWSER: Final = (
 )
 
 WIDTH_PX: Final = 1280
-"""Of a browser that does not say how wide it is."""
+"""Width of a browser that does not report one."""
 
 
 class PageClosed(Exception):
-    """A page was closed while it was being built."""
+    """The page was closed while it was built."""
 
 
 @dataclass(slots=True)
@@ -41,13 +41,13 @@ class Visit:
 
     Attributes:
         site: what all pages share.
-        session: who looks.
-        request: what was asked for.
+        session: of the page.
+        request: that opened the page.
         client: the page, as NiceGUI knows it.
         dark: whether the browser shows dark pages.
-        zone: the browser's time zone, as far as this computer knows it; else UTC.
+        zone: the browser's time zone; UTC if this computer does not know it.
         width_px: of the browser's window when the page was opened.
-        tasks: what is being done for the page.
+        tasks: that run for the page.
     """
 
     site: Site
@@ -60,22 +60,22 @@ class Visit:
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def market(self) -> AsyncMarket:
-        """The market as the user who looks; see `Site.market_of`."""
+        """Return the market for actions of the signed-in user."""
         return self.site.market_of(self.session)
 
     def looking_market(self) -> AsyncMarket:
-        """The market for what everybody in it may see; see `Site.looking_market`."""
+        """Return the market for information that all its members may see."""
         return self.site.looking_market(self.session)
 
     def feed(self) -> UserFeed:
-        """What goes on with the requests of the user who looks."""
+        """Return the feed of the signed-in user's requests."""
         return self.site.feeds.of(self.session.name, self.market)
 
     def until_gone(self, ends: Callable[[], None]) -> None:
-        """Call something once nobody looks at the page any more.
+        """Call a function when the page is closed.
 
         Raises:
-            PageClosed: if nobody does any more: whoever builds a page asks others before, and people do not wait.
+            PageClosed: if the page is closed already.
         """
         if self.client.is_deleted:
             ends()
@@ -83,16 +83,16 @@ class Visit:
         self.client.on_delete(ends)
 
     def soon(self, work: Coroutine[None, None, None]) -> None:
-        """Do something for the page as long as somebody looks at it."""
+        """Run a task that ends with the page."""
         task: asyncio.Task[None] = asyncio.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._done)
 
     def one_at_a_time(self, look: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
-        """What does something for the page, and never twice at a time, however slow those are who are asked.
+        """Return a function that starts a task unless it runs already.
 
         Args:
-            look: what is done; where that is wanted meanwhile, it is done once more afterwards.
+            look: the task; if it is requested while it runs, it runs once more afterwards.
         """
         going = again = False
 
@@ -115,7 +115,7 @@ class Visit:
         return begin
 
     def end(self) -> None:
-        """Nobody looks any more."""
+        """Cancel the tasks of the page."""
         for task in list(self.tasks):
             task.cancel()
 
@@ -129,11 +129,11 @@ class Visit:
 
     @staticmethod
     def short_id(identifier: str) -> str:
-        """An id as short as people tell them apart; the command line takes it as well."""
+        """Return the short form of an id, which the command line also accepts."""
         return identifier[: identifier.find("-") + 9]
 
     async def ask_browser(self) -> bool:
-        """Ask the browser for its scheme, time zone and width; returns False where nobody looks any more."""
+        """Ask the browser for its scheme, time zone and width; returns False if the page is closed."""
         try:
             await ui.context.client.connected(BROWSER_LIMIT_S)
             answer = await ui.run_javascript(_ASK_BROWSER, timeout=BROWSER_LIMIT_S)
@@ -147,7 +147,7 @@ class Visit:
         return True
 
     def moment(self, moment: datetime) -> str:
-        """A moment for people: local, and what it is in UTC where that is not the same."""
+        """Format a time in the browser's zone, with UTC if it differs."""
         local = moment.astimezone(self.zone)
         text = local.strftime("%a %d %b %H:%M")
         if local.utcoffset():
@@ -158,7 +158,7 @@ class Visit:
 
 
 Builder = Callable[[Visit], Awaitable[None]]
-"""Fills a page."""
+"""Function that fills a page."""
 
 
 def _zone_of(name: str) -> ZoneInfo:

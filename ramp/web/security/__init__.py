@@ -1,1 +1,1 @@
-"""Who may see which page: addresses that are served, sessions, and the gate before everything."""
+"""Access to the pages: served addresses, sessions, sign-in and the gate."""

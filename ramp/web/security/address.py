@@ -1,4 +1,4 @@
-"""Where pages are served, and under which names a browser may ask for them."""
+"""The address of the pages and the host names that browsers may use."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final
 from ramp.errors import ConfigurationError
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-"""What a browser on the same computer may call it."""
+"""Names of this computer for its own browsers."""
 
 PORT_DEFAULT: Final = 8765
-"""Nobody's by IANA's registry in practice, and above 1023."""
+"""A port above 1023 that common services do not use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedAddress:
-    """Where the pages are, `served_address` makes one.
+    """The address of the pages; `served_address` makes one.
 
     Attributes:
         host: name or address that is bound.
@@ -38,17 +38,17 @@ class ServedAddress:
 
     @property
     def is_secure(self) -> bool:
-        """Whether it is served by TLS."""
+        """Whether TLS is used."""
         return self.certificate is not None
 
     @property
     def url(self) -> str:
-        """What a browser is given, without a slash at its end."""
+        """The URL without a final slash."""
         return f"{'https' if self.is_secure else 'http'}://{self.names[0]}:{self.port}"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Values of the header `Host` that are ours (RFC 9110, 7.2); a rebound name of another is none of them."""
+        """Accepted values of the header `Host` (RFC 9110, 7.2), which excludes DNS rebinding."""
         usual = 443 if self.is_secure else 80
         short = self.names if self.port == usual else ()
         return frozenset((*short, *(f"{name}:{self.port}" for name in self.names)))
@@ -61,14 +61,14 @@ class ServedAddress:
 
     @property
     def cookie(self) -> str:
-        """Name of the session's cookie: a browser does not keep ports apart, so the name does (RFC 6265, 8.5)."""
+        """Name of the session's cookie; it has the port, since cookies ignore ports (RFC 6265, 8.5)."""
         return f"__Host-ramp-{self.port}" if self.is_secure else f"ramp-{self.port}"
 
 
 def served_address(
     host: str, port: int, *, name: str | None = None, certificate: Path | None = None, key: Path | None = None
 ) -> ServedAddress:
-    """Where pages are to be served.
+    """Check the address for the pages.
 
     Args:
         host: what is bound: a loopback address, or with a certificate any address of this computer.
@@ -128,10 +128,10 @@ def _check_files(certificate: Path, key: Path) -> None:
 
 
 def bound_socket(address: ServedAddress) -> socket.socket:
-    """A socket that listens at an address.
+    """Return a socket that listens at an address.
 
     Raises:
-        ConfigurationError: if nobody can listen there; most often somebody does already.
+        ConfigurationError: if it cannot listen there, for example because the port is in use.
     """
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]

@@ -1,8 +1,8 @@
-"""What stands before every page: nothing of the server is reached that the gate has not looked at.
+"""The gate checks every request before any page.
 
-It refuses requests that name another host (DNS rebinding), changes and sockets that begin on a page of somebody else
-(OWASP, Cross-Site Request Forgery Prevention and WebSocket Security cheat sheets), whoever has no session, and pages of
-one session in another. It ends the sockets of a session with it, and sets the headers that keep pages out of frames.
+It refuses requests to another host name (DNS rebinding), changes and sockets from pages of another origin (OWASP,
+Cross-Site Request Forgery Prevention and WebSocket Security cheat sheets), requests without a session, and requests for
+pages of another session. It closes the sockets of a session with it, and sets headers that keep pages out of frames.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ramp.web.security.address import ServedAddress
 from ramp.web.security.sessions import Session, Sessions
 
 SESSION_KEY: Final = "ramp.session"
-"""Key of an ASGI scope under which pages find their session."""
+"""Key of the session in an ASGI scope."""
 
 OPEN_PATHS: Final = frozenset({"/login", "/healthz", "/metrics"})
-"""What needs no session on the right host; `/metrics` asks for a token of its own."""
+"""Paths that need no session; `/metrics` requires its own token."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
@@ -51,20 +51,20 @@ ENDED: Final = 4401
 """WebSocket close code of a session that has ended (4000 to 4999 are for applications, RFC 6455, 7.4.2)."""
 
 CLIENT_PREFIX: Final = "/_nicegui/client/"
-"""Beneath it NiceGUI has what belongs to one open page: uploads."""
+"""Prefix of NiceGUI's paths of one open page, such as uploads."""
 
 OwnerOf = Callable[[str], str | None]
-"""The key of the session that an open page belongs to, by the page's id; None for no such page."""
+"""Returns the key of an open page's session by the page's id, or None."""
 
 
 class Gate:
-    """Checks every request before the pages see it; an ASGI application around another.
+    """An ASGI application that checks requests and passes them on to another.
 
     Args:
         app: the pages.
-        sessions: who is signed in.
+        sessions: of signed-in users.
         address: where the pages are served.
-        owner_of: whose an open page is.
+        owner_of: returns the session of an open page.
     """
 
     def __init__(self, app: ASGIApp, sessions: Sessions, address: ServedAddress, owner_of: OwnerOf) -> None:
@@ -105,7 +105,7 @@ class Gate:
         await self._request(scope, receive, _with_headers(send, kept=path.startswith("/_nicegui/")))
 
     def session_of(self, scope: Scope) -> Session | None:
-        """The session whose cookie a request has."""
+        """Return the session of a request's cookie, or None."""
         for value in _values(scope, b"cookie"):
             try:
                 cookies = SimpleCookie(value)
@@ -123,7 +123,7 @@ class Gate:
             ended.set()
 
     def _fault(self, scope: Scope) -> tuple[int, str] | None:
-        """What is wrong with where a request comes from and goes to: status and reason, None where nothing is."""
+        """Return status and reason if the origin or destination of a request is not allowed, else None."""
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self._address.hosts:
             return 421, f"the host {', '.join(hosts)!r} is not served here; {self._address.url} is"
@@ -144,7 +144,7 @@ class Gate:
         return None
 
     def _is_own(self, session: Session, scope: Scope) -> bool:
-        """Whether the open page that a request belongs to, if any, is the session's."""
+        """Whether the open page of a request, if any, belongs to the session."""
         path = str(scope["path"])
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         pages = query.get("client_id", []) if scope["type"] == "websocket" else []
@@ -153,7 +153,7 @@ class Gate:
         return all(self._owner_of(page) in (session.key, None) for page in pages)
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on; that nobody waits for the answer any more is no fault of the pages."""
+        """Pass on a request; ignore the error that follows when the browser disconnects."""
         gone = False
 
         async def received() -> Message:

@@ -1,7 +1,7 @@
-"""Login links and sessions, in an SQLite file of the state folder, so that a restart of the server ends none.
+"""Login links and sessions in an SQLite file of the state folder, so that they survive restarts.
 
-Only digests of secrets are stored: who reads the file cannot sign in. Secrets are 256 random bits, so there is nothing
-to guess and nothing to slow down.
+Only digests of secrets are stored, so a reader of the file cannot sign in. Secrets have 256 random bits and cannot be
+guessed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ramp.runtime.sqlite_file import connect, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
 LINK_TIME: Final[Duration] = 15 * MINUTE
-"""A login link is good for so long: to walk to a browser, not to lie in a log."""
+"""Lifetime of a login link: enough to reach a browser, too short to be useful in a log."""
 
 IDLE_TIME: Final[Duration] = 12 * HOUR
-"""A session that nothing is asked in ends after a night."""
+"""A session ends after this time without use."""
 
 SESSION_TIME: Final[Duration] = 7 * DAY
-"""A session ends after a week, whatever is asked in it."""
+"""A session ends after this time in any case."""
 
 SEEN_EVERY: Final[Duration] = MINUTE
-"""That a session is in use is written down so often at most."""
+"""Minimum interval between two updates of the last use."""
 
 SESSIONS_VERSION: Final = 1
-"""Of the file's format."""
+"""Version of the file format."""
 
 _SCHEMA: Final = (
     """
@@ -59,14 +59,14 @@ _SCHEMA: Final = (
 
 
 class Role(StrEnum):
-    """Whose pages a session shows: one user's, or the keeper's."""
+    """Role of a session: a user or the market's keeper."""
 
     USER = "user"
     KEEPER = "keeper"
 
 
 class LinkRefused(RampError):
-    """A login link is unknown, used, or past its time; `code` is which."""
+    """A login link is unknown, used or expired; `code` says which."""
 
     exit_code = 1
 
@@ -77,7 +77,7 @@ class LinkRefused(RampError):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Who is signed in.
+    """A session of a signed-in user.
 
     Attributes:
         key: names the session inside the server; not the secret.
@@ -118,11 +118,11 @@ class Sessions:
                     self._file.execute(statement)
 
     def close(self) -> None:
-        """Close the file; sessions stay."""
+        """Close the file."""
         self._file.close()
 
     def issue_link(self, name: str, role: Role) -> str:
-        """A new secret that signs in once, within `LINK_TIME`."""
+        """Return a new secret that signs in once within `LINK_TIME`."""
         secret = secrets.token_urlsafe(32)
         now = self._now()
         with storing(self._path), transaction(self._file):
@@ -134,10 +134,10 @@ class Sessions:
         return secret
 
     def owner_of_link(self, secret: str) -> tuple[str, Role]:
-        """Whom a link would sign in; it stays unused.
+        """Return name and role of a link without using it.
 
         Raises:
-            LinkRefused: if it would sign nobody in.
+            LinkRefused: if it is unknown, used or expired.
         """
         row = self._file.execute(
             "SELECT name, role, expires_at, used_at FROM links WHERE digest = ?", (_digest(secret),)
@@ -152,10 +152,10 @@ class Sessions:
         return str(name), Role(role)
 
     def redeem(self, secret: str) -> tuple[str, Session]:
-        """Use a link up; returns the new session with its secret.
+        """Use a link; returns the secret of the new session, and the session.
 
         Raises:
-            LinkRefused: if it signs nobody in.
+            LinkRefused: if it is unknown, used or expired.
         """
         token = secrets.token_urlsafe(32)
         now = self._now()
@@ -168,7 +168,7 @@ class Sessions:
         return token, Session(_digest(token).hex(), name, role, now + SESSION_TIME)
 
     def find(self, token: str) -> Session | None:
-        """The session of a secret, None where it has ended or never was."""
+        """Return the session of a secret, or None if it has ended or is unknown."""
         digest = _digest(token)
         row = self._file.execute(
             "SELECT name, role, begun_at, seen_at FROM sessions WHERE digest = ?", (digest,)
@@ -186,12 +186,12 @@ class Sessions:
         return Session(digest.hex(), str(name), Role(role), begun_at + SESSION_TIME)
 
     def is_open(self, key: str) -> bool:
-        """Whether the session of that key still is."""
+        """Whether the session of a key is active."""
         row = self._file.execute("SELECT 1 FROM sessions WHERE digest = ?", (bytes.fromhex(key),)).fetchone()
         return row is not None
 
     def end(self, key: str) -> None:
-        """End a session for good."""
+        """End a session."""
         with storing(self._path):
             self._file.execute("DELETE FROM sessions WHERE digest = ?", (bytes.fromhex(key),))
 

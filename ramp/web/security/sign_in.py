@@ -1,7 +1,7 @@
-"""Signing in by a one-time link, and out again: two small pages of plain HTML.
+"""Signing in with a one-time link, and out: two small pages of plain HTML.
 
-The link itself changes nothing: programs that look at links before people do (chats, mail scanners) would use it up.
-The button on its page does, and its request has to come from that page.
+Opening the link does not use it, since chats and mail scanners open links too. The button on its page does, and the
+request must come from that page.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ button:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px }
 
 
 def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate]) -> list[Route]:
-    """The routes `/login` and `/logout`.
+    """Return the routes `/login` and `/logout`.
 
     Args:
-        sessions: who is signed in.
-        address: where the pages are served.
+        sessions: of signed-in users.
+        address: of the pages.
         gate: ends sessions with their sockets.
     """
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from nicegui import ui
 
 from ramp.errors import RampError
+from ramp.file_versions import modified_at
 from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_result
 from ramp.web.laboratory.runs import Run
 from ramp.web.laboratory.traces import TRACE_SUFFIX
@@ -55,22 +54,19 @@ async def build(visit: Visit) -> None:
 def _draw_shelf(visit: Visit) -> None:
     folder = visit.site.results
 
-    def written(path: Path) -> str:
-        return visit.moment(datetime.fromtimestamp(path.stat().st_mtime, UTC))
-
     results = [
         {
             "id": name,
             **result.summary["verdicts"],
             "version": result.version,
             "took": result.summary["wall_s"],
-            "written": written(folder / name / SUMMARY_FILE),
+            "written": visit.moment(modified_at(folder / name / SUMMARY_FILE)),
         }
         for name in experiments_in(folder)
         for result in [read_result(folder, name)]
     ]
     traces = [
-        {"id": path.name, "size": -(-path.stat().st_size // 1000), "written": written(path)}
+        {"id": path.name, "size": -(-path.stat().st_size // 1000), "written": visit.moment(modified_at(path))}
         for path in sorted(folder.glob(f"*{TRACE_SUFFIX}"))
     ]
     with frame.card():

@@ -1,1 +1,1 @@
-"""Pages of machines and of prices."""
+"""Pages of machines and prices."""

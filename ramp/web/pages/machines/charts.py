@@ -18,7 +18,7 @@ PALETTE: Final = (
 """Colours of jobs and resources, in rotation."""
 
 SOLD: Final = "#d6006c"
-"""Of what the market has sold; what it holds is drawn in it half transparent. No job has it."""
+"""Colour of slots that the market has sold; jobs do not use it. Held slots are half transparent."""
 
 KINDS: Final = {"running": "#4e79a7", "waiting": "#8a97a3", "sold": SOLD, "held": "#e58bb5"}
 """Colours of bars of cores."""
@@ -28,7 +28,7 @@ _DRAW_BAR: Final = """(params, api) => {
   const shape = {x: from[0], y: to[1], width: Math.max(to[0] - from[0], 1), height: Math.max(from[1] - to[1] - 1, 1)};
   return {type: 'rect', shape, style: api.style()};
 }"""
-"""ECharts draws a custom series by a function of the browser: a rectangle from times and cores."""
+"""The function with which ECharts draws a rectangle from times and cores."""
 
 
 def _ms(moment: datetime) -> int:
@@ -42,7 +42,7 @@ def _over_time(dark: bool, y_name: str) -> Options:
 
 
 def load_chart(state: MachineState, dark: bool) -> Options:
-    """The share of a machine that will be taken, in per cent, as steps over the horizon."""
+    """Return the chart of the projected load in per cent."""
     options = _over_time(dark, "% of the cores")
     options["yAxis"] |= {"min": 0, "max": 100}
     options["legend"]["show"] = False
@@ -78,7 +78,7 @@ def core_chart(
     kinds: Mapping[str, str] = KINDS,
     units: str = "cores",
 ) -> Options:
-    """Who has the cores of a flat machine when, as rectangles.
+    """Return the chart of a flat machine: occupied cores over time as rectangles.
 
     Args:
         bars: to be drawn.
@@ -87,7 +87,7 @@ def core_chart(
         until: where it ends.
         dark: whether the page is dark.
         kinds: colours of bars by their kind.
-        units: what the machine has.
+        units: name of the units of the machine.
     """
     options = _over_time(dark, units)
     options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
@@ -123,7 +123,7 @@ def core_chart(
 
 
 def price_series(points: Sequence[PricePoint]) -> dict[str, list[PricePoint]]:
-    """The lines of the picture of prices by name: what each resource offered, and what it begins with."""
+    """Return the series of the chart of prices by name: offers and starting prices of each resource."""
     found: dict[str, list[PricePoint]] = {}
     for each in points:
         name = each.resource if each.request_id else f"{each.resource} (starting price)"
@@ -132,7 +132,7 @@ def price_series(points: Sequence[PricePoint]) -> dict[str, list[PricePoint]]:
 
 
 def price_chart(series: dict[str, list[PricePoint]], dark: bool) -> Options:
-    """Prices over time: offers as points, first prices as dashed steps, a colour for each resource."""
+    """Return the chart of prices: offers as points, starting prices as dashed steps, a colour for each resource."""
     options = _over_time(dark, "credits/core-hour")
     options["legend"] |= {"type": "scroll"}
     options["tooltip"] = {"trigger": "item", "confine": True}

@@ -20,13 +20,13 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
-"""How far ahead is shown."""
+"""Period that is shown."""
 
 LOOK_AGAIN_S: Final = 10.0
-"""Pause between two questions to the machine, in seconds."""
+"""Seconds between two queries to the machine."""
 
 STEP_H: Final = 0.5
-"""Of the slider, in hours."""
+"""Step of the slider in hours."""
 
 NOTE: Final = (
     "Drag to turn, scroll to zoom, click a box to show its cables. Framed boxes are sold (solid) or held (pale) by the"
@@ -120,7 +120,7 @@ class MachinePage:
             self._problem.set_visibility(True)
 
     def show(self, state: MachineState) -> None:
-        """Show how the machine is now."""
+        """Show another state of the machine."""
         self._state = state
         self._problem.set_visibility(False)
         if state.start_price is not None:

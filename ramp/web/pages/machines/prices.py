@@ -18,7 +18,7 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 LOOK_AGAIN_S: Final = 5.0
-"""Pause between two looks at what is new, in seconds."""
+"""Seconds between two checks for new prices."""
 
 LATEST: Final = (
     Column("at", "Time"),
@@ -31,7 +31,7 @@ LATEST: Final = (
 ROUNDS: Final = LATEST[1:5]
 
 LATEST_MAX: Final = 200
-"""Points in the table below the picture, the latest."""
+"""Latest prices in the table."""
 
 
 async def build(visit: Visit) -> None:

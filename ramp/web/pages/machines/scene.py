@@ -1,4 +1,4 @@
-"""A torus as a scene that can be turned: a box for each midplane or node, and the cables of the job that is chosen."""
+"""A torus as a 3D scene: a box for each midplane or node, and the cables of the chosen job."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ramp.web.pages.machines.charts import PALETTE, SOLD
 from ramp.web.pages.visit import Visit
 
 VIEW_DEGREES: Final = 40.0
-"""The camera's vertical field of view: boxes at the far end are not much smaller than those in front."""
+"""Vertical field of view of the camera; a narrow one shows distant boxes nearly as large as near ones."""
 
 TOWARDS: Final[Point] = (-0.35, -0.75, 0.45)
-"""From the middle of the machine to the camera: in front, a little to the left, and above."""
+"""Direction from the centre of the machine to the camera."""
 
 FILLED: Final = 0.9
-"""Share of the picture's width or height that the machine takes."""
+"""Share of the picture's width or height that the machine fills."""
 
 EDGE: Final = 0.62
-"""Of a box, where neighbours are 1 apart: one sees between them."""
+"""Edge of a box, where neighbours are 1 apart."""
 
 FRAME: Final = 0.8
 """Edge of the frame around a unit that the market has sold or holds, now or later."""
 
 BOW: Final = 0.12
-"""How far a cable bends away from its line for each unit that it skips, and a little for the first."""
+"""Bend of a cable for each unit that it skips."""
 
 WIRE: Final = 0.035
 """Radius of a cable."""
@@ -43,10 +43,10 @@ AROUND: Final = 0.9
 """Room around the boxes, where neighbours are 1 apart: for the axes' names and the cables."""
 
 BESIDES_PX: Final = 80
-"""Of a window's width what is beside the picture."""
+"""Part of the window's width beside the picture."""
 
 RESTS: Final = "rest"
-"""The browser's event for a pointer that rests on the scene; the scene tells what lies under it, as of a click."""
+"""Event of a pointer that rests on the scene; the scene reports the boxes under it as for a click."""
 
 POINTED: Final = f"""(event) => {{
   const room = event.currentTarget, {{target, clientX, clientY}} = event;
@@ -55,7 +55,7 @@ POINTED: Final = f"""(event) => {{
   const tell = () => target.dispatchEvent(new MouseEvent('{RESTS}', {{clientX, clientY, bubbles: true}}));
   room.resting = setTimeout(tell, 120);
 }}"""
-"""Tells once the pointer has not moved for 120 ms and no button is pressed: who turns the scene points at nothing."""
+"""Fires once the pointer rests for 120 ms with no button pressed, so not while the scene is turned."""
 
 NOTHING_POINTED: Final = "Point at a box to see its job and cables."
 
@@ -65,19 +65,19 @@ KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "he
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """How a box looks."""
+    """Colour and opacity of a box."""
 
     color: str
     opacity: float
 
 
 def idle(dark: bool) -> Paint:
-    """A unit that nobody has."""
+    """Return the paint of a free unit."""
     return Paint("#5b6873" if dark else "#b9c3cc", 0.25)
 
 
 def paint_of(occupant: Occupant, colour: str, chosen: str) -> Paint:
-    """How an occupant's units look; those that are not chosen step back where somebody is."""
+    """Return the paint of an occupant's units; others fade while one is chosen."""
     opacity = 0.55 if occupant.kind is Kind.HELD else 0.95
     if chosen and occupant.name != chosen:
         opacity *= 0.3
@@ -94,10 +94,10 @@ def colours_of(drawn: TorusMap) -> dict[str, str]:
 
 
 def bow_of(start: Point, end: Point) -> Point:
-    """The point that a cable bends towards: up, for one that lies flat; sideways, for one that stands."""
+    """Return the point that a cable bends towards: up for a horizontal one, sideways for a vertical one."""
     middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
     length = sum(abs(a - b) for a, b in zip(start, end, strict=True))
-    # one that comes back bends to the other side, so that two between the same switches stay apart
+    # a cable back bends to the other side, so that two between the same switches stay apart
     away = BOW * (1 + 2 * length) * (1 if start < end else -1)
     if start[2] == end[2]:
         return middle[0], middle[1], middle[2] + EDGE / 2 + away
@@ -106,14 +106,14 @@ def bow_of(start: Point, end: Point) -> Point:
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """Where the camera is, and the point that it looks at."""
+    """Position of the camera and the point that it looks at."""
 
     at: Point
     looks_at: Point
 
 
 def camera_for(low: Point, high: Point, aspect: float) -> Camera:
-    """The nearest camera in the usual direction that has a whole box in its picture.
+    """Return the nearest camera that shows a whole box.
 
     Args:
         low: the box's corner with the least coordinates.
@@ -140,8 +140,8 @@ class MachineScene:
 
     Args:
         drawn: the machine.
-        visit: who looks.
-        choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
+        visit: the open page.
+        choose: called with the name of an occupant on a click, or an empty string for a free unit.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class MachineScene:
         self._place_all(drawn)
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
-        """Show who has what at a moment, and the cables of whom is chosen."""
+        """Show the occupants at a moment and the cables of the chosen one."""
         if drawn.extents != self._extents:
             self._place_all(drawn)
         colours = colours_of(drawn)
@@ -226,7 +226,7 @@ class MachineScene:
                     self._frames[place] = frame.material(SOLD, 0.9)
 
     def _show_cables(self) -> None:
-        """Show the cables of whom is pointed at, else of whom is chosen."""
+        """Show the cables of the occupant under the pointer, else of the chosen one."""
         for wire in self._wires:
             wire.delete()
         self._wires = []
