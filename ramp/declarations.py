@@ -85,7 +85,7 @@ class Sort(Generic[_Declaration]):
         if not guests:
             near = nearest_name(name, self.names())
             own = f"{name}:NAME, with a name that it defines" if Path(name).is_file() else "MODULE:NAME or FILE.py:NAME"
-            raise ConfigurationError(f"no {self.noun} is called {name!r}{near} (one of your own: {own})", key=self.noun)
+            raise ConfigurationError(f"unknown {self.noun} {name!r}{near} (one of your own: {own})", key=self.noun)
         if len({entry.value for entry in guests}) > 1:
             both = " and ".join(sorted(_origin(entry) for entry in guests))
             raise ConfigurationError(f"{name!r} is declared by {both}; remove one", key=self.noun)
@@ -178,7 +178,7 @@ def _named_module(name: str) -> ModuleType:
 def _file_module(path: Path) -> ModuleType:
     """The module that a file is; run once in a process."""
     if not path.is_file():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError(f"no such file: {path}")
     name = f"_file_{path.resolve().as_posix().replace('/', '_').replace('.', '_')}"
     if name in sys.modules:
         return sys.modules[name]

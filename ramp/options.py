@@ -83,7 +83,7 @@ def nearest_name(word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known)}" if known else ""
+    return f": expected one of {', '.join(known)}" if known else ""
 
 
 def read_options(

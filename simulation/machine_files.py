@@ -104,7 +104,7 @@ def _read(text: str) -> tuple[Path, dict[str, Any], str]:
     if not path.is_file() and path.parent == machine_directory():
         known = ", ".join(machine_names())
         raise ConfigurationError(
-            f"no machine {text!r}; there are {known}, flat:N, or the path of a .toml file", key="machine"
+            f"unknown machine {text!r}: expected one of {known}, flat:N, or the path of a .toml file", key="machine"
         )
     try:
         written = path.read_text(encoding="utf-8")

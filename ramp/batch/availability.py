@@ -178,7 +178,7 @@ class Availability:
         index = {node.name: number for number, node in enumerate(self._nodes)}
         for name, count in parts:
             if name not in index:
-                return f"there is no node {name}"
+                return f"no node {name}"
             if free[index[name]] < count:
                 return f"{name} has {free[index[name]]} of {count} cores left"
         wanted = sum(count for _, count in parts)

@@ -50,7 +50,7 @@ CREATE TABLE hold (
 """
 
 _WHAT: Final = "book of holds"
-_BROKEN: Final = "this is no book of holds, or it is broken"
+_BROKEN: Final = "invalid or damaged book of holds"
 
 _COLUMNS: Final = (
     "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "

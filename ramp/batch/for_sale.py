@@ -91,7 +91,7 @@ def _windows_of(text: str, key: str) -> list[tuple[Duration, Duration]]:
     match = _HOURS.fullmatch(text)
     times = [int(match[number]) for number in (3, 4, 5, 6)] if match else []
     if match is None or times[0] > 23 or times[2] > 24 or max(times[1], times[3]) > 59 or (times[2] == 24 and times[3]):
-        raise ConfigurationError(f"is {text!r}; hours of the week as 'Mon-Fri 18:00-24:00' are wanted", key=key)
+        raise ConfigurationError(f"got {text!r}, expected hours of the week such as 'Mon-Fri 18:00-24:00'", key=key)
     first = _DAYS.index(match[1])
     last = _DAYS.index(match[2]) if match[2] else first
     begin, end = times[0] * HOUR + times[1] * MINUTE, times[2] * HOUR + times[3] * MINUTE

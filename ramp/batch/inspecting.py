@@ -146,9 +146,9 @@ def disagreements(
         if wrong:
             differs(
                 f"{name} is {kind} until {_end(entry)}, and {system.name} {wrong}",
-                "the agent makes it again within a minute, or moves the slot, or pays it back: look again then",
+                "the agent restores it, moves the slot or refunds it within a minute: check again then",
             )
-    do = "the agent pays the buyer back by itself while it is up; else put back the book from a backup"
+    do = "the agent refunds the buyer while it runs; otherwise restore the book from a backup"
     return (*remarks, *of_book(resource, list(live.values()), promises, now, do))
 
 
@@ -172,12 +172,12 @@ def of_book(
             kind = "sold" if entry.firm else "held"
             says = f"{entry.name} is {kind} in the plug-in's book until {_end(entry)}, and no agreement covers it"
             put = (
-                f"put back the journal of {resource} from a backup; what nobody paid for goes with its row of the book"
+                f"restore the journal of {resource} from a backup, or delete the row of the book if the slot is unpaid"
             )
             remarks.append(Remark("reservations", resource, says, put))
     for promise in promises:
         if promise.paid and promise.live(now) and promise.key not in firm:
-            until = f"is paid until {iso(promise.end)}, and the book has no slot for it"
+            until = f"is paid until {iso(promise.end)}, but the book has no slot for it"
             remarks.append(Remark("reservations", resource, f"agreement {promise.agreement_id} {until}", do))
     return tuple(remarks)
 
@@ -191,7 +191,7 @@ def _orphan(
     if entry is None and jobs:
         return (
             f"{says}; jobs {', '.join(jobs[:5])} use it",
-            "ask whose they are; when they have ended the resource's next sweep removes it",
+            "ask the jobs' owner; the resource removes it after they end",
         )
     return says, "the resource's next sweep removes it (at `ramp up`, and every quarter of a minute while it sells)"
 
@@ -211,7 +211,7 @@ def _wrong(found: SystemReservation | None, entry: Entry, system: BatchSystem, n
         return f"has it end at {iso(found.end)}"
     owner = entry.account or system.market_user
     if found.users != (owner,):
-        return f"lets {', '.join(found.users) or 'nobody'} use it, and not {owner}"
+        return f"lets {', '.join(found.users) or 'no account'} use it, not {owner}"
     return ""
 
 

@@ -78,7 +78,7 @@ def _words(text: str) -> list[str]:
         else:
             word += letter
     if depth:
-        raise ValueError(f"a bracket is not closed in {text[:60]!r}")
+        raise ValueError(f"unclosed bracket in {text[:60]!r}")
     return [*words, word]
 
 
@@ -88,7 +88,7 @@ def _expanded(word: str, text: str) -> list[str]:
     while position < len(word):
         match = _PIECE.match(word, position)
         if match is None or match.end() == position:
-            raise ValueError(f"{text[:60]!r} is no list of nodes")
+            raise ValueError(f"invalid list of nodes: {text[:60]!r}")
         pieces.append([match[1]])
         if match[2] is not None:
             pieces.append(_numbers(match[2], text))
@@ -97,7 +97,7 @@ def _expanded(word: str, text: str) -> list[str]:
     for piece in pieces:
         count *= len(piece)
     if not word or count > NODES_MAX:
-        raise ValueError(f"{text[:60]!r} is no list of at most {NODES_MAX} nodes")
+        raise ValueError(f"invalid list of nodes: got {text[:60]!r}, expected at most {NODES_MAX} nodes")
     return ["".join(parts) for parts in itertools.product(*pieces)]
 
 
@@ -106,10 +106,10 @@ def _numbers(ranges: str, text: str) -> list[str]:
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)
         if match is None:
-            raise ValueError(f"{part[:20]!r} is no range of numbers in {text[:60]!r}")
+            raise ValueError(f"invalid range of numbers {part[:20]!r} in {text[:60]!r}")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last - first >= NODES_MAX:
-            raise ValueError(f"{part[:20]!r} is no range of numbers in {text[:60]!r}")
+            raise ValueError(f"invalid range of numbers {part[:20]!r} in {text[:60]!r}")
         width = len(match[1])
         found += [f"{number:0{width}}" for number in range(first, last + 1)]
     return found

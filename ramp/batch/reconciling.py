@@ -171,7 +171,7 @@ class Reconciler:
         if not in_place:
             jobs = self._system.running_in(found)
             if jobs or not anew:
-                why = f"jobs {', '.join(jobs)} are in it" if jobs else "others wait that would take its cores meanwhile"
+                why = f"jobs {', '.join(jobs)} are in it" if jobs else "waiting jobs would take its cores"
                 raise SystemRefused(f"{self._system.name} can give {entry.name} that size only anew, and {why}")
             self._remove(found)
             self._made(entry, now)
@@ -291,14 +291,14 @@ class Reconciler:
                 continue
             try:
                 if name not in over and self._system.running_in(reservation):
-                    _log.warning("%s is in no book of ours, and jobs use it: left as it is", name)
+                    _log.warning("keeping %s: it is in no book of RAMP, but jobs use it", name)
                     continue
                 self._remove(reservation)
             except BatchSystemError as error:
                 _log.warning("%s cannot be removed now: %s", name, error)
                 over.pop(name, None)
                 continue
-            _log.info("%s was removed: nobody holds it at %s", name, iso(now))
+            _log.info("%s was removed: it is not held at %s", name, iso(now))
             swept.append(name)
         for entry in over.values():
             self._book.change(entry.key, removed=True)

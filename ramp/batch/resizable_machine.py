@@ -40,7 +40,7 @@ class ResizableBatchMachine(BatchMachine):
             answer = self.book.answer(key, now)
             if isinstance(answer, Refusal):
                 return answer
-            return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
+            return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held but not firm")
         same = (entry.slot.cores, entry.slot.end) == (cores, until)
         if step < entry.step:
             return _refused(entry, f"{key} was changed by step {entry.step} since")
@@ -100,7 +100,9 @@ class ResizableBatchMachine(BatchMachine):
         self._told(lambda: self.reconciler.change(after, now, anew=anew))
         left = _outside(after, self._told(lambda: self.system.snapshot(now)))
         if left:
-            raise Refused(self.system.name, f"{_jobs(left)} still runs on what would be given up", transient=False)
+            raise Refused(
+                self.system.name, f"{_jobs(left)} still runs on nodes that the change would release", transient=False
+            )
 
     def _put_back(self, entry: Entry, now: Instant) -> None:
         """The slot keeps the size that it had: in the book, and on the system where that has changed."""
@@ -121,7 +123,7 @@ class ResizableBatchMachine(BatchMachine):
         slot = entry.slot
         several = len(entry.parts) > 1 or cores > slot.cores
         if cores != slot.cores and self._places is not None and several:
-            return "its nodes may be a box of the torus, and others would be none; only its end can be changed"
+            return "its nodes may form a box of the torus; only its end can be changed"
         inside = [job for job in picture.running if job.reservation == entry.name]
         planned = SmallerSlot(entry.parts)
         if cores < slot.cores:
@@ -160,14 +162,14 @@ class ResizableBatchMachine(BatchMachine):
     def _longer(self, slot: Slot, parts: Parts, until: Instant, inside: list[RunningJob], now: Instant) -> str:
         """Why a slot cannot have these cores for longer; empty where it can."""
         if until > self.for_sale.latest_end(now):
-            return f"nothing is for sale beyond {iso(self.for_sale.latest_end(now))}"
+            return f"nothing is for sale after {iso(self.for_sale.latest_end(now))}"
         if until - slot.start > self.for_sale.longest:
-            return f"a slot may be {self.for_sale.longest // SECOND} s long"
+            return f"a slot may last at most {self.for_sale.longest // SECOND} s"
         if not any(begin <= slot.end and until <= end for begin, end in self.for_sale.openings(slot.start, until)):
-            return f"it would reach into hours that are not for sale, until {iso(until)}"
+            return f"until {iso(until)} it would include hours that are not for sale"
         beyond = [job for job in inside if job.end is None or job.end > slot.end]
         if beyond:
-            return f"the time limit of {_jobs(beyond)} is beyond the slot's end already; it is to be shortened first"
+            return f"the time limit of {_jobs(beyond)} already exceeds the slot's end; shorten it first"
         return self.availability(now).lacking(parts, slot.end, until)
 
     def _may_be_made_anew(self, entry: Entry, picture: SystemSnapshot, now: Instant) -> bool:

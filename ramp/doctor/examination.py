@@ -74,7 +74,7 @@ def examine(
             remarks.extend(make())
         except (RampError, OSError) as error:
             remarks.append(
-                Remark(check, subject, str(error).replace("\n", " "), "put right what it says, and look again")
+                Remark(check, subject, str(error).replace("\n", " "), "fix the error above, then check again")
             )
 
     found: SwarmStatus | None = None
@@ -91,7 +91,9 @@ def examine(
             config = _known_config(found, state)
         except RampError as error:
             remarks.append(
-                Remark("configuration", "", str(error).replace("\n", " "), "put it right: ramp config check")
+                Remark(
+                    "configuration", "", str(error).replace("\n", " "), "correct the file, then run ramp config check"
+                )
             )
     looked("server", lambda: surroundings.server(config, found), "XMPP server")
     looked("server", lambda: surroundings.ledger(config), "ledger")
@@ -127,11 +129,11 @@ def _pictures(state: StateFolder, found: SwarmStatus, config: SwarmConfig | None
 
 def _picture(name: str, shown: MachineState | None) -> Remark:
     if shown is None:
-        return Remark("queue", name, "does not show its queue", "see whether its batch system answers (`ramp ps`)")
+        return Remark("queue", name, "does not show its queue", "check that its batch system answers (`ramp ps`)")
     age = shown.snapshot.get("picture_age_s")
     if not isinstance(age, int | float):
-        return Remark("queue", name, "shows its queue, of an age that it does not tell")
-    do = "see whether its batch system answers (`ramp ps`)" if age > PICTURE_OLD_S else ""
+        return Remark("queue", name, "shows its queue, but not its age")
+    do = "check that its batch system answers (`ramp ps`)" if age > PICTURE_OLD_S else ""
     return Remark("queue", name, f"its picture of the queue is {age:.0f} s old", do)
 
 
@@ -156,7 +158,7 @@ def _machine(
         first = [each for each in again if each in first]
     yield from first
     if not first:
-        yield Remark("reservations", resource.name, "system, book and agreements say the same")
+        yield Remark("reservations", resource.name, "system, book and agreements agree")
 
 
 def _compared(

@@ -32,7 +32,7 @@ def read_records(journal: Path) -> tuple[Record, ...]:
         return ()
     with (
         storing(journal),
-        damage_named(journal, "this is no journal, or it is broken"),
+        damage_named(journal, "invalid or damaged journal"),
         closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as connection,
     ):
         is_new(connection, journal, "journal", JOURNAL_VERSION)

@@ -35,7 +35,7 @@ def disk(state: StateFolder) -> Iterator[Remark]:
     room = os.statvfs(path)
     free_mb = shutil.disk_usage(path).free >> 20
     says = f"{free_mb} MB are free below {path}"
-    do = f"make room there: below {ROOM_MIN_MB} MB an agent may soon have to leave the market"
+    do = f"free some space: below {ROOM_MIN_MB} MB an agent may soon have to leave the market"
     yield Remark("disk", "", says, "" if free_mb >= ROOM_MIN_MB else do)
     if room.f_files and room.f_favail < FILES_MIN:
         yield Remark("disk", "", f"only {room.f_favail} more files can be made below {path}", "remove files there")
@@ -47,7 +47,7 @@ def certificates(state: StateFolder, now: Instant, config: SwarmConfig | None = 
     Those of a party that has left the market are no finding: they were revoked when it was removed.
     """
     if not state.keys.exists():
-        yield Remark("certificates", "", "there are none yet; `ramp up` makes them")
+        yield Remark("certificates", "", "no keys yet; `ramp up` creates them")
         return
     store = KeyStore(state.keys)
     here = set() if config is None else {config.address(name) for name in config.roles()}
@@ -89,7 +89,7 @@ def server(config: SwarmConfig | None, found: SwarmStatus | None) -> Iterator[Re
     if found is not None:
         where = f"{found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
         problem = found.server.problem
-        do = "see its log below the state folder; an external one is its owner's to start" if problem else ""
+        do = "read its log in the state folder; an external server must be started by its owner" if problem else ""
         yield Remark("server", where, problem or "answers", do)
     elif config is not None and config.server.kind not in (EMBEDDED, PROSODY):
         for host, port in config.server.addresses:
@@ -122,17 +122,19 @@ def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
 def agents(found: SwarmStatus) -> Iterator[Remark]:
     """How the agents are, and their clocks against the bank's."""
     if found.note:
-        yield Remark("agents", "supervisor", found.note, f"see whether process {found.pid} hangs; `ramp down` ends it")
+        yield Remark(
+            "agents", "supervisor", found.note, f"check whether process {found.pid} hangs; `ramp down` stops it"
+        )
     well = 0
     for agent in found.agents:
         if agent.state in ILL or not agent.is_up:
-            do = f"see its log; `ramp restart {agent.name}` once the reason is gone"
+            do = f"read its log, fix the cause, then run `ramp restart {agent.name}`"
             yield Remark("agents", agent.name, state_text(agent), do)
         else:
             well += 1
         if agent.clock_warning:
             yield Remark("clock", agent.name, agent.clock_warning, "set this computer's clock, and the bank's, by NTP")
-    yield Remark("agents", "", f"{well} of {len(found.agents)} are well")
+    yield Remark("agents", "", f"{well} of {len(found.agents)} respond")
     offsets = [abs(agent.clock_offset_ms) for agent in found.agents if agent.clock_offset_ms is not None]
     if offsets:
-        yield Remark("clock", "", f"no clock is further than {max(offsets):.0f} ms from the bank's")
+        yield Remark("clock", "", f"all clocks are within {max(offsets):.0f} ms of the bank's")

@@ -80,7 +80,7 @@ def account_of(name: str) -> pwd.struct_passwd:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
-        raise ConfigurationError(f"there is no account {name!r} on this computer") from None
+        raise ConfigurationError(f"no account {name!r} on this computer") from None
     if entry.pw_uid == os.geteuid() or entry.pw_uid == 0:
         raise ConfigurationError(f"jobs do not run as {name!r}, which is the agent's own account or root")
     return entry

@@ -91,7 +91,7 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
     try:
         plain = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"no JSON but {text[:80]!r}") from error
+        raise ValueError(f"invalid JSON: {text[:80]!r}") from error
     if not isinstance(plain, dict) or plain.get("version") != VERSION:
         got = plain.get("version") if isinstance(plain, dict) else None
         raise ValueError(

@@ -278,7 +278,7 @@ def limited(executor: Any) -> Any:
     def checked(command: list[str]) -> str:
         code, said = run(command)
         if code:
-            raise subprocess.CalledProcessError(code, command, output=said or "it says nothing")
+            raise subprocess.CalledProcessError(code, command, output=said or "no output")
         return said
 
     executor._run_command = checked  # noqa: SLF001 - PSI/J has no other place for it

@@ -49,7 +49,7 @@ def submit(folder: Path, job: dict[str, Any]) -> str:
     """Leave an order for the script of the job in the queue; why that cannot be, or the empty string."""
     key, number = str(job["queue_key"]), str(job["reservation_id"])
     if not NAME.fullmatch(key) or not number.isdecimal():
-        return f"{key!r}, {number!r} is no job of a queue"
+        return f"invalid job of a queue: {key!r}, {number!r}"
     (folder / "asked").write_text(str(int(job["cores"])), "ascii")
     (folder / "native").write_text(number, "ascii")
     orders = folder.parents[1] / "queued" / key

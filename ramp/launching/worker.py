@@ -170,7 +170,7 @@ def folder_of(root: Path, job: dict[str, Any]) -> Path:
     """The job's folder, under names that lead nowhere else and in a folder that nobody else has made."""
     for name in (str(job["resource"]), str(job["job_id"])):
         if not NAME.fullmatch(name):
-            raise WrongQuestion(f"{name!r} is no name of a resource or job")
+            raise WrongQuestion(f"invalid name of a resource or job: {name!r}")
     root.mkdir(parents=True, exist_ok=True)
     found = root.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
@@ -205,14 +205,14 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
     for entry in job["inputs"]:
         name = str(entry["name"])
         if not FILE_NAME.fullmatch(name):
-            raise WrongQuestion(f"{name!r} is no file name")
+            raise WrongQuestion(f"invalid file name: {name!r}")
         path = work / name
         path.write_bytes(base64.b64decode(str(entry["data"]), validate=True))
         path.chmod(0o700 if entry["executable"] else 0o600)
     environment = {"PATH": PATH, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name, "LANG": "C.UTF-8"}
     for name, value in job["environment"]:
         if not VARIABLE.fullmatch(str(name)):
-            raise WrongQuestion(f"{name!r} is no variable")
+            raise WrongQuestion(f"invalid variable: {name!r}")
         environment[str(name)] = str(value)
     script = RUN.format(
         folder=shlex.quote(str(folder)),
@@ -258,8 +258,8 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
     if cancelled:
         return sight("cancelled", **known, ended_at=moment(str(time.time())))
     if began is None:
-        return sight("failed", **known, detail=detail or "it was ended before it had started")
-    what = detail or "it was killed: its slot has ended, or somebody has ended it"
+        return sight("failed", **known, detail=detail or "it was cancelled before it started")
+    what = detail or "it was killed: its slot ended, or it was cancelled"
     return sight("failed", **known, ended_at=moment(str(time.time())), detail=what)
 
 
@@ -298,7 +298,7 @@ def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            return {"code": "no_file", "detail": f"{name} is no plain file"}
+            return {"code": "no_file", "detail": f"{name} is not a regular file"}
         piece = os.pread(descriptor, PIECE_MAX, offset)
     finally:
         os.close(descriptor)
@@ -429,7 +429,7 @@ def executor_named(name: str, question: dict[str, Any]) -> Executor:
         return Local()
     if name in ("slurm", "gridengine"):
         return Batch(name, str(question["psij_python"]), str(question["program"]))
-    raise WrongQuestion(f"there is no executor {name!r}")
+    raise WrongQuestion(f"unknown executor {name!r}")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def known_balance(records: Records, account_id: str) -> Balance:
     check_identifier("account id", account_id)
     there = records.balances([account_id]).get(account_id)
     if there is None:
-        refuse(RefusalCode.UNKNOWN_ACCOUNT, f"there is no account {account_id}")
+        refuse(RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}")
     return there
 
 
@@ -252,7 +252,7 @@ def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
     balances = records.balances((transfer.debit_account, transfer.credit_account))
     for account_id in (transfer.debit_account, transfer.credit_account):
         if account_id not in balances:
-            refuse(RefusalCode.UNKNOWN_ACCOUNT, f"there is no account {account_id}")
+            refuse(RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}")
         if balances[account_id].account.closed_at is not None:
             refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed")
     return balances

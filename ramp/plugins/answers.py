@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from ramp.model.instant import Instant, from_iso
+from ramp.model.instant import Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
@@ -39,9 +39,10 @@ def quote_problem(unit: RequestUnit, answer: Any) -> str:
 
 def _window_problem(unit: RequestUnit, slot: Slot) -> str:
     if unit.not_before is not None and slot.start < unit.not_before:
-        return f"the slot starts at {slot.start}, before the {unit.not_before} asked"
+        return f"wrong start of the slot: got {iso(slot.start)}, expected {iso(unit.not_before)} or later"
     if unit.wall_time is not None and slot.end - slot.start < unit.wall_time:
-        return f"the slot is {slot.end - slot.start} microseconds long, less than the {unit.wall_time} asked"
+        length = f"got {seconds(slot.end - slot.start):.12g} s, expected {seconds(unit.wall_time):.12g} s or more"
+        return f"wrong length of the slot: {length}"
     return ""
 
 
@@ -54,25 +55,26 @@ def slot_problem(slot: Any, cores_min: int) -> str:
     if slot.end >= INSTANT_MAX:
         return "the slot ends after the year 8999"
     if slot.cores < cores_min:
-        return f"{slot.cores} cores are fewer than the {cores_min} asked"
+        return f"too few cores: got {slot.cores}, expected at least {cores_min}"
     if slot.cores > CORES_MAX:
-        return f"{slot.cores} cores are more than the {CORES_MAX} that any machine may have"
+        return f"too many cores: got {slot.cores}, expected at most {CORES_MAX}"
     shares = (slot.load, slot.fragmentation, slot.links_taken)
     if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares):
-        return f"load {slot.load!r}, fragmentation {slot.fragmentation!r} or links {slot.links_taken!r} is no share"
+        values = f"load {slot.load!r}, fragmentation {slot.fragmentation!r} or links {slot.links_taken!r}"
+        return f"{values} is not a share from 0 to 1"
     chance = slot.start_probability
     if chance is not None and (type(chance) not in (int, float) or not 0 < chance <= 1):
-        return f"the probability of its start is {chance!r:.50}; right would be above 0 and at most 1"
+        return f"invalid probability of the start: got {chance!r:.50}, expected above 0 and at most 1"
     return text_problem("placement", slot.placement, PLACEMENT_MAX) or text_problem("token", slot.token, TOKEN_MAX)
 
 
 def text_problem(what: str, text: Any, limit: int) -> str:
     """Why a text can be in no document, or the empty string."""
     if not isinstance(text, str):
-        return f"the {what} is no text"
+        return f"the {what} is not a string"
     if len(text) > limit:
-        return f"the {what} has {len(text)} characters; at most {limit} are taken"
-    return f"the {what} {text!a:.50} has characters that no document takes" if _UNFIT.search(text) else ""
+        return f"the {what} has {len(text)} characters, expected at most {limit}"
+    return f"the {what} {text!a:.50} has characters that XML does not allow" if _UNFIT.search(text) else ""
 
 
 def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
@@ -85,7 +87,7 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
     if answer.key != key:
         return f"the reservation is for {answer.key!r:.50}, not {key!r}"
     if not answer.reservation_id:
-        return f"the reservation's id is {answer.reservation_id!r}; right would be a text"
+        return f"invalid reservation id: got {answer.reservation_id!r}, expected a string"
     wrong_id = text_problem("reservation's id", answer.reservation_id, IDENTIFIER_MAX)
     if wrong_id:
         return wrong_id
@@ -93,9 +95,9 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
         return no("Slot", given)
     began: Any = answer.started_at
     if began is not None and (type(began) is not int or not 0 <= began < INSTANT_MAX):
-        return f"its job is said to have started at {began!r:.50}, which is no instant"
+        return f"invalid start of its job: got {began!r:.50}, expected an instant in microseconds"
     if slot is not None and (given.start, given.end) != (slot.start, slot.end):
-        return "the slot set aside is not the one asked for"
+        return "the reserved slot is not the requested one"
     return slot_problem(given, slot.cores if slot is not None else 0)
 
 
@@ -126,7 +128,7 @@ def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
         return no("dict", answer)
     for key, reason in answer.items():
         if key not in owners:
-            return f"{key!r:.50} is said to be lost, of which it was not told"
+            return f"{key!r:.50} is reported as lost, but was not asked about"
         if wrong := text_problem("reason", reason, PLACEMENT_MAX):
             return wrong
     return ""
@@ -143,15 +145,15 @@ def moves_problem(keys: Collection[str], answer: Any) -> str:
         return no("dict", answer)
     for key, move in answer.items():
         if key not in keys:
-            return f"{key!r:.50} is said to be moved, of which it was not told"
+            return f"{key!r:.50} is reported as moved, but was not asked about"
         if not isinstance(move, SlotMove):
             return no("SlotMove", move)
         if wrong := text_problem("placement", move.placement, PLACEMENT_MAX):
             return wrong
         if not move.placement:
-            return "a slot is said to be moved nowhere; right would be its placement"
+            return "a slot is reported as moved without a placement"
         if type(move.moved_at) is not int or not 0 <= move.moved_at < INSTANT_MAX:
-            return f"moved_at is {move.moved_at!r:.50}; right would be an instant in microseconds"
+            return f"invalid moved_at: got {move.moved_at!r:.50}, expected an instant in microseconds"
     return ""
 
 
@@ -169,11 +171,11 @@ def refusal_problem(answer: Any) -> str:
         return ""
     code: Any = answer.code
     if not isinstance(code, RefusalCode):
-        return f"the refusal's code is {code!r:.50}; right would be one of RefusalCode"
+        return f"invalid refusal code: got {code!r:.50}, expected a RefusalCode"
     nearest = text_problem("refusal's nearest value", answer.nearest, PLACEMENT_MAX)
     return nearest or text_problem("refusal's detail", answer.detail, PLACEMENT_MAX)
 
 
 def no(right: str, answer: Any) -> str:
     """That an answer is of the wrong type."""
-    return f"the answer is a {type(answer).__name__}; right would be a {right}"
+    return f"wrong type of answer: got {type(answer).__name__}, expected {right}"

@@ -13,10 +13,10 @@ def _adopt(given: Any) -> AuctionRule:
     """A rule of a guest, which may hand over the class or one made of it."""
     rule = given() if isinstance(given, type) and issubclass(given, AuctionRule) else given
     if not isinstance(rule, AuctionRule):
-        raise ConfigurationError(f"{given!r} is no AuctionRule", key="auction rule")
+        raise ConfigurationError(f"{given!r} is not an AuctionRule", key="auction rule")
     for name in ("sealed", "pays_offer"):
         if not isinstance(getattr(rule, name), bool):
-            wrong = f"its {name} is {getattr(rule, name)!r}; true or false is wanted"
+            wrong = f"invalid {name}: got {getattr(rule, name)!r}, expected true or false"
             raise ConfigurationError(wrong, key="auction rule")
     return rule
 

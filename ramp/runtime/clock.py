@@ -61,7 +61,7 @@ class SystemClock:
         if abs(by) >= STEP_MIN:
             self._ahead = ahead
             self.set_by += by
-            _log.warning("the system's clock has been set by %+.3f s; this process follows it", by / SECOND)
+            _log.warning("the system clock was changed by %+.3f s; this process follows", by / SECOND)
         return steady + self._ahead
 
     def _read(self) -> tuple[Instant, Duration]:

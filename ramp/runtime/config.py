@@ -312,9 +312,7 @@ class SwarmConfig:
             if resource.name == local_name:
                 return resource
         names = [resource.name for resource in self.resources]
-        raise ConfigurationError(
-            f"no resource is called {local_name!r}{nearest_name(local_name, names)}", path=self.path
-        )
+        raise ConfigurationError(f"unknown resource {local_name!r}{nearest_name(local_name, names)}", path=self.path)
 
     def refusing(self, local_name: str) -> tuple[str, ...]:
         """Names of the resources that launch jobs and have no local account for a user, whom they will refuse."""
@@ -333,7 +331,7 @@ class SwarmConfig:
                 return user
         names = [user.name for user in self.users]
         hint = nearest_name(local_name, names)
-        raise ConfigurationError(f"no user is called {local_name!r}{hint}", path=self.path)
+        raise ConfigurationError(f"unknown user {local_name!r}{hint}", path=self.path)
 
 
 def entry_point(group: str, name: str) -> metadata.EntryPoint:
@@ -346,9 +344,7 @@ def entry_point(group: str, name: str) -> metadata.EntryPoint:
     found = next((entry for entry in installed if entry.name == name), None)
     if found is None:
         known = sorted({entry.name for entry in installed})
-        raise ConfigurationError(
-            f"nothing is called {name!r} in the entry point group {group}{nearest_name(name, known)}"
-        )
+        raise ConfigurationError(f"unknown name {name!r} in the entry point group {group}{nearest_name(name, known)}")
     return found
 
 

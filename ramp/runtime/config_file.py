@@ -1,7 +1,7 @@
 """Reads a swarm's configuration: one TOML file says who is on the market (examples in `agents_config/swarms`).
 
 Everything is checked when the file is read, and all findings are reported at once, each with its key, its value and
-what would be right.
+what is expected.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def load_config(path: Path) -> SwarmConfig:
     except OSError as error:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+        raise ConfigurationError(f"invalid TOML: {error}", path=path) from error
     return read_tables(tables_of(text, path), path)
 
 
@@ -77,7 +77,7 @@ def tables_of(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+        raise ConfigurationError(f"invalid TOML: {error}", path=path) from error
 
 
 def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
@@ -94,10 +94,10 @@ def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
     reader = Reader(path)
     data = with_found_terms(data)
     version = reader.whole("", data, "version", CONFIG_VERSION)
-    check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that it is for")
+    check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that wrote it")
     config = read_swarm(reader, data)
     if reader.findings:
-        raise ConfigurationError("\n  ".join(("the configuration is wrong", *reader.findings)), path=path)
+        raise ConfigurationError("\n  ".join(("invalid configuration", *reader.findings)), path=path)
     return config
 
 
@@ -191,12 +191,14 @@ def _check_names(reader: Reader, config: SwarmConfig) -> None:
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != plain:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
     for name in sorted({name for name in names if names.count(name) > 1}):
-        reader.findings.append(f"name: {name!r} is used {names.count(name)} times; every agent needs its own")
+        reader.findings.append(
+            f"name: {name!r} is used {names.count(name)} times, expected a different name for each agent"
+        )
     site = config.joining.site is not None
     if not config.resources and not (site and config.users):
-        reader.findings.append("resources: there is none; a market needs at least one [[resources]]")
+        reader.findings.append("resources: none given, expected at least one [[resources]]")
     if not config.users and not site:
-        reader.findings.append("users: there is none; a market needs at least one [[users]]")
+        reader.findings.append("users: none given, expected at least one [[users]]")
 
 
 def _read_timing(reader: Reader, table: Mapping[str, Any]) -> Timing:
@@ -207,7 +209,9 @@ def _read_timing(reader: Reader, table: Mapping[str, Any]) -> Timing:
     if timing.retention < least:
         given = timing.retention / SECOND
         reader.wrong(
-            "timing.retention_s", given, f"{least / SECOND:g} or more: so long peers may speak of what is over"
+            "timing.retention_s",
+            given,
+            f"{least / SECOND:g} or more, for peers may still send messages about finished business",
         )
     return timing
 
@@ -323,7 +327,7 @@ def _read_resource(
     for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, pricing, "pricing")):
         known = sorted({entry.name for entry in entry_points(group)})
         if name not in known:
-            reader.findings.append(f"{where}{key}: no {key} is called {name!r}{nearest_name(name, known)}")
+            reader.findings.append(f"{where}{key}: unknown {key} {name!r}{nearest_name(name, known)}")
     terms, acting = launched(where, table, plugin)
     return ResourceConfig(
         name=reader.text(where, table, "name"),

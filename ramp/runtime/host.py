@@ -357,7 +357,7 @@ class Host:
         self._carry_out(self.party.handle(answer, now), now)
 
     def _ask(self, guest: Guest[Question] | None, question: Question, now: Instant) -> None:
-        assert guest is not None, f"{self.name} has nobody to ask {question}"
+        assert guest is not None, f"{self.name} has no party to ask {question}"
         answer = guest.ask(question, now)
         if answer is not None:
             self._answers.append(answer)

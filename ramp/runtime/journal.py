@@ -62,7 +62,7 @@ class SqliteJournal:
         self._archive.check()
         self._connection = connect(path, "journal")
         try:
-            broken = damage_named(path, "this is no journal, or it is broken")
+            broken = damage_named(path, "invalid or damaged journal")
             with storing(path), broken, transaction(self._connection):
                 if is_new(self._connection, path, "journal", JOURNAL_VERSION):
                     self._connection.execute(_SCHEMA)

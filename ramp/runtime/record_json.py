@@ -45,7 +45,7 @@ def record_from_json(text: str) -> Record:
     try:
         plain = json.loads(text)
     except ValueError as error:
-        raise ConfigurationError("this record is no JSON text") from error
+        raise ConfigurationError("this record is not JSON") from error
     try:
         record: Record = _converter().structure(plain, Record)  # type: ignore[arg-type]
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:

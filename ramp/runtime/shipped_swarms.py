@@ -29,5 +29,5 @@ def find_config(name: str) -> Path:
     if name in shipped:
         return shipped[name]
     raise ConfigurationError(
-        f"no such file, and no swarm of that name comes with RAMP; there are {', '.join(shipped)}", path=name
+        f"no such file or shipped swarm, expected a file or one of {', '.join(shipped)}", path=name
     )

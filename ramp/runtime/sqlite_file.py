@@ -11,7 +11,7 @@ from typing import Final
 from ramp.errors import StateDamaged, check_version
 from ramp.runtime.storage_errors import storing
 
-FROM_BACKUP: Final = "put back a copy of it from a backup while the market is down, then `ramp up`"
+FROM_BACKUP: Final = "restore it from a backup while the market is down, then run `ramp up`"
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 
@@ -30,7 +30,7 @@ def connect(path: Path, what: str) -> sqlite3.Connection:
     with storing(path):
         connection = sqlite3.connect(path, isolation_level=None)
         try:
-            with damage_named(path, f"this is no {what}, or it is broken"):
+            with damage_named(path, f"invalid or damaged {what}"):
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=FULL")
         except BaseException:

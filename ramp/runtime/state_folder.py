@@ -295,11 +295,11 @@ def check_private(folder: Path) -> None:
         raise ConfigurationError(f"the folder of the control sockets: {error.strerror}", path=folder) from error
     problem = ""
     if not stat.S_ISDIR(found.st_mode):
-        problem = "is no folder of its own (a link or a file)"
+        problem = "is not a folder (it is a link or a file)"
     elif found.st_uid != os.geteuid():
         problem = f"belongs to user {found.st_uid}, not to user {os.geteuid()}"
     elif stat.S_IMODE(found.st_mode) & 0o077:
-        problem = f"has mode {stat.S_IMODE(found.st_mode):04o}; right would be 0700"
+        problem = f"has mode {stat.S_IMODE(found.st_mode):04o}, expected 0700"
     if problem:
         raise ConfigurationError(
             f"the folder of the control sockets {problem}: others could speak for the agents. "

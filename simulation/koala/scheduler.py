@@ -52,7 +52,7 @@ class KoalaOptions:
             ("placement", self.placement, PLACEMENT_POLICIES),
         ):
             if name not in known:
-                raise ConfigurationError(f"there is no {name!r}; there are {', '.join(known)}", key=key)
+                raise ConfigurationError(f"unknown {name!r}: expected one of {', '.join(known)}", key=key)
         if self.poll_interval < 1:
             raise ConfigurationError(f"{self.poll_interval} us; at least 1 is wanted", key="poll_interval")
 

@@ -71,7 +71,7 @@ def draw_laws(draw: np.random.Generator, jobs: int, share: float) -> DrawnLaws:
         WorkloadError: the share is no probability.
     """
     if not 0 <= share <= 1:
-        raise WorkloadError(f"a share of {share} malleable jobs; right would be 0 to 1")
+        raise WorkloadError(f"share of malleable jobs: got {share}, expected 0 to 1")
     malleable = draw.random(jobs) < share
     return DrawnLaws(malleable, 2 ** draw.uniform(0, PARALLELISM_BITS, jobs), draw.uniform(0, VARIANCE_MAX, jobs))
 

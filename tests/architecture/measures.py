@@ -70,7 +70,8 @@ def banned_phrasings() -> dict[str, int]:
         if name != "tests"
         for package in sorted(path for path in tree.iterdir() if (path / "__init__.py").exists())
     }
-    documents = [ROOT / name for name in DOCUMENTS] + sorted((ROOT / "docs").rglob("*.md"))
+    written = (path for path in (ROOT / "docs").rglob("*.md") if "generated" not in path.parts)  # by hand, that is
+    documents = [*(ROOT / name for name in DOCUMENTS), *written]
     found["documentation"] = sum(len(BANNED.findall(path.read_text("utf-8"))) for path in documents)
     return {name: count for name, count in found.items() if count}
 

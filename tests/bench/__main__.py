@@ -34,7 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     unknown = sorted(set(options.topics) - set(topics()))
     if unknown:
-        parser.error(f"no topic is called {unknown[0]}; there are {', '.join(topics())}")
+        parser.error(f"unknown topic {unknown[0]}: expected one of {', '.join(topics())}")
     results: dict[str, list[tuple[str, float, str]]] = {}
     for topic in options.topics or topics():
         module = importlib.import_module(f"tests.bench.{topic}")

@@ -237,7 +237,7 @@ def test_money_cannot_be_issued_beyond_the_limit(ledger: Ledger) -> None:
     ("location", "message"),
     [
         ("mysql://bank@host/ledger", "mysql"),
-        ("sqlite://", "forget"),
+        ("sqlite://", "lost at exit"),
         ("postgresql://bank@:x/ledger", "URL"),
         ("no-such-directory/ledger.sqlite", "no-such-directory"),
     ],

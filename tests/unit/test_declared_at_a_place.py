@@ -48,7 +48,7 @@ def test_only_schedulers_of_the_file_itself_are_offered(tmp_path: Path) -> None:
     path.write_text(SCHEDULER_FILE)
     with pytest.raises(ConfigurationError) as caught:
         SCHEDULERS.find(f"{path}:Nobody")
-    assert caught.value.reason.endswith("has no 'Nobody'; there are BigFirst")
+    assert caught.value.reason.endswith("has no 'Nobody': expected one of BigFirst")
 
 
 def test_only_rules_of_the_file_itself_are_offered(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_only_rules_of_the_file_itself_are_offered(tmp_path: Path) -> None:
     path.write_text(RULE_FILE)
     with pytest.raises(ConfigurationError) as caught:
         RULES.find(f"{path}:Nobody")
-    assert caught.value.reason.endswith("has no 'Nobody'; there are Divides")
+    assert caught.value.reason.endswith("has no 'Nobody': expected one of Divides")
     (tmp_path / "nothing.py").write_text("from ramp import AuctionRule\n")
     with pytest.raises(ConfigurationError, match="has no 'Nobody'; it defines no auction rule"):
         RULES.find(f"{tmp_path / 'nothing.py'}:Nobody")

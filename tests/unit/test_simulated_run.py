@@ -98,16 +98,16 @@ def test_pandas_is_asked_for_only_where_it_is_wanted(log: Path) -> None:
         (
             {"machine": "flat:64", "scheduler": "eazy"},
             ConfigurationError,
-            "no scheduler is called 'eazy'; did you mean",
+            "unknown scheduler 'eazy'; did you mean",
         ),
         ({"machine": "flat:64", "scheduler": object()}, ConfigurationError, "object lacks the scheduler methods"),
-        ({"machine": "flat:64", "scheduler": "nowhere.py:A"}, ConfigurationError, "there is no file nowhere.py"),
+        ({"machine": "flat:64", "scheduler": "nowhere.py:A"}, ConfigurationError, "no such file: nowhere.py"),
         ({"machine": "flat:64", "scheduler": "json:dumps"}, ConfigurationError, "cannot be made: TypeError"),
         ({"machine": "flat:64", "scheduler": "no_such:A"}, ConfigurationError, "cannot be loaded: ModuleNotFoundError"),
         ({"machine": "flat:64", "scheduler": EasyBackfill(), "scheduler_options": {"a": 1}}, ConfigurationError, "'a'"),
         ({"machine": FlatMachine(4), "allocator": "base"}, ConfigurationError, "has its allocator"),
         ({"machine": "flat:4"}, WorkloadError, "none of the 3 jobs fits"),
-        ({"machine": "bgl", "allocator": "two-faced"}, ConfigurationError, "allocator: no allocator is called"),
+        ({"machine": "bgl", "allocator": "two-faced"}, ConfigurationError, "allocator: unknown allocator"),
     ],
 )
 def test_what_is_wrong_is_said(log: Path, arguments: dict, error: type[Exception], words: str) -> None:

@@ -95,7 +95,7 @@ def task_count(task: str) -> int:
     for part in task.split(",") if task else ():
         found = _TASKS.fullmatch(part)
         if found is None or (found[3] is not None and int(found[3]) == 0):
-            raise ValueError(f"tasks are {task!r:.60}; right would be like 1-5:1 or 4,5")
+            raise ValueError(f"invalid tasks: got {task!r:.60}, expected a list such as 1-5:1 or 4,5")
         first, last = int(found[1]), int(found[2] or found[1])
         count += max(0, last - first) // int(found[3] or 1) + 1
     return max(count, 1)
@@ -160,7 +160,7 @@ def _reservation(listed: Element) -> AdvanceReservation:
     start = moment_of(text_of(listed, "start_time"), f"start_time {what}")
     end = moment_of(text_of(listed, "end_time"), f"end_time {what}")
     if end < start:
-        raise ValueError(f"the end {what} is before its start")
+        raise ValueError(f"the end {what} lies before its start")
     submitted = text_of(listed, "submission_time", "")
     return AdvanceReservation(
         number=number,

@@ -42,7 +42,7 @@ def parse_answer(output: str, root: str) -> Element:
     except DocumentError as error:
         raise ValueError(error.reason) from error
     if element.tag != root:
-        raise ValueError(f"the outermost element is {element.tag!r:.60}; right would be {root!r}")
+        raise ValueError(f"wrong outermost element: got {element.tag!r:.60}, expected {root!r}")
     return element
 
 
@@ -66,7 +66,7 @@ def text_of(element: Element, name: str, default: str | None = None) -> str:
     found = element.findtext(name)
     if found is None:
         if default is None:
-            raise ValueError(f"an element {element.tag!r} has no {name!r}")
+            raise ValueError(f"element {element.tag!r} has no {name!r}")
         return default
     return found.strip()
 
@@ -78,7 +78,7 @@ def number_of(text: str, what: str, most: int = 10**9) -> int:
         ValueError: if it is none, or above the most.
     """
     if not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) > most:
-        raise ValueError(f"{what} is {text!r:.60}; right would be a whole number up to {most}")
+        raise ValueError(f"invalid {what}: got {text!r:.60}, expected a whole number up to {most}")
     return int(text)
 
 
@@ -100,7 +100,7 @@ def moment_of(text: str, what: str) -> Instant:
     try:
         return from_iso(text)
     except ValueError as error:
-        raise ValueError(f"{what} is {text!r:.60}; right would be a date and time like 2026-11-21T23:23:23") from error
+        raise ValueError(f"invalid {what}: got {text!r:.60}, expected a time such as 2026-11-21T23:23:23") from error
 
 
 def limit_of(text: str) -> Duration | None:

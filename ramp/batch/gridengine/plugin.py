@@ -115,7 +115,7 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
     for command in (programs.qstat, programs.qrstat, *(() if shown else (programs.qrsub, programs.qconf))):
         if not command or shutil.which(command[0]) is None:
             raise ConfigurationError(
-                f"there is no command {' '.join(command)!r}; Grid Engine's commands are to be installed here",
+                f"command {' '.join(command)!r} not found; install Grid Engine's commands on this computer",
                 key=settings.resource,
             )
     try:
@@ -164,7 +164,7 @@ def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
     for name in options.environment:
         if name in _FORBIDDEN or not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ConfigurationError(
-                f"{name!r} is not for the configuration to set; variables like SGE_QMASTER_PORT are",
+                f"the configuration cannot set {name!r}, only variables such as SGE_QMASTER_PORT",
                 key=f"{resource}.environment",
             )
     inherited = {name: os.environ[name] for name in ("SGE_ROOT", "RAMP_STATE") if name in os.environ}
@@ -182,9 +182,7 @@ def _account(name: str, resource: str) -> str:
     try:
         pwd.getpwnam(account)
     except KeyError as error:
-        raise ConfigurationError(
-            f"there is no account {account!r} on this computer", key=f"{resource}.market_user"
-        ) from error
+        raise ConfigurationError(f"no account {account!r} on this computer", key=f"{resource}.market_user") from error
     return account
 
 
@@ -201,7 +199,7 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
     queue, environment = options.queue, options.parallel_environment
     slots = ask_of_some(questions.environment_settings(programs, environment), run)
     if "pe_name" not in slots:
-        known = "see `qconf -spl` for those that there are"
+        known = "`qconf -spl` lists them"
         key = f"{settings.resource}.parallel_environment"
         raise ConfigurationError(f"Grid Engine has no parallel environment {environment!r}; {known}", key=key)
     if slots.get("slots", "").isdigit() and int(slots["slots"]) < settings.cores:
@@ -213,9 +211,7 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
     served = ask_of_some(questions.queue_settings(programs, queue), run)
     if "qname" not in served:
         key = f"{settings.resource}.queue"
-        raise ConfigurationError(
-            f"Grid Engine has no queue {queue!r}; see `qconf -sql` for those that there are", key=key
-        )
+        raise ConfigurationError(f"Grid Engine has no queue {queue!r}; `qconf -sql` lists the queues", key=key)
     if environment not in re.split(r"[\s,\[\]=]+", served.get("pe_list", "")):
         raise ConfigurationError(
             f"the queue {queue} serves no parallel environment {environment} (pe_list {served.get('pe_list')!r}); "
@@ -268,6 +264,6 @@ def _check_cores(run: Runner, programs: Programs, queue: str, settings: PluginSe
     slots = sum(each.slots_total for each in report.instances if each.queue == queue)
     if slots < settings.cores:
         raise ConfigurationError(
-            f"the queue {queue} has {slots} slots, fewer than the {settings.cores} cores that the resource is to have",
+            f"the queue {queue} has {slots} slots, fewer than the {settings.cores} cores of the resource",
             key=f"{settings.resource}.cores",
         )

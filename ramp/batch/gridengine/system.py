@@ -121,7 +121,7 @@ class GridEngine:
     def make(self, wanted: WantedReservation) -> None:
         """Make an advance reservation for a userset of its own; see `BatchSystem.make`."""
         if not self.programs.qrsub:
-            raise SystemRefused(f"{self.programs.qstat[0]} only shows a queue; nothing there can be reserved")
+            raise SystemRefused(f"{self.programs.qstat[0]} only shows a queue and cannot reserve")
         user = wanted.user or self.market_user
         self._write_userset(wanted.name, user)
         argv = (*self._reserving(wanted), "-u", f"@{wanted.name}", "-N", wanted.name)
@@ -185,7 +185,7 @@ class GridEngine:
         try:
             pwd.getpwnam(user)
         except (KeyError, ValueError) as error:
-            raise SystemRefused(f"there is no account {user!r:.60} on this computer") from error
+            raise SystemRefused(f"no account {user!r:.60} on this computer") from error
         text = questions.userset_text(name, (user,))
         with tempfile.TemporaryDirectory(prefix="ramp-userset-") as folder:
             path = Path(folder) / "userset"
@@ -196,7 +196,7 @@ class GridEngine:
         said = plain(done.stderr or done.stdout)
         if done.code != 0 or ("added" not in said and "modified" not in said):
             if "denied" in said or "must be" in said:
-                raise SystemRefused(f"qconf says: {said}; the account {self.market_user} is to be an operator of it")
+                raise SystemRefused(f"qconf says: {said}; make the account {self.market_user} an operator")
             raise CommandFailed(done.argv, done.code, said)
 
     def _remove_userset(self, name: str) -> None:
@@ -240,7 +240,7 @@ class GridEngine:
             if ours and kept.setdefault(each.name, each.number) != each.number:
                 doubles.add(each.number)
         for number in sorted(doubles):
-            _log.warning("advance reservation %d has the name of an older one of ours and is deleted", number)
+            _log.warning("deleting advance reservation %d: an older one of RAMP has the same name", number)
             self._delete(number, force=False)
         numbers = [each.number for each in listed if each.number not in doubles]
         return ask(questions.full_reservations(self.programs, numbers), self.run) if numbers else ()

@@ -32,7 +32,7 @@ def read_job_table(output: str) -> tuple[BatchJob, ...]:
     for line in _rows(output, "job-ID"):
         found = _JOB.fullmatch(line)
         if found is None:
-            raise ValueError(f"the line {line!r:.120} is no job's")
+            raise ValueError(f"invalid job line: {line!r:.120}")
         number, priority, name, owner, state, moment, queue, slots, task = found.groups()
         at, runs = _moment(moment), not any(letter in state for letter in "qw")
         count = number_of(slots, f"slots of job {number}")
@@ -64,7 +64,7 @@ def read_reservation_table(output: str) -> tuple[AdvanceReservation, ...]:
     for line in _rows(output, "ar-id"):
         found = _RESERVATION.fullmatch(line)
         if found is None:
-            raise ValueError(f"the line {line!r:.120} is no advance reservation's")
+            raise ValueError(f"invalid line of an advance reservation: {line!r:.120}")
         number, name, owner, state, start, end, _ = found.groups()
         reservations.append(
             AdvanceReservation(
@@ -79,7 +79,7 @@ def _rows(output: str, title: str) -> list[str]:
     """The lines of a table below its head; nothing at all where nothing is in it."""
     lines = [line for line in output.splitlines() if line.strip()]
     if lines and not lines[0].startswith(title):
-        raise ValueError(f"the table begins with {lines[0]!r:.80}; right would be {title!r}")
+        raise ValueError(f"wrong first line of the table: got {lines[0]!r:.80}, expected {title!r}")
     return [line for line in lines[1:] if not set(line) <= {"-"}]
 
 
@@ -87,7 +87,7 @@ def _moment(text: str) -> Instant:
     try:
         return from_datetime(datetime.strptime(text, "%m/%d/%Y %H:%M:%S").replace(tzinfo=UTC))
     except ValueError as error:
-        raise ValueError(f"{text!r} is no date and time") from error
+        raise ValueError(f"invalid date and time: {text!r}") from error
 
 
 def granted_number(output: str) -> int | None:

@@ -43,11 +43,11 @@ def found_conf(given: str) -> str:
     for source, path in (("conf", given), (CONF_VARIABLE, os.environ.get(CONF_VARIABLE, ""))):
         if path:
             if not Path(path).is_file():
-                raise ConfigurationError(f"{path} is no file", key=source)
+                raise ConfigurationError(f"{path} is not a file", key=source)
             return path
     if not any(Path(path).exists() for path in USUAL_CONFS):
         raise ConfigurationError(
-            f"there is no {USUAL_CONFS[0]}; {CONF_VARIABLE} in the environment, or the option conf, says where it is"
+            f"no {USUAL_CONFS[0]}; set {CONF_VARIABLE} in the environment or the option conf to its path"
         )
     return ""
 
@@ -61,7 +61,7 @@ def default_partition(run: Runner) -> str:
     names = ask(Question(("sinfo", "-h", "-o", "%P"), str.split), run)
     found = next((name.removesuffix(_DEFAULT) for name in names if name.endswith(_DEFAULT)), "")
     if not found:
-        raise BatchSystemError(f"no partition is the default; there are {', '.join(names) or 'none'}", transient=False)
+        raise BatchSystemError(f"no default partition: expected one of {', '.join(names) or 'none'}", transient=False)
     return found
 
 

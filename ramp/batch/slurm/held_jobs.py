@@ -128,7 +128,7 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
             continue
         words = line.strip().split("|", 4)
         if len(words) != 5 or not words[0].isdecimal():
-            raise ValueError(f"{line[:120]!r} is no job")
+            raise ValueError(f"invalid job line: {line[:120]!r}")
         job_id, state, start, ran, reason = words
         if state in _RAN or (state == "CANCELLED" and ran.strip(":0") != ""):
             began = instant_of(start)
@@ -146,7 +146,7 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
 def _number(text: str) -> str:
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text[:120]!r} is no job's number")
+        raise ValueError(f"invalid job number: {text[:120]!r}")
     return found[1]
 
 
@@ -175,9 +175,9 @@ def open_queue(settings: PluginSettings) -> SlurmQueue:
     """
     options = read_options(settings.options, SlurmQueueOptions, within=settings.resource)
     if options.conf and not Path(options.conf).is_file():
-        raise ConfigurationError(f"{options.conf} is no file", key=f"{settings.resource}.conf")
+        raise ConfigurationError(f"{options.conf} is not a file", key=f"{settings.resource}.conf")
     if shutil.which("sbatch") is None:
-        raise ConfigurationError("there is no command sbatch; Slurm's commands are to be installed here")
+        raise ConfigurationError("command sbatch not found; install Slurm's commands on this computer")
     run = CommandRunner({CONF_VARIABLE: options.conf} if options.conf else {}, options.command_limit_s)
     system = SlurmSystem(run, options.partition, "")
     wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, options.partition)

@@ -68,7 +68,7 @@ def _clock(resource: str, config: str, now: Instant) -> Remark:
     match = _AS_OF.search(config)
     theirs = None if match is None else instant_of(match[1])
     if theirs is None:
-        return Remark("clock", resource, "slurmctld does not tell its time")
+        return Remark("clock", resource, "slurmctld does not report its time")
     off = round((theirs - now) / SECOND)
     says = f"slurmctld's clock is {abs(off)} s {'ahead of' if off > 0 else 'behind'} this computer's"
     if abs(off) <= CLOCK_OFF_MAX_S:
@@ -113,7 +113,7 @@ def wrapper_remarks(
     """
     paths = [word for word in wrapper if word.startswith("/")]
     if not paths:
-        return [Remark("wrapper", resource, f"{' '.join(wrapper)} names no path", "name the wrapper by its whole path")]
+        return [Remark("wrapper", resource, f"{' '.join(wrapper)} names no path", "give the wrapper's full path")]
     path = Path(paths[-1])
     try:
         same = hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(WRAPPER.read_bytes()).digest()
@@ -124,7 +124,7 @@ def wrapper_remarks(
     if not os.access(path, os.X_OK):
         found.append(Remark("wrapper", resource, f"{path} cannot be executed", f"chmod 755 {path}"))
     if not same:
-        do = f"look at the difference, then install -o root -m 755 {WRAPPER} {path}"
+        do = f"compare them, then install -o root -m 755 {WRAPPER} {path}"
         found.append(Remark("wrapper", resource, f"{path} is not the wrapper of this version", do))
     return found or [Remark("wrapper", resource, f"{path} is this version's, and root's alone to change")]
 
@@ -155,7 +155,7 @@ def _sudo_remarks(resource: str, wrapper: Sequence[str], account: str) -> Sequen
     if Path(wrapper[0]).name != "sudo":
         return []
     if os.geteuid() == 0:
-        return [Remark("sudo", resource, "not tried, for root may everything: run this as the agent's account")]
+        return [Remark("sudo", resource, "not tested: root has every permission; run this as the agent's account")]
     run = CommandRunner(time_limit_s=15)
     found = []
     command = [word for word in wrapper[1:] if not word.startswith("-")]
@@ -166,7 +166,7 @@ def _sudo_remarks(resource: str, wrapper: Sequence[str], account: str) -> Sequen
             found.append(Remark("sudo", resource, says, f"add the line {line!r} below /etc/sudoers.d (visudo -f)"))
         for program in ("scontrol", "scancel"):
             if run((wrapper[0], "-n", "-l", program, "show", "config")).code == 0:
-                says = f"sudo lets {account} run {program} itself, which goes round the wrapper"
+                says = f"sudo lets {account} run {program} directly, which bypasses the wrapper"
                 found.append(Remark("sudo", resource, says, f"take {program} out of the sudoers"))
     except BatchSystemError as error:
         return [Remark("sudo", resource, error.reason, "install sudo, or name another wrapper")]

@@ -56,7 +56,7 @@ def parse_nodes(text: str) -> NodeList:
         name, state, sockets, cores, per_core, cpus, memory, reason = words
         match = _STATE.match(state)
         if match is None:
-            raise ValueError(f"{state[:40]!r} is no state of a node")
+            raise ValueError(f"invalid node state: {state[:40]!r}")
         threads.add(int(per_core))
         usable = match[1] in _USABLE and not _AWAY & set(match[2])
         waited_for = match[1] == _NOT_SEEN or (match[1] in _USABLE and _SILENT in match[2])

@@ -114,10 +114,10 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
         pwd.getpwnam(user)
     except KeyError:
         raise ConfigurationError(
-            f"is {user!r}; an account of this computer is wanted", key=f"{settings.resource}.market_user"
+            f"got {user!r}, expected an account of this computer", key=f"{settings.resource}.market_user"
         ) from None
     if shutil.which("scontrol") is None:
-        raise ConfigurationError("there is no command scontrol; Slurm's commands are to be installed here")
+        raise ConfigurationError("command scontrol not found; install Slurm's commands on this computer")
     try:
         run = runner_of(options)
     except ConfigurationError as error:

@@ -55,7 +55,7 @@ def parse_reservations(text: str, cores: Mapping[str, int]) -> tuple[SystemReser
             continue
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise ValueError(f"{line[:120]!r} is no reservation")
+            raise ValueError(f"invalid reservation line: {line[:120]!r}")
         start = instant_of(match["start"])
         if start is None:
             raise ValueError(f"reservation {match['name'][:64]!r} has no start")
@@ -159,5 +159,5 @@ def _ids(text: str) -> tuple[str, ...]:
     ids = tuple(dict.fromkeys(text.split()))
     wrong = [each for each in ids if not each.isascii() or not each.isdigit()]
     if wrong:
-        raise ValueError(f"{wrong[0][:40]!r} is no job's id")
+        raise ValueError(f"invalid job id: {wrong[0][:40]!r}")
     return ids

@@ -22,7 +22,7 @@ def instant_of(text: str) -> Instant | None:
     if text in _NONE:
         return None
     if not _TIME.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is no time")
+        raise ValueError(f"invalid time: {text[:40]!r}")
     return from_iso(text)
 
 
@@ -36,7 +36,7 @@ def duration_of(text: str) -> Duration | None:
         return None
     match = _LIMIT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text[:40]!r} is no time limit")
+        raise ValueError(f"invalid time limit: {text[:40]!r}")
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND
 

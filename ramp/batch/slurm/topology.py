@@ -57,11 +57,11 @@ def placed_options(options: Mapping[str, Any], nodes: Sequence[Node], run: Runne
         places = _places(names, run)
         extents = _extents(places)
     except _NoGrid as wrong:
-        told = f'is "{ASKED}", and {wrong}; right would be coordinates = "table" with the rows'
+        told = f'is "{ASKED}", but {wrong}; set coordinates = "table" and list the nodes in rows'
         raise ConfigurationError(told, key=f"{key}.{COORDINATES}") from wrong
     stated = options.get("extents", extents)
     if stated != extents:
-        raise ConfigurationError(f"is {stated!r}; Slurm's topology makes it {extents}", key=f"{key}.extents")
+        raise ConfigurationError(f"got {stated!r}, expected {extents} (from Slurm's topology)", key=f"{key}.extents")
     rows = {name: list(place) for name, place in places.items()}
     return {**options, "extents": extents, COORDINATES: "table", "rows": rows}
 
@@ -127,7 +127,7 @@ def _in_tori(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> dict[s
         raise _NoGrid(f"the nodes are in {len(ours)} tori")
     match = _DIMS.fullmatch(ours[0]["Dims"])
     if match is None:
-        raise _NoGrid(f"{ours[0]['Dims'][:40]!r} are no dimensions")
+        raise _NoGrid(f"invalid dimensions: {ours[0]['Dims'][:40]!r}")
     x, y, z = (int(each) for each in match.groups())
     listed = _expanded(ours[0]["Nodes"])
     if len(listed) != x * y * z:
@@ -172,5 +172,5 @@ def _expanded(text: str) -> tuple[str, ...]:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise _NoGrid(f"{text[:40]!r} is no index of a block")
+        raise _NoGrid(f"invalid block index: {text[:40]!r}")
     return int(text)

@@ -48,7 +48,7 @@ class AccountRunner:
         text = json.dumps({**question, "variables": dict(self.variables)})
         done = CommandRunner({}, limit + MARGIN_S, process=options)(command, text)
         if done.code:
-            last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise CommandMissing(argv, f"as {self.account}: {last[:300]}")
         try:
             answer = json.loads(done.stdout)
@@ -76,7 +76,7 @@ def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, st
         if not account:
             return own
         if how is None:
-            raise CommandMissing(("sudo",), f"nothing says how to act as {account}")
+            raise CommandMissing(("sudo",), f"no way to act as account {account} is configured")
         return AccountRunner(how, account, variables, time_limit_s)
 
     return runner

@@ -65,7 +65,9 @@ def disagreements(
         if ids and name not in live:
             why = "its hold or agreement is over" if name in known else "no agreement covers it"
             do = (
-                "the resource's next hold deletes it" if name in known else "nobody follows it: delete it by its number"
+                "the resource's next hold deletes it"
+                if name in known
+                else "no agent tracks it: delete it by its number"
             )
             differs(f"{queue} has the job {name} ({ids}), and {why}", do)
     for name, entry in live.items():
@@ -74,7 +76,7 @@ def disagreements(
             if says:
                 kind = "sold" if entry.firm else "held"
                 differs(f"{name} is {kind}, its latest start {_start(entry)}, and {queue} {says}", do)
-    do = "put back the book from a backup: its job is not followed any more"
+    do = "restore the book from a backup: the agent no longer tracks this job"
     return (*remarks, *of_book(resource, list(live.values()), promises, now, do))
 
 
@@ -82,14 +84,14 @@ def _wrong(entry: Entry, jobs: Sequence[OwnJob]) -> tuple[str, str]:
     """How the queue differs from an entry whose job has not started as far as is known, and what to do."""
     job = next((each for each in jobs if each.job_id == entry.reservation_id), None)
     if job is None:
-        back = "it costs nothing: the agent gives it up within a minute, and the money is free again"
-        return f"does not have its job {entry.reservation_id}", back
+        back = "it costs nothing: the agent gives it up within a minute and frees the money"
+        return f"does not know its job {entry.reservation_id}", back
     if entry.firm and job.standing is Standing.HELD:
-        do = "the agent lets it go at its next look, within a minute; look again then"
-        return f"holds its job {job.job_id} still", do
+        do = "the agent releases it within a minute; check again then"
+        return f"still holds its job {job.job_id}", do
     if not entry.firm and job.standing is not Standing.HELD:
-        do = "who has let it go? It was not bought: hold it again, or let its hold run out, and it is deleted"
-        return f"has let its job {job.job_id} go", do
+        do = "it was not bought: hold it again, or let its hold expire, and the agent deletes it"
+        return f"has released its job {job.job_id}", do
     return "", ""
 
 

@@ -152,7 +152,7 @@ class QueueLearning:
             self._predictor.started(("kept", number), now)
             self.waits += 1
         if bad:
-            _log.warning("%s: %d lines are no waits and were left out", path, bad)
+            _log.warning("%s: skipped %d invalid lines", path, bad)
 
 
 def _end_of(job: RunningJob) -> Instant:

@@ -112,8 +112,8 @@ class QueueBoundMachine:
         picture = self._told(lambda: self.picture(now))
         chance = self.learning.chance(unit.cores.total, duration, begin, latest, now)
         if chance is None or chance <= 0:
-            known = f"of {self.learning.waits} waits seen here none is like it enough"
-            detail = known if chance is None else f"no job like it has started within {seconds(latest - begin):g} s"
+            known = f"none of the {self.learning.waits} waits seen here is similar enough"
+            detail = known if chance is None else f"no similar job started within {seconds(latest - begin):g} s"
             return Refusal(unit.number, RefusalCode.START_PROBABILITY, detail=detail)
         ours = {each.reservation_id for each in self.book.live(now)}
         busy = sum(job.cores for job in picture.running if job.job_id not in ours) + self._bought(now)
@@ -281,7 +281,7 @@ class QueueBoundMachine:
         bought = self._bought(now)
         if bought + cores <= self._sellable:
             return ""
-        return f"jobs of the market want {bought} cores already, and may want {self._sellable} together"
+        return f"the market's jobs already use {bought} cores of at most {self._sellable}"
 
     def _told(self, act: Callable[[], Answer]) -> Answer:
         """Act on the queue; what fails is told as plug-ins tell it.

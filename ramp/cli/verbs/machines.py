@@ -159,7 +159,7 @@ def check_registered(market: Market, name: str) -> None:
     if market.short(name) in names or "@" in market.short(name):
         return
     close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"
+    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names) or 'none'}"
     raise ConfigurationError(f"unknown resource {name!r}; {hint}")
 
 

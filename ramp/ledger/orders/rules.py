@@ -205,7 +205,7 @@ def _account_problem(
 ) -> tuple[RefusalCode, str] | None:
     account = accounts.get(account_id)
     if account is None:
-        return RefusalCode.UNKNOWN_ACCOUNT, f"there is no account {account_id}"
+        return RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}"
     if account.closed_at is not None:
         return RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed"
     if account.kind is not kind:

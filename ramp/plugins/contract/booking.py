@@ -141,8 +141,8 @@ def reservations_are_listed_by_start(subject: Subject) -> None:
             unit = subject.unit(1, after=after, slack=SEARCHED)
             held(machine, subject.key(name), unit, subject.now + MINUTE, subject.now)
         starts = [each.slot.start for each in machine.reservations(subject.now)]
-        demand(len(starts) == 3, f"reservations: {len(starts)} are listed; right would be 3")
-        demand(starts == sorted(starts), f"reservations: the starts are {starts}; right would be in order")
+        demand(len(starts) == 3, f"reservations: got {len(starts)} entries, expected 3")
+        demand(starts == sorted(starts), f"reservations: the starts {starts} are not in order")
 
 
 def a_slot_is_held_as_it_was_quoted(subject: Subject) -> None:

@@ -35,7 +35,7 @@ def held(machine: AskedPlugin, key: str, unit: RequestUnit, until: Instant, now:
 def reserved(what: str, answer: Reservation | Refusal) -> Reservation:
     """The reservation that a call was to answer."""
     if isinstance(answer, Refusal):
-        raise ContractBroken(f"{what}: refused with {answer.code} ({answer.detail}); right would be the reservation")
+        raise ContractBroken(f"{what}: got refusal {answer.code} ({answer.detail}), expected the reservation")
     return answer
 
 
@@ -43,14 +43,14 @@ def refused(what: str, answer: object, *codes: RefusalCode) -> Refusal:
     """The refusal, with one of the codes, that a call was to answer."""
     right = " or ".join(codes)
     if not isinstance(answer, Refusal):
-        raise ContractBroken(f"{what}: answered {answer!r:.200}; right would be a refusal with {right}")
-    demand(answer.code in codes, f"{what}: refused with {answer.code} ({answer.detail}); right would be {right}")
+        raise ContractBroken(f"{what}: got {answer!r:.200}, expected a refusal with {right}")
+    demand(answer.code in codes, f"{what}: got refusal {answer.code} ({answer.detail}), expected {right}")
     return answer
 
 
 def same(what: str, answer: object, before: object) -> None:
     """Two answers that are to be equal."""
-    demand(answer == before, f"{what}: answered {answer!r:.300}; right would be, as before, {before!r:.300}")
+    demand(answer == before, f"{what}: got {answer!r:.300}, expected {before!r:.300} as before")
 
 
 def instant_of(what: str, text: str) -> Instant:
@@ -58,7 +58,7 @@ def instant_of(what: str, text: str) -> Instant:
     try:
         return from_iso(text)
     except ValueError as error:
-        raise ContractBroken(f"{what}: nearest is {text!r}; right would be an instant in ISO 8601") from error
+        raise ContractBroken(f"{what}: nearest: got {text!r}, expected an instant in ISO 8601") from error
 
 
 def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -> list[str]:

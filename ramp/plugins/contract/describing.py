@@ -30,7 +30,7 @@ _RESERVATION_KEYS: Final = {"reservation_id", "key", "cores", "start", "end", "f
 def source_is_one_of_three(subject: Subject) -> None:
     """`source` is `log`, `synthetic` or `live`; it stands in every offer."""
     with subject.machine() as machine:
-        demand(machine.source in SOURCES, f"source is {machine.source!r}; right would be one of {sorted(SOURCES)}")
+        demand(machine.source in SOURCES, f"source: got {machine.source!r}, expected one of {sorted(SOURCES)}")
 
 
 def an_unknown_option_is_told(subject: Subject) -> None:
@@ -41,8 +41,8 @@ def an_unknown_option_is_told(subject: Subject) -> None:
         return
     except Exception as error:
         wrong = f"opening with the unknown option no_such_option raised {type(error).__name__}: {error}"
-        raise ContractBroken(f"{wrong}; right would be ConfigurationError") from error
-    raise ContractBroken("opening with the unknown option no_such_option: it was taken; right: ConfigurationError")
+        raise ContractBroken(f"{wrong}, expected ConfigurationError") from error
+    raise ContractBroken("opening with the unknown option no_such_option: accepted, expected ConfigurationError")
 
 
 def a_snapshot_is_plain_json(subject: Subject) -> None:
@@ -55,7 +55,7 @@ def a_snapshot_is_plain_json(subject: Subject) -> None:
         _check_machine(subject, shown, machine.source)
         _check_jobs(subject, shown)
         mine = [each for each in shown["reservations"] if each.get("key") == key]
-        demand(len(mine) == 1, f"snapshot: the hold {key} is listed {len(mine)} times; right would be once")
+        demand(len(mine) == 1, f"snapshot: the hold {key} is listed {len(mine)} times, expected once")
         demand(set(mine[0]) == _RESERVATION_KEYS, f"snapshot: a reservation's keys are {sorted(mine[0])}")
         parts = shown["projected_load"]
         right = parts and all(0 <= each["load"] <= 1 and from_iso(each["time"]) >= subject.now for each in parts)
@@ -65,18 +65,18 @@ def a_snapshot_is_plain_json(subject: Subject) -> None:
 def _check_machine(subject: Subject, shown: dict[str, Any], source: str) -> None:
     facts = {"resource": subject.settings.resource, "source": source, "cores": subject.cores}
     for key, right in facts.items():
-        demand(shown[key] == right, f"snapshot: {key} is {shown[key]!r}; right would be {right!r}")
+        demand(shown[key] == right, f"snapshot: {key}: got {shown[key]!r}, expected {right!r}")
     demand(from_iso(shown["time"]) == subject.now, f"snapshot: time is {shown['time']}, not the instant asked for")
     busy, load = shown["cores_busy"], shown["load"]
     demand(0 <= busy <= subject.cores, f"snapshot: {busy} of {subject.cores} cores are busy")
-    demand(0 <= load <= 1, f"snapshot: load is {load}; right would be a share from 0 to 1")
+    demand(0 <= load <= 1, f"snapshot: load: got {load}, expected a share from 0 to 1")
 
 
 def _check_jobs(subject: Subject, shown: dict[str, Any]) -> None:
     running = sum(job["cores"] for job in shown["running"])
     demand(running <= subject.cores, f"snapshot: running jobs have {running} of {subject.cores} cores")
     for job in (*shown["running"], *shown["queued"]):
-        demand(set(job) == _JOB_KEYS, f"snapshot: a job's keys are {sorted(job)}; right would be {sorted(_JOB_KEYS)}")
+        demand(set(job) == _JOB_KEYS, f"snapshot: keys of a job: got {sorted(job)}, expected {sorted(_JOB_KEYS)}")
         demand(from_iso(job["start"]) < from_iso(job["end"]), f"snapshot: job {job['job']} ends before its start")
 
 

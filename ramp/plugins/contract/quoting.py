@@ -41,7 +41,7 @@ def without_a_start_it_is_now(subject: Subject) -> None:
             refused("quote from now on", answer, RefusalCode.CORES_TAKEN)
             return
         whole = (answer.start, answer.end) == (subject.now, unit.deadline)
-        demand(whole, f"quote: [{answer.start}, {answer.end}); right would be [{subject.now}, {unit.deadline})")
+        demand(whole, f"quote: got [{answer.start}, {answer.end}), expected [{subject.now}, {unit.deadline})")
 
 
 def quotes_change_nothing(subject: Subject) -> None:
@@ -59,9 +59,9 @@ def more_cores_than_there_are(subject: Subject) -> None:
         refusal = refused(
             "quote", machine.quote(subject.unit(subject.cores + 1), subject.now), RefusalCode.MACHINE_TOO_SMALL
         )
-        demand(refusal.unit == NUMBER, f"quote: the refusal is of unit {refusal.unit}; right would be {NUMBER}")
+        demand(refusal.unit == NUMBER, f"quote: unit of the refusal: got {refusal.unit}, expected {NUMBER}")
         right = f"{subject.cores} cores"
-        demand(refusal.nearest == right, f"quote: nearest is {refusal.nearest!r}; right would be {right!r}")
+        demand(refusal.nearest == right, f"quote: nearest: got {refusal.nearest!r}, expected {right!r}")
 
 
 def a_window_too_short_names_the_nearest(subject: Subject) -> None:

@@ -47,7 +47,7 @@ PRICE: Final = 70
 
 
 class ContractBroken(AssertionError):
-    """A plug-in does not what the interface says; the message names the call, the answer and what would be right."""
+    """A plug-in breaks its interface; the message names the call, the answer and the expected answer."""
 
 
 class NotChecked(Exception):
@@ -113,7 +113,7 @@ class AskedPlugin:
 
         def problem(given: Any) -> str:
             if not isinstance(given, tuple):
-                return f"the answer is a {type(given).__name__}; right would be a tuple"
+                return f"wrong type of answer: got {type(given).__name__}, expected tuple"
             found = (answers.reservation_problem(getattr(each, "key", ""), None, each) for each in given)
             return next((text for text in found if text), "")
 
@@ -125,7 +125,7 @@ class AskedPlugin:
         return self._ask(
             "next_event",
             lambda: self.plugin.next_event(now),
-            lambda given: "" if given is None or type(given) is int else f"{given!r} is no instant",
+            lambda given: "" if given is None or type(given) is int else f"invalid instant: {given!r}",
         )
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class AskedPlugin:
         try:
             text = json.dumps(shown, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ContractBroken(f"snapshot: no plain JSON: {error}") from error
+            raise ContractBroken(f"snapshot: not plain JSON: {error}") from error
         read: dict[str, Any] = json.loads(text)
         return read
 
@@ -175,7 +175,7 @@ class AskedPlugin:
 
     def _resizable(self) -> ResizablePlugin:
         if not isinstance(self.plugin, ResizablePlugin):
-            raise NotChecked("it has no `resize`; buyers are told that what it has set aside keeps its size")
+            raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
         return self.plugin
 
     def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:

@@ -181,8 +181,8 @@ def load_overlay(state: StateFolder) -> Overlay | None:
     except WrongVersion:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigurationError) as error:
-        remedy = f"{FROM_BACKUP}, or move it away: the market is then what its file says"
-        raise StateDamaged(path, f"the changes cannot be read: {type(error).__name__}: {error}", remedy) from error
+        remedy = f"{FROM_BACKUP}, or move it away: the market then uses its configuration file alone"
+        raise StateDamaged(path, f"the changes cannot be read: {error}", remedy) from error
     return replace(found, removed=tuple(found.removed), draining=tuple(found.draining))
 
 
@@ -247,15 +247,15 @@ def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, An
         data = tomllib.loads(text)
         json.dumps(data)
     except (tomllib.TOMLDecodeError, TypeError) as error:
-        raise ConfigurationError(f"is no TOML that a market can keep: {error}", path=source) from error
+        raise ConfigurationError(f"invalid TOML: {error}", path=source) from error
     listed, machines = data.pop("resources", []), data.pop("machines", {})
     if data or not isinstance(listed, list) or len(listed) != 1 or not isinstance(machines, dict):
         more = f", and not {', '.join(data)}" if data else ""
         raise ConfigurationError(
-            f"right would be one [[resources]], with its [machines.NAME] if the market has none{more}", path=source
+            f"expected one [[resources]], with its [machines.NAME] if the market lacks it{more}", path=source
         )
     if not isinstance(listed[0], dict):
-        raise ConfigurationError("right would be a table [[resources]]", path=source)
+        raise ConfigurationError("expected a table [[resources]]", path=source)
     return listed[0], machines
 
 

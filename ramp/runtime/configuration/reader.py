@@ -1,4 +1,4 @@
-"""Reads the tables of a configuration with checks: each finding has its key, its value and what would be right."""
+"""Reads and checks the tables of a configuration: each finding names the key, its value and what is expected."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Reader:
         self.findings: list[str] = []
 
     def wrong(self, key: str, value: object, right: str) -> None:
-        """Note a value that is wrong, and what would be right."""
-        self.findings.append(f"{key}: {value!r} is wrong; right would be {right}")
+        """Note a wrong value and what is expected."""
+        self.findings.append(f"{key}: got {value!r}, expected {right}")
 
     def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
         """Note the keys of a table that nobody knows, each with the nearest known one."""
         for key in table:
             if key not in known:
-                self.findings.append(f"{where}{key}: no such key{nearest_name(key, sorted(known))}")
+                self.findings.append(f"{where}{key}: unknown key{nearest_name(key, sorted(known))}")
 
     def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         """A table, empty where it is missing or wrong."""
@@ -48,7 +48,7 @@ class Reader:
         value = table.get(key, default)
         if isinstance(value, str) and (value or default == ""):
             return value
-        self.wrong(f"{where}{key}", value, "a text in quotes")
+        self.wrong(f"{where}{key}", value, "a string in quotes")
         return default or "?"
 
     def whole(self, where: str, table: Mapping[str, Any], key: str, default: int | None, least: int = 1) -> int:

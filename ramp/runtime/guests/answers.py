@@ -97,7 +97,7 @@ def _refused(unit: int, reason: str) -> Refusal:
     return Refusal(unit, RefusalCode.PLUGIN_FAILED, detail=reason)
 
 
-OUT_OF_MEMORY: Final = "it needs more memory than it may have ([guests] memory_mb)"
+OUT_OF_MEMORY: Final = "it exceeds its memory limit ([guests] memory_mb)"
 """Why a guest has failed that has hit the limit of its process."""
 
 
@@ -142,7 +142,7 @@ def answer_problem(question: Question, answer: Any) -> str:
             if given_key != key:
                 return "the answer to another question"
             return "" if given is None or isinstance(given, MachineInDoubt) else _given_problem(question, given)
-    return f"a {type(answer).__name__} is no answer to {type(question).__name__}"
+    return f"wrong type of answer to {type(question).__name__}: {type(answer).__name__}"
 
 
 def _given_problem(question: Question, given: Any) -> str:
@@ -164,7 +164,7 @@ def _first(problems: Any) -> str:
 def snapshot_problem(text: str) -> str:
     """What is wrong with a snapshot's text, or the empty string."""
     if len(text) > SNAPSHOT_BYTES_MAX:
-        return f"the snapshot has {len(text)} characters; at most {SNAPSHOT_BYTES_MAX} are taken"
+        return f"the snapshot has {len(text)} characters, expected at most {SNAPSHOT_BYTES_MAX}"
     return "" if text.isascii() else "the snapshot is not written in ASCII"
 
 
@@ -179,7 +179,7 @@ def price_problem(priced: Any) -> str:
         code: Any = priced.code
         right = isinstance(code, RefusalCode) and (priced.nearest is None or type(priced.nearest) is int)
         right = right and not text_problem("detail", priced.detail, PLACEMENT_MAX)
-        return "" if right else f"{priced!r:.200} is no refusal with a RefusalCode and a whole number"
+        return "" if right else f"got {priced!r:.200}, expected a refusal with a RefusalCode and a whole number"
     if type(priced) is int and 0 < priced <= PRICE_MAX:
         return ""
-    return f"a price of {priced!r:.100}; right would be a whole number of credits from 1 to {PRICE_MAX}"
+    return f"invalid price: got {priced!r:.100}, expected a whole number of credits from 1 to {PRICE_MAX}"

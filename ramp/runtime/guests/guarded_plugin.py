@@ -162,7 +162,7 @@ class GuardedPlugin:
         """Give a firm slot another size, if the machine can."""
         plugin, key, step = self.plugin, asked.key, asked.step
         if not isinstance(plugin, ResizablePlugin):
-            detail = "this machine cannot change what it has set aside"
+            detail = "this machine cannot change its reservations"
             return SlotResized(key, step, Refusal(0, RefusalCode.PLUGIN_FAILED, detail=detail), able=False)
         call = lambda: plugin.resize(key, step, asked.cores, asked.until, now)  # noqa: E731
         answer = self._ask(

@@ -79,10 +79,8 @@ def read_account_invitation(uri: str) -> AccountInvitation:
     registers = action == "register" or (action == "roster" and values.get("ibr") == "y")
     if scheme.lower() != "xmpp" or not domain or "/" in address or not registers:
         raise ConfigurationError(
-            f"{uri!r} invites nobody to an account; right would be xmpp:NAME@DOMAIN?register;preauth=TOKEN"
+            f"invalid account invitation: got {uri!r}, expected xmpp:NAME@DOMAIN?register;preauth=TOKEN"
         )
     if not 0 < len(token) <= TOKEN_CHARACTERS_MAX:
-        raise ConfigurationError(
-            f"{uri!r} has no token; right would be preauth= with 1 to {TOKEN_CHARACTERS_MAX} characters"
-        )
+        raise ConfigurationError(f"no token in {uri!r}: expected preauth= with 1 to {TOKEN_CHARACTERS_MAX} characters")
     return AccountInvitation(domain, name if action == "register" else "", token)

@@ -54,10 +54,10 @@ def invited_account(given: AccountInvitation, invitation: Invitation, config: Sw
         place = AccountPlace(invitation.local_name, invitation.domain, config.server.addresses, pem)
     else:
         right = f"{invitation.market}, or the domain of the site's own external server"
-        raise ConfigurationError(f"the account invitation is for {given.domain}; right would be {right}")
+        raise ConfigurationError(f"wrong domain of the account invitation: got {given.domain}, expected {right}")
     if given.name not in ("", place.name):
         raise ConfigurationError(
-            f"the account invitation is for {given.name}@{given.domain}; right would be {place.name}@{place.domain}"
+            f"wrong account: got {given.name}@{given.domain}, expected {place.name}@{place.domain}"
         )
     return place
 

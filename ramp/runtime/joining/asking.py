@@ -49,7 +49,9 @@ class OfficeAuthority:
                     return RequestJudged(call_id, EnrolmentDenied(request.invitation_id, error.code, error.detail))
                 except ConfigurationError as error:
                     self._complain(str(error))
-                    denied = EnrolmentDenied(request.invitation_id, "not_now", "the office cannot issue at present")
+                    denied = EnrolmentDenied(
+                        request.invitation_id, "not_now", "the enrolment office cannot issue certificates now"
+                    )
                     return RequestJudged(call_id, denied)
             case ReadRevocations():
                 return self._read(now)

@@ -66,13 +66,13 @@ class Authority:
         """
         key, ca = self._keys.issuer()
         if invitation.role not in INVITED_ROLES:
-            raise ConfigurationError(f"nobody is invited as {invitation.role}; right would be user or resource")
+            raise ConfigurationError(f"wrong role: got {invitation.role}, expected user or resource")
         with self.register.changing() as entries:
             for entry in entries.values():
                 if entry.invitation.name == invitation.name and entry.state(now) in ("open", "enrolled"):
                     raise ConfigurationError(
-                        f"{invitation.name} has been invited already ({entry.state(now)}); right would be another "
-                        f"name, or `ramp invite revoke {invitation.name}` first"
+                        f"{invitation.name} has been invited already ({entry.state(now)}); choose another "
+                        f"name, or run `ramp invite revoke {invitation.name}` first"
                     )
             drawn = replace(
                 invitation,
@@ -128,7 +128,7 @@ class Authority:
         with self.register.changing() as entries:
             found = [key for key, entry in entries.items() if named in (key, entry.invitation.name)]
             if not found:
-                raise ConfigurationError(f"no invitation {named!r}; `ramp invite list` shows all of them")
+                raise ConfigurationError(f"unknown invitation {named!r}; `ramp invite list` shows all")
             for key in found:
                 entry = entries[key]
                 if entry.grant is not None:  # first, so that nothing that is said to be revoked still holds

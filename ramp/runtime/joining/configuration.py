@@ -115,7 +115,7 @@ def read_joining(reader: Reader, data: Mapping[str, Any], kind: str) -> JoiningC
             "site.market", found.site.market, 'the domain of the market that was joined, such as "west.example"'
         )
     if found.site is not None and found.enrolment is not None:
-        reader.findings.append("enrolment: a site that has joined a market has no enrolment office; leave it out")
+        reader.findings.append("enrolment: a site that joined a market has no enrolment office; remove the table")
     if found.federation is not None and kind != "prosody":
         reader.wrong("server.kind", kind, '"prosody" where there is a table [federation]')
     if found.site is not None and kind == "embedded":
@@ -137,7 +137,7 @@ def market_agents(reader: Reader, market: Mapping[str, Any], joining: JoiningCon
         return own
     for key, name in own.items():
         if key in market:
-            reader.wrong(f"market.{key}", name, f"left out: a site has none of its own; site.{key} is the market's")
+            reader.wrong(f"market.{key}", name, f"no value: a site has none of its own; site.{key} is the market's")
     return {"bank": site.bank, "directory": site.directory, "keeper": site.keeper}
 
 

@@ -144,7 +144,7 @@ def account_password(secret: str) -> str:
 def sign_invitation(invitation: Invitation, key: PrivateKey) -> Invitation:
     """The same with the signature of the market's authority, whose key this is."""
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ConfigurationError("the market's authority has no P-256 key, and signs no invitations")
+        raise ConfigurationError("the market's authority has no P-256 key and cannot sign invitations")
     signature = key.sign(_signed_part(invitation), ec.ECDSA(hashes.SHA256()))
     return replace(invitation, signature=base64.b64encode(signature).decode())
 
@@ -172,7 +172,7 @@ def read_invitation(text: str, source: str = "the invitation") -> Invitation:
     except (KeyError, binascii.Error, *UNREADABLE) as error:
         what = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
         raise ConfigurationError(
-            f"is no invitation: {what}; right would be what `ramp invite` has written", path=source
+            f"invalid invitation: {what}; expected the text that `ramp invite` wrote", path=source
         ) from error
     return invitation
 
@@ -184,7 +184,7 @@ def proof(secret: str, part: bytes) -> str:
 
 def _unpacked(text: str) -> str:
     if len(text) > TEXT_MAX:
-        raise ValueError(f"{len(text)} characters; right would be at most {TEXT_MAX}")
+        raise ValueError(f"got {len(text)} characters, expected at most {TEXT_MAX}")
     if not text.startswith(TOKEN_PREFIX):
         return text
     packed = text.removeprefix(TOKEN_PREFIX)
@@ -211,10 +211,10 @@ def _from_plain(plain: Any) -> Invitation:
     _check_kinds(plain)
     role = Role(plain["role"])
     if role not in INVITED_ROLES:
-        raise ValueError(f"role: {role.value!r} is wrong; right would be {' or '.join(INVITED_ROLES)}")
+        raise ValueError(f"role: got {role.value!r}, expected {' or '.join(INVITED_ROLES)}")
     local, _, domain = plain["name"].rpartition("@")
     if not local or not domain:
-        raise ValueError(f"name: {plain['name']!r} is wrong; right would be agent@site.example")
+        raise ValueError(f"name: got {plain['name']!r}, expected agent@site.example")
     return Invitation(
         **{**plain, "role": role, "ends_at": from_iso(plain["ends_at"]), "servers": tuple(plain["servers"])}
     )
@@ -242,10 +242,10 @@ def _check_kinds(plain: Any) -> None:
     """
     version = plain.pop("version", None) if isinstance(plain, dict) else None
     if version != VERSION:
-        raise ValueError(f"no JSON object of version {VERSION}, which this program reads")
+        raise ValueError(f"not a JSON object of version {VERSION}")
     unknown = plain.keys() - {each.name for each in fields(Invitation)}
     if unknown:
-        raise ValueError(f"{min(unknown)!r} is no part of it")
+        raise ValueError(f"unknown key {min(unknown)!r}")
     texts = (*_TEXTS, "account", "secret", "signature", "role", "ends_at")
     right = {key: isinstance(plain[key], str) and bool(plain[key]) for key in texts}
     right |= {key: isinstance(plain[key], bool) for key in _FLAGS}
@@ -255,8 +255,8 @@ def _check_kinds(plain: Any) -> None:
     right["servers"] = isinstance(servers, list | tuple) and all(isinstance(each, str) for each in servers)
     wrong = [key for key, is_right in right.items() if not is_right]
     if wrong:
-        raise ValueError(f"{wrong[0]}: {plain[wrong[0]]!r} is of the wrong kind")
+        raise ValueError(f"{wrong[0]}: wrong type of {plain[wrong[0]]!r}")
     if len(plain["secret"]) != 2 * SECRET_BYTES or not _HEXADECIMAL.fullmatch(plain["secret"]):
-        raise ValueError(f"secret: right would be {2 * SECRET_BYTES} hexadecimal digits")
+        raise ValueError(f"secret: expected {2 * SECRET_BYTES} hexadecimal digits")
     if plain["account_token"] and token_digest(plain["account_token"]) != plain["account_token_digest"]:
         raise ValueError("account_token: it is another one than the signature is for")

@@ -67,11 +67,11 @@ def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted
         certificates.check_validity(certificate, now)
         named, role = certificates.identity_of(certificate), certificates.role_of(certificate)
     except DocumentError as error:
-        raise ConfigurationError(f"what was issued is not of the market's authority: {error}") from error
+        raise ConfigurationError(f"the issued certificate is not from the market's authority: {error}") from error
     if (named, role) != (invitation.name, invitation.role):
         raise ConfigurationError(f"issued for {named} as {role}; the invitation is for {invitation.name}")
     if public_key_bytes(key.public_key()) != public_key_bytes(certificate.public_key()):
-        raise ConfigurationError("what was issued is for another key than that of this site")
+        raise ConfigurationError("the issued certificate is for another key than this site's")
     server = _checked_server(state, invitation, issued) if invitation.certifies_server else None
     keys = KeyStore(state.keys)
     keys.keep_identity(invitation.name, key, certificate, ca)
@@ -79,7 +79,7 @@ def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted
         try:
             keys.keep_signed_list(issued.revocations)
         except DocumentError as error:
-            raise ConfigurationError(f"the revocation list that was issued beside it: {error}") from error
+            raise ConfigurationError(f"invalid revocation list beside the certificate: {error}") from error
     if server is not None:
         pem = server.public_bytes(serialization.Encoding.PEM)
         write_whole(server_certificate_file(state, invitation.domain), pem, private=False)
@@ -103,12 +103,12 @@ def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
     """See that a site's configuration fits an invitation.
 
     Raises:
-        ConfigurationError: with every key that does not, and what would be right.
+        ConfigurationError: with every key that does not, and what is expected.
     """
     site = config.joining.site
     if site is None:
         lines = f'[site]\nmarket = "{invitation.market}"'
-        raise ConfigurationError(f"is no site's configuration; right would be with\n{lines}", path=config.path)
+        raise ConfigurationError(f"not the configuration of a joined site; it needs\n{lines}", path=config.path)
     stated = {
         "market.domain": (config.domain, invitation.domain),
         "market.signed_offers": (config.signed_offers, invitation.signed_offers),
@@ -119,14 +119,10 @@ def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
         "site.enrolment": (site.enrolment, invitation.enrolment),
         "site.directories": (site.directories, invitation.directories),
     }
-    findings = [
-        f"{key}: {found!r} is wrong; right would be {right!r}"
-        for key, (found, right) in stated.items()
-        if found != right
-    ]
+    findings = [f"{key}: got {found!r}, expected {right!r}" for key, (found, right) in stated.items() if found != right]
     roles = {config.address(name): role for name, role in config.roles().items()}
     if roles.get(invitation.name) is not invitation.role:
-        findings.append(f"{invitation.role}s: none is called {invitation.local_name!r}, whom the invitation is for")
+        findings.append(f"{invitation.role}s: {invitation.local_name!r}, named in the invitation, is missing")
     if findings:
         raise ConfigurationError("\n  ".join(("does not fit the invitation", *findings)), path=config.path)
 
@@ -186,11 +182,11 @@ def _check_market(state: StateFolder, invitation: Invitation) -> None:
     keys = KeyStore(state.keys)
     if (keys.folder / "ca").is_dir():
         raise ConfigurationError(
-            "this folder has a market of its own; right would be another --state-dir", path=state.path
+            "this folder belongs to a market of its own; choose another --state-dir", path=state.path
         )
     if (keys.folder / _CA_FILE).exists() and invitation.ca_certificate not in keys.ca_certificates():
         raise ConfigurationError(
-            f"this folder belongs to another market than {invitation.market}; right would be another --state-dir",
+            f"this folder belongs to another market than {invitation.market}; choose another --state-dir",
             path=state.path,
         )
 
@@ -205,9 +201,9 @@ def kept_key(path: Path) -> PrivateKey:
         try:
             key = serialization.load_pem_private_key(path.read_bytes(), password=None)
         except (ValueError, TypeError) as error:
-            raise ConfigurationError(f"no private key in PEM: {error}", path=path) from error
+            raise ConfigurationError(f"not a private key in PEM: {error}", path=path) from error
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ConfigurationError("a key of another kind; right would be P-256", path=path)
+            raise ConfigurationError("wrong kind of key: expected P-256", path=path)
         return key
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -222,7 +218,7 @@ def _checked_server(state: StateFolder, invitation: Invitation, issued: Enrolmen
         certificates.check_issuer(certificate, (invitation.ca_certificate,))
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (DocumentError, x509.ExtensionNotFound, ValueError) as error:
-        raise ConfigurationError(f"the server's certificate is not of the market's authority: {error}") from error
+        raise ConfigurationError(f"the server's certificate is not from the market's authority: {error}") from error
     if list(names) != [x509.DNSName(invitation.domain)]:
         raise ConfigurationError(f"the server's certificate is not for {invitation.domain}")
     if public_key_bytes(key.public_key()) != public_key_bytes(certificate.public_key()):
@@ -234,4 +230,4 @@ def _loaded(pem: str, what: str) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem.encode())
     except ValueError as error:
-        raise ConfigurationError(f"the {what} that was issued is none: {error}") from error
+        raise ConfigurationError(f"invalid {what}: {error}") from error

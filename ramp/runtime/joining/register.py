@@ -176,8 +176,8 @@ class Register:
             raise
         except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:
             raise ConfigurationError(
-                f"the register of invitations cannot be read: {type(error).__name__}: {error}; restore it from a "
-                "backup: without it nobody who was invited is known",
+                f"the register of invitations cannot be read: {error}; restore it from a "
+                "backup: it lists all invited parties",
                 path=self._path,
             ) from error
         return {entry.invitation.invitation_id: entry for entry in found}

@@ -79,10 +79,10 @@ def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
         request = base64.b64decode(asked.request, validate=True)
         server = base64.b64decode(asked.server_request, validate=True)
     except binascii.Error as error:
-        raise EnrolmentRefused("bad_request", f"the request is no base64: {error}") from error
+        raise EnrolmentRefused("bad_request", f"the request is not base64: {error}") from error
     if not hmac.compare_digest(proof(invitation.secret, _transcript(invitation, request, server)), asked.proof.lower()):
         raise EnrolmentRefused(
-            "forged", "the request does not prove that the invitation is held, or was changed on its way"
+            "forged", "the request does not prove possession of the invitation, or was changed on its way"
         )
     identity = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}")
     key = _checked(request, identity)
@@ -128,11 +128,11 @@ def _read(text: str, source: str, kind: type[EnrolmentRequest | EnrolmentGranted
     try:
         plain = json.loads(text)
     except ValueError as error:
-        raise ConfigurationError(f"is not what {writer} has written: {error}", path=source) from error
+        raise ConfigurationError(f"not a file written by {writer}: {error}", path=source) from error
     right = isinstance(plain, dict) and plain.pop("version", None) == VERSION and plain.keys() == names
     if not right or not all(isinstance(value, str) for value in plain.values()):
         what = f"a JSON object with version {VERSION} and, as texts, {', '.join(sorted(names))}"
-        raise ConfigurationError(f"is not what {writer} has written; right would be {what}", path=source)
+        raise ConfigurationError(f"not a file written by {writer}: expected {what}", path=source)
     return dict(plain)
 
 
@@ -165,7 +165,7 @@ def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:
     """The key of a request that is signed with it, and names exactly one identity."""
     if len(der) > REQUEST_BYTES_MAX:
         raise EnrolmentRefused(
-            "bad_request", f"a request of {len(der)} bytes; right would be at most {REQUEST_BYTES_MAX}"
+            "bad_request", f"request too long: got {len(der)} bytes, expected at most {REQUEST_BYTES_MAX}"
         )
     try:
         request = x509.load_der_x509_csr(der)
@@ -174,7 +174,7 @@ def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:
         names = list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
         key = request.public_key()
     except (x509.ExtensionNotFound, *UNREADABLE) as error:
-        raise EnrolmentRefused("bad_request", f"it is no request for a certificate: {error}") from error
+        raise EnrolmentRefused("bad_request", f"not a certificate request: {error}") from error
     if names != [identity]:
         shown = ", ".join(str(name.value) for name in names)[:200]
         raise EnrolmentRefused("other_name", f"it asks for {shown}; the invitation is for {identity.value}")
@@ -182,6 +182,6 @@ def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:
     strong_rsa = isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS_MIN
     if not strong_curve and not strong_rsa:
         right = f"P-256 or RSA of {RSA_BITS_MIN} bits"
-        raise EnrolmentRefused("bad_request", f"its key is of another kind; right would be {right}")
+        raise EnrolmentRefused("bad_request", f"wrong kind of key: expected {right}")
     assert isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey), "one of the two was found"
     return key

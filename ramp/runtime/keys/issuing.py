@@ -126,12 +126,12 @@ def check_kind(kind: str, role: Role) -> None:
         ConfigurationError: if not.
     """
     if kind not in KEY_KINDS:
-        raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(KEY_KINDS)}")
+        raise ConfigurationError(f"invalid key kind: got {kind!r}, expected one of {', '.join(KEY_KINDS)}")
     if kind == "ed25519" and role not in SEALING_ROLES:
         able = ", ".join(sorted(SEALING_ROLES))
         raise ConfigurationError(
             f"key kind 'ed25519' for a {role}: it signs documents, and XML signatures know no Ed25519 "
-            f"(only {able} may have such a key); right would be p256 or rsa"
+            f"(only {able} may have such a key); choose p256 or rsa"
         )
 
 

@@ -81,17 +81,19 @@ def read_list(pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedLi
         SignatureInvalid: if it is none, or of nobody whom the market trusts.
     """
     if len(pem) > LIST_BYTES_MAX:
-        raise SignatureInvalid(f"revocation list of {len(pem)} characters; right would be at most {LIST_BYTES_MAX}")
+        raise SignatureInvalid(
+            f"revocation list too long: got {len(pem)} characters, expected at most {LIST_BYTES_MAX}"
+        )
     try:
         found = x509.load_pem_x509_crl(pem.encode())
         number = found.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
         issued_at, expires = found.last_update_utc, found.next_update_utc
         if expires is None:
-            raise ValueError("it does not say until when it is to be relied on")
+            raise ValueError("it has no end of validity")
         signed = any(ca.subject == found.issuer and _signed_by(found, ca) for ca in ca_certificates)
         revoked = {f"{each.serial_number:x}": from_datetime(each.revocation_date_utc) for each in found}
     except (x509.ExtensionNotFound, InvalidSignature, *UNREADABLE) as error:
-        raise SignatureInvalid(f"it is no revocation list: {error}") from error
+        raise SignatureInvalid(f"not a revocation list: {error}") from error
     if not signed:
         raise SignatureInvalid("the revocation list is not signed by an authority of this market")
     return SignedList(number, from_datetime(issued_at), from_datetime(expires), revoked, pem)

@@ -167,7 +167,7 @@ class KeyStore:
             issuing.check_kind(kind, role)
             key = issuing.new_key(kind)
         elif self.is_revoked(old):
-            raise ConfigurationError(f"the key of {name} was revoked; right would be a new key", path=self.folder)
+            raise ConfigurationError(f"the key of {name} was revoked; make a new key", path=self.folder)
         certificate = self._certify(name, key, now, lifetime, role)
         self._record(certificate)
         write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
@@ -179,7 +179,7 @@ class KeyStore:
         holds = certificates.valid_until(old) > now and not self.is_revoked(old)
         if role is not None and role is not stated and holds:
             raise ConfigurationError(
-                f"{name} is certified as {stated}, not as {role}; right would be another name, or `ramp keys revoke "
+                f"{name} is certified as {stated}, not as {role}; choose another name, or run `ramp keys revoke "
                 f"{name}` first: two certificates would let one key speak in two roles",
                 path=self.folder,
             )
@@ -193,9 +193,7 @@ class KeyStore:
         """
         path = self._identity_path(name)
         if not path.exists():
-            raise ConfigurationError(
-                f"no key of {name}; right would be `ramp keys issue {name} --role ...` first", path=path
-            )
+            raise ConfigurationError(f"no key of {name}; run `ramp keys issue {name} --role ...` first", path=path)
         return self._read_identity(path)
 
     def pin(self, name: str) -> Path:
@@ -331,7 +329,7 @@ class KeyStore:
 
     def _identity_path(self, name: str) -> Path:
         if _NAME.fullmatch(name) is None:
-            raise ConfigurationError(f"{name!r} is no party's name; right would be for example user1@localhost")
+            raise ConfigurationError(f"invalid party name: got {name!r}, expected a name such as user1@localhost")
         return self.folder / "agents" / name / "identity.pem"
 
     def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration, role: Role) -> x509.Certificate:
@@ -345,7 +343,7 @@ class KeyStore:
         """
         path = self.folder / "ca" / "identity.pem"
         if not path.exists():
-            raise ConfigurationError("this store has no CA key; right would be `ramp keys init` first", path=path)
+            raise ConfigurationError("this store has no CA key; run `ramp keys init` first", path=path)
         return self._read_identity(path)
 
     def keep_certificate(self, name: str, certificate: x509.Certificate) -> None:
@@ -391,16 +389,16 @@ class KeyStore:
 
     def _read_identity(self, path: Path) -> tuple[PrivateKey, x509.Certificate]:
         if path.stat().st_mode & 0o077:
-            raise ConfigurationError("others can read this private key; right would be chmod 600", path=path)
+            raise ConfigurationError("others can read this private key; run chmod 600", path=path)
         data = path.read_bytes()
         try:
             key = serialization.load_pem_private_key(data, password=None)
             certificate = x509.load_pem_x509_certificate(data)
         except (ValueError, TypeError) as error:
-            raise ConfigurationError(f"no private key and certificate in PEM: {error}", path=path) from error
+            raise ConfigurationError(f"not a private key and certificate in PEM: {error}", path=path) from error
         if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey):
             right = "P-256, RSA or Ed25519"
-            raise ConfigurationError(f"key of kind {type(key).__name__}; right would be {right}", path=path)
+            raise ConfigurationError(f"wrong kind of key: expected {right}", path=path)
         return key, certificate
 
 
@@ -411,9 +409,7 @@ def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:
         ConfigurationError: if there are none.
     """
     if not path.exists():
-        raise ConfigurationError(
-            "no CA certificate; right would be `ramp keys init`, or the market's ca.pem", path=path
-        )
+        raise ConfigurationError("no CA certificate; run `ramp keys init`, or use the market's ca.pem", path=path)
     return _load_pem_certificates(path)
 
 
@@ -421,7 +417,7 @@ def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:
     try:
         return tuple(x509.load_pem_x509_certificates(path.read_bytes()))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"no certificate in PEM: {error}", path=path) from error
+        raise ConfigurationError(f"not a certificate in PEM: {error}", path=path) from error
 
 
 def _check_begun(name: str, certificate: x509.Certificate, now: Instant, path: Path) -> None:

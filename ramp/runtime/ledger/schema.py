@@ -280,14 +280,12 @@ def _url(location: str | Path) -> URL:
     try:
         url = make_url(location)
     except (exc.ArgumentError, ValueError) as error:
-        raise ConfigurationError(
-            "is no database URL; right would be postgresql://user@host/name", key=location
-        ) from error
+        raise ConfigurationError("invalid database URL; expected postgresql://user@host/name", key=location) from error
     if url.drivername in {"postgres", "postgresql"}:
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in {"sqlite", "postgresql+psycopg"}:
         raise ConfigurationError(
-            f"{url.drivername} is no database for the ledger; right would be a file name, sqlite or postgresql",
+            f"unsupported database for the ledger: got {url.drivername}, expected a file name, sqlite or postgresql",
             key=url.render_as_string(hide_password=True),
         )
     return url
@@ -295,9 +293,7 @@ def _url(location: str | Path) -> URL:
 
 def _sqlite_engine(url: URL, shown: str) -> Engine:
     if not url.database or url.database == ":memory:":
-        raise ConfigurationError(
-            "a ledger in memory would forget everything; right would be the name of a file", key=shown
-        )
+        raise ConfigurationError("a ledger in memory is lost at exit; give the name of a file", key=shown)
     directory = Path(url.database).absolute().parent
     if not directory.is_dir():
         raise ConfigurationError(f"the directory {directory} does not exist", key=shown)

@@ -42,7 +42,7 @@ def read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
         reader.wrong("server.accounts", accounts, 'a list of names such as ["visitor"]')
         accounts = []
     elif accounts and kind == EXTERNAL:
-        reader.wrong("server.accounts", accounts, "left out: an external server's accounts are made by its owner")
+        reader.wrong("server.accounts", accounts, "no value: an external server's accounts are made by its owner")
     return ServerConfig(
         kind=kind,
         addresses=addresses,

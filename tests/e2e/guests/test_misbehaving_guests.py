@@ -118,7 +118,7 @@ QUOTES = {
     "fork": "quote: no answer within 10 s",
     "exit": "quote: its process ended with status 3",
     "scribble": "quote: a message must have 1 to 1000000 bytes, got 4294967295",
-    "none": "quote: the answer is a NoneType; right would be a Slot or Refusal",
+    "none": "quote: wrong type of answer: got NoneType, expected Slot or Refusal",
     "backwards": "which is not after its start",
 }
 

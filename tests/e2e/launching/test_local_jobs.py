@@ -223,7 +223,7 @@ def test_a_slot_that_cannot_be_delivered_is_paid_back_once(market: ramp.Market) 
     bought = buy(market, price=8, wall="6s", cores=(1,))
     assert market.balance().balance == before - bought.cost
     (job,) = market.launch(bought.request_id, "true")
-    assert "there is no account" in job.detail
+    assert "no account " in job.detail
     done = ended(market, job.job_id)
     assert (done.state, done.delivery) == ("failed", "undelivered")
     until("the money is back", lambda: market.balance().balance == before)

@@ -165,7 +165,7 @@ def test_the_doctor_compares_held_and_released_jobs_with_book_and_agreements(
     assert says() == {"no agreement covers it"}
     cluster.run("scontrol", "release", one.reservation_id)
     cluster.run("scancel", two.reservation_id)
-    found = {f"slurm has let its job {one.reservation_id} go", f"slurm does not have its job {two.reservation_id}"}
+    found = {f"slurm has released its job {one.reservation_id}", f"slurm does not know its job {two.reservation_id}"}
     wait_for(lambda: says(one, two) == found, f"it finds {found}")
 
 

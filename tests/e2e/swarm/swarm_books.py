@@ -125,7 +125,7 @@ class Books:
             right[agreement["user"].partition("@")[0]] -= agreement["cost"]
             right[agreement["resource"].partition("@")[0]] += agreement["cost"]
         return [
-            f"{name} has {balances[name]} minor units, right would be {amount}"
+            f"{name} has {balances[name]} minor units, expected {amount}"
             for name, amount in right.items()
             if balances[name] != amount
         ]

@@ -129,4 +129,4 @@ def test_the_rounds_behind_a_price_and_a_machine_that_nobody_has(visitor, pages)
     bob.locator("tbody tr", has_text="starting price").first.wait_for()
     assert bob.locator("tbody tr", has_text="request-").count() == 0
     bob.goto(pages.url + "/machines/nobody")
-    bob.get_by_text("No seller is called nobody.").wait_for(timeout=1000 * LIMIT_S)
+    bob.get_by_text("Unknown seller nobody.").wait_for(timeout=1000 * LIMIT_S)

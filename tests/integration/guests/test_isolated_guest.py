@@ -166,12 +166,12 @@ QUOTES = {
     "exit": "its process ended with status 3",
     "die": "its process ended with status 7",
     "scribble": "must have 1 to 1000000 bytes, got 4294967295",
-    "none": "the answer is a NoneType",
-    "text": "the answer is a str",
+    "none": "got NoneType",
+    "text": "got str",
     "huge": "100000000 characters",
     "backwards": "not after its start",
     "few": "too few cores: got 1, expected at least 16",
-    "nul": "characters that no document takes",
+    "nul": "characters that XML does not allow",
 }
 
 

@@ -48,5 +48,5 @@ def test_a_range_that_fits_at_no_size_is_told_before_anybody_is_called(ramp):
         "--end", "+2h", "--walltime", "16h",
     )  # fmt: skip
     assert code == 2
-    assert "at no size it fits" in said
+    assert "at any size" in said
     assert "choose a later end" in said

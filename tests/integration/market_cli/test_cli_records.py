@@ -126,8 +126,8 @@ def test_ps_shows_every_agent(ramp, swarm):
         (("show", "nothing"), "unknown request, agreement or reservation 'nothing'"),
         (("cancel", "nothing"), "unknown request, agreement or reservation 'nothing'"),
         (("status", "nothing"), "unknown request 'nothing'"),
-        (("show", "nothing", "--as", "sbatch", "--json"), "does not go with --json"),
-        (("up", "--detach"), "a market is already up"),
+        (("show", "nothing", "--as", "sbatch", "--json"), "--as and --json exclude each other"),
+        (("up", "--detach"), "a market is already running with this state folder"),
     ],
 )
 def test_bad_input(ramp, arguments, told):

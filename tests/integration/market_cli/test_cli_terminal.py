@@ -77,6 +77,6 @@ def test_a_user_agent_that_is_killed_is_waited_for(swarm, ramp, request_file):
         assert terminal.end() == 1
     finally:
         os.kill(pids["alpha"], signal.SIGCONT)
-    assert "waiting until it is back" in terminal.screen
+    assert "waiting for its restart" in terminal.screen
     assert "failed" in terminal.screen
     wait_ready(ramp, "alice")

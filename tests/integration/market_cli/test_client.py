@@ -221,7 +221,7 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
             market.cancel("nothing")
         with pytest.raises(ramp.MarketRefused, match="EndDate"):
             market.submit(ramp.request(cores=8, price=70, start="+2h", end="+1h"))
-    with pytest.raises(ramp.ConfigurationError, match="there are alice, bob"):
+    with pytest.raises(ramp.ConfigurationError, match="expected one of alice, bob"):
         ramp.connect(swarm, user="carol")
     with pytest.raises(ramp.NoMarket):
         ramp.connect(tmp_path)
@@ -233,7 +233,7 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
         ({"verb": "requests"}, "other_version", "got none, expected 1"),
         ({"verb": "hello", "version": VERSION + 1}, "other_version", "control channel: got 2, expected 1; `ramp down`"),
         ({"verb": "hello", "version": VERSION, "compress": True}, "not_understood", "extra fields found (compress)"),
-        ({"verb": "greet"}, "not_understood", "'greet' is not known"),
+        ({"verb": "greet"}, "not_understood", "unknown verb 'greet'"),
     ],
 )
 def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, code, told):

@@ -36,7 +36,7 @@ def test_without_hours_all_are() -> None:
 
 @pytest.mark.parametrize("text", ["", "Mon", "Mon 25:00-26:00", "Mon 10:00-24:30", "Mo 10:00-11:00", "Mon 10:00-11:60"])
 def test_what_are_no_hours_is_told(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"hours\[0\]: is .*'Mon-Fri 18:00-24:00' are wanted"):
+    with pytest.raises(ConfigurationError, match=r"hours\[0\]: got '.*', expected .*'Mon-Fri 18:00-24:00'"):
         ForSale(hours=(text,))
 
 

@@ -63,7 +63,7 @@ def test_what_the_system_holds_that_no_agreement_covers() -> None:
         (replace(MADE, parts=(("n1", 8), ("n3", 4))), "or on other nodes"),
         (replace(MADE, start=SLOT.start + 2 * MINUTE), "has it begin at 2026-11-21T09:02:00Z"),
         (replace(MADE, end=SLOT.end - MINUTE), "has it end at 2026-11-21T09:59:00Z"),
-        (replace(MADE, users=("market",)), "lets market use it, and not alice1"),
+        (replace(MADE, users=("market",)), "lets market use it, not alice1"),
     ],
 )
 def test_what_an_agreement_covers_that_the_system_has_otherwise(there: SystemReservation | None, says: str) -> None:
@@ -81,7 +81,7 @@ def test_journal_and_book_that_do_not_know_the_same() -> None:
     (uncovered,) = _says([SOLD], [], [MADE])
     assert uncovered.endswith("no agreement covers it")
     (bookless,) = _says([], [PAID], [])
-    assert bookless == "agreement agreement-1 is paid until 2026-11-21T10:00:00Z, and the book has no slot for it"
+    assert bookless == "agreement agreement-1 is paid until 2026-11-21T10:00:00Z, but the book has no slot for it"
     over = replace(PAID, end=NOW)
     assert _says([], [over], []) == []
 

@@ -59,10 +59,10 @@ def test_jobs_that_no_agreement_covers() -> None:
 @pytest.mark.parametrize(
     ("entry", "promise", "there", "said"),
     [
-        (SOLD, AGREED, [], "does not have its job 7"),
-        (SOLD, AGREED, [(SOLD.name, OwnJob("8", Standing.WAITING))], "does not have its job 7"),
-        (SOLD, AGREED, [IS_HELD], "holds its job 7 still"),
-        (HELD, TAKEN, [WAITS], "has let its job 7 go"),
+        (SOLD, AGREED, [], "does not know its job 7"),
+        (SOLD, AGREED, [(SOLD.name, OwnJob("8", Standing.WAITING))], "does not know its job 7"),
+        (SOLD, AGREED, [IS_HELD], "still holds its job 7"),
+        (HELD, TAKEN, [WAITS], "has released its job 7"),
     ],
 )
 def test_what_is_sold_or_held_that_the_queue_has_otherwise(
@@ -77,7 +77,7 @@ def test_journal_and_book_that_do_not_know_the_same() -> None:
     (uncovered,) = says([SOLD], [], [WAITS])
     assert uncovered.endswith("no agreement covers it")
     (bookless,) = says([], [replace(AGREED, paid=True)], [])
-    assert bookless == "agreement agreement-1 is paid until 2026-11-21T10:00:00Z, and the book has no slot for it"
+    assert bookless == "agreement agreement-1 is paid until 2026-11-21T10:00:00Z, but the book has no slot for it"
 
 
 def queue_that_says(lines: str) -> SlurmQueue:

@@ -200,7 +200,7 @@ def test_of_a_queue_of_which_too_little_is_known_nothing_is_sold() -> None:
     refused = new_machine(queue).quote(UNIT, NOW)
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.nearest) == (RefusalCode.START_PROBABILITY, "")
-    assert "of 0 waits" in refused.detail
+    assert "of the 0 waits" in refused.detail
 
 
 def learnt(machine: QueueBoundMachine, queue: FakeQueue, waits: int, *, in_time: int) -> int:
@@ -247,7 +247,7 @@ def test_squeue_by_name_as_slurm_prints_it() -> None:
         OwnJob("15", Standing.STARTED, NOW),
         OwnJob("16", Standing.WAITING),
     )
-    with pytest.raises(ValueError, match="is no job"):
+    with pytest.raises(ValueError, match="invalid job line"):
         parse_jobs("slurm_load_jobs error\n")
 
 

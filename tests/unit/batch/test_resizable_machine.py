@@ -184,8 +184,8 @@ def test_a_slot_grows_by_nodes_and_time_that_are_free_and_by_no_others() -> None
 @pytest.mark.parametrize(
     ("options", "until", "reason"),
     [
-        ({"horizon_h": 3}, NOW + 4 * HOUR, "nothing is for sale beyond"),
-        ({"longest_slot_h": 1}, END + MINUTE, "a slot may be 3600 s long"),
+        ({"horizon_h": 3}, NOW + 4 * HOUR, "nothing is for sale after"),
+        ({"longest_slot_h": 1}, END + MINUTE, "a slot may last at most 3600 s"),
         ({"hours": ("Sat 08:00-10:30",)}, END + HOUR, "hours that are not for sale"),
         ({"share": 0.5}, END, "8 cores more are not free and for sale"),
     ],
@@ -205,7 +205,7 @@ def test_a_job_whose_limit_is_beyond_the_slot_keeps_the_slot_from_getting_longer
     _sold(machine)
     _runs(system, (("n1", 8),), end=END + MINUTE)
     reason = _reason(machine.resize("offer-1", 1, 32, END + HOUR, BEGIN + MINUTE))
-    assert reason.startswith("the time limit of job 7 is beyond the slot's end already")
+    assert reason.startswith("the time limit of job 7 already exceeds the slot's end")
 
 
 def test_what_cannot_be_changed_in_place_is_made_anew_where_nobody_is_in_it_or_would_take_it() -> None:
@@ -219,7 +219,7 @@ def test_what_cannot_be_changed_in_place_is_made_anew_where_nobody_is_in_it_or_w
     waits = WaitingJob("5", "eve", NOW, 64, 8, HOUR)
     system.waiting.append(waits)
     assert isinstance(machine.resize("offer-1", 2, 12, END, NOW), Reservation), "it has not begun: no job takes it now"
-    assert "others wait" in _reason(machine.resize("offer-1", 3, 11, END, BEGIN + MINUTE))
+    assert "waiting jobs" in _reason(machine.resize("offer-1", 3, 11, END, BEGIN + MINUTE))
     system.waiting.clear()
     _runs(system, (("n1", 1),))
     assert "jobs 7 are in it" in _reason(machine.resize("offer-1", 3, 11, END, BEGIN + MINUTE))

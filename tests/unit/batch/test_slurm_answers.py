@@ -223,7 +223,7 @@ def test_a_reservation_of_odd_names_endless_and_without_cores_of_each_node() -> 
     (found,) = reservations.parse_reservations(text, ALPHA)
     assert (found.name, found.end, found.users) == ("a=b", None, ())
     assert (found.parts, found.cores_in_all) == ((("alpha7", 8), ("alpha8", 8)), 13)
-    with pytest.raises(ValueError, match="no reservation"):
+    with pytest.raises(ValueError, match="invalid reservation line"):
         reservations.parse_reservations("slurm_load_reservations error: Unable to contact slurm controller", ALPHA)
 
 

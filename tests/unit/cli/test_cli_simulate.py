@@ -198,7 +198,7 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
             WorkloadError,
             r"small\.swf: none of the 3 jobs fits flat:4.* asks for 8",
         ),
-        (["--machine", "no-such-machine"], ConfigurationError, "no machine"),
+        (["--machine", "no-such-machine"], ConfigurationError, "unknown machine"),
         (
             ["--machine", "flat:64", "--window", "4"],
             ConfigurationError,

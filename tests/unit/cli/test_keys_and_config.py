@@ -82,7 +82,7 @@ def test_keys_in_each_role(keys, tmp_path, capsys):
         (("issue", "carol", "--role", "user"), "such as carol@localhost"),
         (("issue", "carol@localhost"), "--role"),
         (("issue", "carol@localhost", "--role", "cashier"), "'cashier' is not one of"),
-        (("issue", "carol@localhost", "--role", "bank", "--kind", "ed25519"), "right would be p256 or rsa"),
+        (("issue", "carol@localhost", "--role", "bank", "--kind", "ed25519"), "choose p256 or rsa"),
         (("show", "nobody"), "no certificate was issued for 'nobody'"),
         (("revoke", "nobody"), "no certificate was issued for 'nobody'"),
         (("issue", "carol@localhost", "--role", "user", "--days", "0"), "0 is not in the range"),
@@ -129,8 +129,8 @@ def test_config_check_tells_every_finding(tmp_path, capsys):
 def test_a_configuration_that_is_nowhere(capsys):
     assert main(["config", "check", "quickstrat"]) == 2
     said = capsys.readouterr().err
-    assert "there are " in said
-    assert "quickstart" in said.partition("there are ")[2]
+    assert "expected a file or one of " in said
+    assert "quickstart" in said.partition("expected a file or one of ")[2]
 
 
 def test_config_show_has_the_prices_of_table_2(capsys, tmp_path):

@@ -136,7 +136,7 @@ def test_a_journal_that_is_none_is_told(tmp_path: Path) -> None:
     path = tmp_path / "big1.sqlite"
     assert read_records(path) == ()
     path.write_text("no journal" * 100)
-    with pytest.raises(RampError, match="no journal, or it is broken"):
+    with pytest.raises(RampError, match="invalid or damaged journal"):
         read_records(path)
 
 

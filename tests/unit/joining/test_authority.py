@@ -242,13 +242,13 @@ def test_a_site_takes_only_what_it_asked_for(market: Market, site: StateFolder, 
         wrong, why = replace(issued, certificate=foreign.certificate), "issued for ann@south.example as user"
     elif part == "other site":
         fresh = tmp_path_state(tmp_path)
-        with pytest.raises(ConfigurationError, match="another key than that of this site"):
+        with pytest.raises(ConfigurationError, match="for another key than this site's"):
             install(fresh, invitation, issued, NOW)
         return
     elif part == "other market":
         there = market_in(tmp_path / "there")
         foreign = there.authority.issue(request_of(tmp_path_state(tmp_path), there.invite(), NOW), NOW)
-        wrong, why = replace(issued, certificate=foreign.certificate), "not of the market's authority"
+        wrong, why = replace(issued, certificate=foreign.certificate), "not from the market's authority"
     else:
         wrong, why = replace(issued, server_certificate=issued.certificate), "is not for south.example"
     with pytest.raises(ConfigurationError, match=why):
@@ -262,7 +262,7 @@ def tmp_path_state(folder: Path) -> StateFolder:
 
 def test_a_folder_belongs_to_one_market(market: Market, site: StateFolder, tmp_path: Path) -> None:
     invitation = market.invite()
-    with pytest.raises(ConfigurationError, match="has a market of its own"):
+    with pytest.raises(ConfigurationError, match="belongs to a market of its own"):
         request_of(market.state, invitation, NOW)
     install(site, invitation, market.authority.issue(request_of(site, invitation, NOW), NOW), NOW)
     with pytest.raises(ConfigurationError, match="belongs to another market"):

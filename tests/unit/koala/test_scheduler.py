@@ -392,6 +392,6 @@ def test_a_file_that_is_no_multicluster(tmp_path: Path, text: str, words: str) -
 
 def test_options_that_do_not_exist_are_told() -> None:
     """With those that do."""
-    with pytest.raises(ConfigurationError, match="there are FPSMA, EGS"):
+    with pytest.raises(ConfigurationError, match="expected one of FPSMA, EGS"):
         KoalaOptions(Approach.PRA, "FPMSA")
     assert set(PLACEMENT_POLICIES) == {"WF", "CF", "CM", "FCM"}

@@ -150,5 +150,5 @@ def test_a_command_as_somebody_else_says_what_it_says_or_why_not(site: Site) -> 
         run("scancel", 0.2)
     with pytest.raises(CommandMissing, match="no account 'nobody-here'"):
         AccountRunner(Acting("/worker", "/python"), "nobody-here", {})(("scancel", "7"))
-    with pytest.raises(CommandMissing, match="how to act as alice1"):
+    with pytest.raises(CommandMissing, match="no way to act as account alice1"):
         runner_of(run, {}, {}, 1.0)("alice1")  # type: ignore[arg-type]

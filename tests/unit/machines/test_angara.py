@@ -229,7 +229,7 @@ def test_boxes_over_a_failed_link_are_not_given_out() -> None:
         ({"allocator_options": {"exact": 1}}, "exact: got 1, expected true or false"),
         ({"colour": "red"}, "colour: unknown"),
         ({"drained": "t99"}, r"drained: coordinates \[9, 9\] are outside"),
-        ({"failed_links": [{"node": "t00", "dimension": "q"}]}, "unknown dimension 'q'; there are x, y"),
+        ({"failed_links": [{"node": "t00", "dimension": "q"}]}, "unknown dimension 'q': expected one of x, y"),
         (
             {"failed_links": [{"node": "t77", "dimension": "x"}]},
             r"failed_links\[0\].node: coordinates \[7, 7\] are outside",

@@ -252,7 +252,7 @@ def test_first_found_ignores_the_merit():
     machine = load_machine("bgl", allocator="first-found")
     placement = machine.place(request(1, (1, 1, 2)))
     assert (placement.shape, placement.link_count) == ((1, 1, 2), 4)
-    with pytest.raises(ConfigurationError, match=r"allocator: no allocator is called 'best'; there are .*first-found"):
+    with pytest.raises(ConfigurationError, match=r"allocator: unknown allocator 'best': expected one of .*first-found"):
         load_machine("bgl", allocator="best")
 
 

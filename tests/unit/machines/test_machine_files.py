@@ -46,7 +46,7 @@ def test_names_and_paths(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text((machine_directory() / "bgl.toml").read_text().replace('name = "bgl"', 'name = "mine"'))
     assert load_machine(path).name == "mine"
-    with pytest.raises(ConfigurationError, match=r"no machine 'bg'; there are .*bgl.*flat:N"):
+    with pytest.raises(ConfigurationError, match=r"unknown machine 'bg': expected one of .*bgl.*flat:N"):
         load_machine("bg")
     with pytest.raises(ConfigurationError, match=r"none\.toml"):
         load_machine(tmp_path / "none.toml")
@@ -96,11 +96,11 @@ def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
         (
             'kind = "cabled-torus"',
             'kind = "hypercube"',
-            "small.toml:3: kind: no kind of machine is called 'hypercube'; there are angara-torus, cabled",
+            "small.toml:3: kind: unknown kind of machine 'hypercube': expected one of angara-torus, cabled",
         ),
         ('prefix = "s"', "prefix = 5", "small.toml:4: prefix: got 5, expected a text"),
-        ('prefix = "s"', 'prefix = "s"\ncolour = "red"', "small.toml:5: colour: unknown; there are allocator"),
-        ('prefix = "s"', 'prefix = "s"\nallocator = "luck"', "small.toml:5: allocator: no allocator is called 'luck'"),
+        ('prefix = "s"', 'prefix = "s"\ncolour = "red"', "small.toml:5: colour: unknown: expected one of allocator"),
+        ('prefix = "s"', 'prefix = "s"\nallocator = "luck"', "small.toml:5: allocator: unknown allocator 'luck'"),
         (
             'prefix = "s"',
             'prefix = "s"\ndrained = "t00"',

@@ -43,5 +43,5 @@ def test_who_is_malleable_at_a_share_is_so_at_every_larger_one_with_the_same_law
 
 def test_a_share_that_is_no_share() -> None:
     """Told with its value."""
-    with pytest.raises(WorkloadError, match=r"a share of 1\.5 malleable jobs; right would be 0 to 1"):
+    with pytest.raises(WorkloadError, match=r"got 1\.5, expected 0 to 1"):
         draw_laws(np.random.default_rng(1), 5, 1.5)

@@ -129,7 +129,7 @@ async def test_a_cancelled_task_withdraws_its_request_and_gives_up_its_turn(conf
         ({"transport": "simulatd"}, "did you mean 'simulated'?"),
         ({"transport": "prosody"}, "the transport 'prosody' differs from the configuration's server 'embedded'"),
         ({"transport": "simulated", "state_dir": "x"}, "keeps no state"),
-        ({"transport": "simulated", "user": "carol"}, "no user is called 'carol'"),
+        ({"transport": "simulated", "user": "carol"}, "unknown user 'carol'"),
     ],
 )
 def test_what_cannot_be_launched_is_said(config: Path, options: dict[str, str], told: str) -> None:

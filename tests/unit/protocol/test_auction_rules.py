@@ -426,9 +426,9 @@ def test_a_rule_that_nobody_knows_ends_the_request_before_anything_is_said() -> 
 
 
 def test_what_is_no_rule_is_not_taken() -> None:
-    with pytest.raises(ConfigurationError, match="is no AuctionRule"):
+    with pytest.raises(ConfigurationError, match="is not an AuctionRule"):
         RULES.find("simulation.market.specs:UserSpec")
-    with pytest.raises(ConfigurationError, match="no auction rule is called 'second'"):
+    with pytest.raises(ConfigurationError, match="unknown auction rule 'second'"):
         RULES.find("second")
 
 

@@ -186,7 +186,7 @@ def test_a_damaged_archive_is_named_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     filled(path).close()
     path.with_suffix(".archive.sqlite").write_text("this is no database, and long enough to be seen as none" * 10)
-    with pytest.raises(StateDamaged, match=r"journal\.archive\.sqlite: this is no archive, or it is broken"):
+    with pytest.raises(StateDamaged, match=r"journal\.archive\.sqlite: invalid or damaged archive"):
         SqliteJournal(path)
 
 

@@ -66,7 +66,7 @@ def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
 def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     path.write_text("this is no database, and long enough to be seen as none" * 10)
-    with pytest.raises(StateDamaged, match=r"journal\.sqlite: this is no journal, or it is broken"):
+    with pytest.raises(StateDamaged, match=r"journal\.sqlite: invalid or damaged journal"):
         SqliteJournal(path)
 
 
@@ -78,7 +78,7 @@ def rewritten(path: Path, row: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
-        ('{"offer_id":"secret', "no JSON text"),
+        ('{"offer_id":"secret', "not JSON"),
         ('{"offer_id":"secret","type":"HoldMade"}', "this HoldMade cannot be read"),
         ('{"offer_id":"secret","type":"<Secret>"}', "of no known type"),
         ('["secret"]', "of no known type"),

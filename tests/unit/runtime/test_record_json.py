@@ -65,5 +65,5 @@ def test_unions_name_their_class() -> None:
     ],
 )
 def test_what_is_no_record_is_shown(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"no JSON text|cannot be read as a record"):
+    with pytest.raises(ConfigurationError, match=r"not JSON|cannot be read as a record"):
         record_from_json(text)

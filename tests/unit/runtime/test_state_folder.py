@@ -43,10 +43,10 @@ def a_link(folder: Path) -> None:
 
 
 TRAPS = [
-    (open_to_all, "has mode 0777; right would be 0700"),
-    (open_to_the_group, "has mode 0710; right would be 0700"),
+    (open_to_all, "has mode 0777, expected 0700"),
+    (open_to_the_group, "has mode 0710, expected 0700"),
     (somebody_elses, "belongs to user 12345, not to user 0"),
-    (a_link, "is no folder of its own"),
+    (a_link, "is not a folder"),
 ]
 
 

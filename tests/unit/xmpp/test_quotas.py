@@ -114,7 +114,7 @@ def test_quotas_are_read_from_the_markets_file(tmp_path):
         ("[quotas]\nburst = 0\n", ["swarm.toml", "quotas.burst", "0", "a whole number from 1"]),
         ("[quotas]\nmessages_per_sender_per_second = 1.5\n", ["quotas.messages_per_sender_per_second", "1.5"]),
         ("[quotas]\nbursts = 5\n", ["quotas.bursts", "did you mean 'burst'?"]),
-        ("[server]\nregister = true\n", ["server.register", "right would be false", "embedded"]),
+        ("[server]\nregister = true\n", ["server.register", "expected false", "embedded"]),
         ('[server]\naccounts = ["\uff42ank"]\n', ["name", "'\uff42ank'", "lower-case"]),
         ('[server]\naccounts = ["small"]\n', ["'small' is used 2 times"]),
         ('[server]\naddresses = ["h:5222"]\naccounts = ["v"]\n', ["server.accounts", "by its owner"]),

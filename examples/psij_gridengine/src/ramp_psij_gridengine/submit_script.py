@@ -67,7 +67,7 @@ class SubmitScript:
             asked.append(f"-ar {_number(self.reservation)}")
         for option, value in self.options.items():
             if not _OPTION.fullmatch(option):
-                raise ValueError(f"gridengine.{option} is no option of qsub")
+                raise ValueError(f"gridengine.{option} is not an option of qsub")
             asked.append(f"-{option} {_word(value)}")
         left = f"{shlex.quote(self.folder)}/$JOB_ID"
         lines = [
@@ -107,11 +107,11 @@ def _word(text: str) -> str:
 
 def _number(text: str) -> str:
     if not text.isascii() or not text.isdigit():
-        raise ValueError(f"{text!r} is no advance reservation; right would be its number, as 63")
+        raise ValueError(f"invalid advance reservation: got {text!r}, expected its number, such as 63")
     return text
 
 
 def _variable(name: str) -> str:
     if not _VARIABLE.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a variable")
+        raise ValueError(f"invalid variable name: {name!r}")
     return name

@@ -55,7 +55,7 @@ async def build(visit: Visit) -> None:
     frame.heading(f"Machine {name}")
     market = visit.looking_market()
     if name not in {each.name for each in await market.resources()}:
-        ui.label(f"No seller is called {name}.").props('role="alert"').classes("ramp-bad")
+        ui.label(f"Unknown seller {name}.").props('role="alert"').classes("ramp-bad")
         return
     MachinePage(visit, name).build(await market.machine(name, HORIZON))
 

@@ -173,7 +173,7 @@ def test_no_name_changes_what_else_is_read(name):
     [
         ("", "not well-formed"),
         ("error: commlib error: got select error (Connection refused)", "not well-formed"),
-        ("<qhost>\n</qhost>\n", "'qhost'; right would be 'job_info'"),
+        ("<qhost>\n</qhost>\n", "got 'qhost', expected 'job_info'"),
         ("<!DOCTYPE a>\n<job_info/>", "DOCTYPE"),
         ('<!DOCTYPE a [\n<!ENTITY e SYSTEM "file:///etc/passwd">\n]>\n<job_info/>', "DOCTYPE"),
         ("<job_info>\n" * 40 + "</job_info>\n" * 40, "deeper than"),
@@ -187,12 +187,12 @@ def test_what_is_no_answer_is_an_error_that_says_so(wrong, words):
 @pytest.mark.parametrize(
     ("was", "becomes", "words"),
     [
-        ("<slots>20</slots>", "<slots>-1</slots>", "slots of job 22 is '-1'"),
+        ("<slots>20</slots>", "<slots>-1</slots>", "slots of job 22: got '-1'"),
         ("<slots>20</slots>", "<slots>99999999999</slots>", "up to 1000000000"),
         ("<slots>20</slots>", "<slots>\u0662</slots>", "slots of job 22"),
         ("<slots>20</slots>", "", "has no 'slots'"),
-        ("2026-11-21T23:23:23", "yesterday", "JAT_start_time of job 22 is 'yesterday'"),
-        ("<JB_job_number>22<", "<JB_job_number>x<", "JB_job_number is 'x'"),
+        ("2026-11-21T23:23:23", "yesterday", "JAT_start_time of job 22: got 'yesterday'"),
+        ("<JB_job_number>22<", "<JB_job_number>x<", "JB_job_number: got 'x'"),
     ],
 )
 def test_what_cannot_be_is_named(recorded, was, becomes, words):
@@ -202,12 +202,12 @@ def test_what_cannot_be_is_named(recorded, was, becomes, words):
 
 def test_a_reservation_that_ends_before_it_begins_is_none(recorded):
     wrong = recorded("qrstat_xml").replace("2026-11-22T02:23:24", "2026-11-20T02:23:24")
-    with pytest.raises(ValueError, match="end of advance reservation 62 is before its start"):
+    with pytest.raises(ValueError, match="end of advance reservation 62 lies before its start"):
         read_reservations(wrong)
 
 
 def test_a_line_that_is_no_jobs_is_named(recorded):
-    with pytest.raises(ValueError, match="'a line of another program' is no job's"):
+    with pytest.raises(ValueError, match="invalid job line: 'a line of another program'"):
         read_job_table(recorded("qstat") + "a line of another program\n")
-    with pytest.raises(ValueError, match="begins with 'error'"):
+    with pytest.raises(ValueError, match="got 'error', expected 'ar-id'"):
         read_reservation_table("error")

@@ -90,9 +90,7 @@ def test_draining_lasts_whatever_becomes_of_the_file() -> None:
 
 
 def test_a_price_that_cannot_be_is_refused_as_in_a_file() -> None:
-    with pytest.raises(
-        ConfigurationError, match="minimum_price: 100 is wrong; right would be at most the start price 40"
-    ):
+    with pytest.raises(ConfigurationError, match="minimum_price: got 100, expected at most the start price 40"):
         new_overlay(FILE, PATH).with_settings("alpha", {"minimum_price": 100}).config(PATH)
 
 
