@@ -40,9 +40,9 @@ from ramp.protocol.enrolment.revocation_watch import RevocationWatch
 from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
-from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import ResourceConfig, SwarmConfig
+from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.joining.asking import OfficeAuthority, SiteRevocations

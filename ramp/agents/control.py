@@ -39,7 +39,7 @@ from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.user.evaluator import BIDS_MAX
 from ramp.rfql import codec
-from ramp.runtime.changes.audit_log import add_line
+from ramp.runtime.configuration_changes.audit_log import add_line
 from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp import wire
 

@@ -22,7 +22,7 @@ from ramp.control.requests import Hello, Request
 from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.runtime.changes.audit_log import peer_name
+from ramp.runtime.configuration_changes.audit_log import peer_name
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import check_private
 

@@ -48,9 +48,9 @@ from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.resource.party import ResourceParty
-from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of

@@ -18,7 +18,7 @@ from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.slots.kept_participants import FINAL
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.party import UserParty
 
 ANSWERED = "answered"

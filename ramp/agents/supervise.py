@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
-from ramp.runtime.changes.overlay import load_market
 from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.configuration_changes.overlay import load_market
 from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.parent import end_with_parent

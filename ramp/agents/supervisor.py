@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ramp.agents.changing import Changing, SupervisorControl
+from ramp.agents.configuration_changes import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
@@ -29,9 +29,9 @@ from ramp.agents.status_board import StatusBoard
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
-from ramp.runtime.changes.overlay import save_overlay, starting
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration_changes.overlay import save_overlay, starting
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.logs.events import record
 from ramp.runtime.logs.rotation import rotate_all

@@ -56,11 +56,13 @@ VERBS: Final[dict[str, Verb]] = {
     "invite": Verb(_MARKET, "ramp.cli.verbs.joining.invite:invite", "Invite a user or resource of another site."),
     "join": Verb(_MARKET, "ramp.cli.verbs.joining.join:join", "Join another market with an invitation."),
     "deposit": Verb(_MARKET, "ramp.cli.verbs.bank:deposit", "Credit an account (as `ramp bank deposit`)."),
-    "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
-    "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Apply changes from the configuration file."),
+    "restart": Verb(_MARKET, "ramp.cli.verbs.configuration_changes:restart", "Restart one agent."),
+    "reload": Verb(
+        _MARKET, "ramp.cli.verbs.configuration_changes:reload", "Apply changes from the configuration file."
+    ),
     "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts, changes; --follow."),
     "watch": Verb(_MARKET, "ramp.cli.watching.verb:watch", "Watch auctions, machines, agents and events live."),
-    "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show the log of changes to the market."),
+    "changes": Verb(_MARKET, "ramp.cli.verbs.configuration_changes:changes", "Show the log of changes to the market."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
     "doctor": Verb(_MARKET, "ramp.cli.doctor:doctor", "Diagnose problems and suggest fixes."),
     "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show the resources that sell now."),

@@ -186,7 +186,7 @@ def running(state: StateFolder) -> SwarmStatus:
 
 def market_domain(state: StateFolder, found: SwarmStatus) -> str:
     """Domain of the running market; where it cannot be read only the short names are lost."""
-    from ramp.runtime.changes.overlay import running_config
+    from ramp.runtime.configuration_changes.overlay import running_config
 
     try:
         return running_config(Path(found.config), state).domain

@@ -15,13 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from ramp.ledger import rules
+from ramp.ledger import payment_rules
 from ramp.ledger.account import Account, AccountKind, Balance
-from ramp.ledger.amendments import rules as amendment_rules
+from ramp.ledger.amendments import amendment_rules
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
 from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence, EvidenceKind
-from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.overview import Overview
 from ramp.ledger.records import Records
@@ -61,7 +61,7 @@ class Ledger(ABC):
             LedgerRefusal: `duplicate_differs`, `account_closed`, `malformed_value`.
         """
         account = Account(account_id, kind, credit_limit, at)
-        return self._write(lambda records: rules.open_account(records, account))
+        return self._write(lambda records: payment_rules.open_account(records, account))
 
     def close_account(self, account_id: str, *, at: Instant) -> Account:
         """Close an account without balance and pending transfers.
@@ -69,7 +69,7 @@ class Ledger(ABC):
         Raises:
             LedgerRefusal: `unknown_account`, `account_not_empty`, `wrong_account`.
         """
-        return self._write(lambda records: rules.close_account(records, account_id, at))
+        return self._write(lambda records: payment_rules.close_account(records, account_id, at))
 
     def deposit(
         self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "", evidence: str = ""
@@ -87,7 +87,9 @@ class Ledger(ABC):
         Raises:
             LedgerRefusal: `unknown_account`, `account_closed`, `amount_not_positive`, `duplicate_differs`, ...
         """
-        return self._write(lambda records: rules.deposit(records, deposit_id, account_id, amount, at, memo, evidence))
+        return self._write(
+            lambda records: payment_rules.deposit(records, deposit_id, account_id, amount, at, memo, evidence)
+        )
 
     def reserve_order(
         self,
@@ -206,7 +208,7 @@ class Ledger(ABC):
             LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`, `refunded` if nothing is left,
                 `no_agreement` of what an amendment has added: it goes back with its agreement.
         """
-        return self._write(lambda records: rules.refund(records, agreement_id, at, evidence, before_start))
+        return self._write(lambda records: payment_rules.refund(records, agreement_id, at, evidence, before_start))
 
     def post_amendment(self, terms: AmendmentTerms, *, at: Instant, evidence: str = "") -> DecidedAmendment:
         """Refund what an amendment gives up, once; void an amendment that cannot be posted.
@@ -302,7 +304,7 @@ class Ledger(ABC):
         Raises:
             LedgerRefusal: `malformed_value`.
         """
-        return self._read(lambda records: rules.overview(records, since, until, after, limit))
+        return self._read(lambda records: payment_rules.overview(records, since, until, after, limit))
 
     def use_nonce(self, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
         """Consume the nonce of a signed request: True exactly once before its expiry, False for a replay.
@@ -313,7 +315,7 @@ class Ledger(ABC):
             expires_at: until when such a request is accepted; the nonce is forgotten later.
             now: now.
         """
-        return self._write(lambda records: rules.use_nonce(records, signer, nonce, expires_at, now))
+        return self._write(lambda records: payment_rules.use_nonce(records, signer, nonce, expires_at, now))
 
     def register_certificate(self, account_id: str, pem: str) -> None:
         """Store the public certificate of an account's owner (paper section 6.3), replacing an older one.
@@ -325,7 +327,7 @@ class Ledger(ABC):
         Raises:
             LedgerRefusal: `unknown_account`, `malformed_value`.
         """
-        self._write(lambda records: rules.register_certificate(records, account_id, pem))
+        self._write(lambda records: payment_rules.register_certificate(records, account_id, pem))
 
     def certificate(self, account_id: str) -> str | None:
         """Return the stored certificate of an account as PEM text, or None."""
@@ -345,7 +347,7 @@ class Ledger(ABC):
         Raises:
             LedgerRefusal: `unknown_account`.
         """
-        return self._read(lambda records: rules.known_balance(records, account_id))
+        return self._read(lambda records: payment_rules.known_balance(records, account_id))
 
     def balances(self) -> tuple[Balance, ...]:
         """Return the balances of all accounts by account id; posted amounts sum to zero."""
@@ -364,7 +366,7 @@ class Ledger(ABC):
         """
 
         def work(records: Records) -> Statement:
-            balance = rules.known_balance(records, account_id)
+            balance = payment_rules.known_balance(records, account_id)
             opening = 0 if since is None else records.posted_before(account_id, since)
             posted = records.posted(account_id, since, until)
             return make_statement(balance, opening, posted, records.pending(account_id), since, until)

@@ -1,8 +1,9 @@
 """Static terms that nobody has to write down: a plug-in that can ask its machine for them says so.
 
 A configuration's `[machines.NAME]` without `cores` is completed by what its plug-in finds (`tells_terms`). What stands
-in the file is never overwritten. A market asks once, when it takes its file (`ramp.runtime.changes.overlay`), and keeps
-the answer: an agent that starts again while the machine is away begins with the same terms as before.
+in the file is never overwritten. A market asks once, when it takes its file and keeps the answer
+(`ramp.runtime.configuration_changes.overlay`): an agent that starts again while the machine is away begins with the
+same terms as before.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from ramp.errors import LocalProtocolError
 from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
-from ramp.protocol.tables import Transition
 from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.transition_tables import Transition
 
 STORY_LENGTH = 30
 """Events remembered for error messages; enough for a whole auction of ten rounds with its commitment."""

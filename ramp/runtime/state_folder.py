@@ -119,7 +119,7 @@ class StateFolder:
 
     @property
     def changes(self) -> Path:
-        """What was changed while the market ran (`ramp.runtime.changes`)."""
+        """What was changed while the market ran (`ramp.runtime.configuration_changes`)."""
         return self.path / "changes.json"
 
     @property

@@ -6,7 +6,7 @@ from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.contents import PaymentMade
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.purchase import Purchase
 from simulation.checkers.observation import (
     BANK,

@@ -7,7 +7,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView
 
 

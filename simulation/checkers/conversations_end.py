@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView
 
 FINAL = (ParticipantState.SOLD, ParticipantState.RELEASED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ramp.model.slot import Reservation
 from ramp.protocol.events import Answer, SlotConfirmed, SlotHeld
 from ramp.protocol.records import Record, SlotReleased
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView
 
 

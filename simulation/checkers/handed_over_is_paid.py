@@ -7,7 +7,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import Failed
 from ramp.protocol.records import AgreementReceived, Record
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView, posted_transfers
 
 

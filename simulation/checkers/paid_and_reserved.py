@@ -6,7 +6,7 @@ from collections import Counter
 
 from ramp.ledger.transfer import TransferKind
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import (
     Checker,
     MarketView,

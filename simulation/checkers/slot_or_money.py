@@ -12,7 +12,7 @@ from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import Commitment, Failed
 from ramp.model.instant import MINUTE, Duration
 from ramp.protocol.records import FailureTold, Record
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import BANK, Checker, MarketView, sold_long_ago, standing_payments
 
 IN_TIME: Duration = 30 * MINUTE

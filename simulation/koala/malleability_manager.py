@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simulation.koala.change import Change, State
 from simulation.koala.clusters import InformationService
+from simulation.koala.job_resize import Change, State
 from simulation.koala.jobs import Obligation
 from simulation.koala.runner import Runner
 from simulation.koala.size_policies import Asking, RunningMalleable, SizePolicy

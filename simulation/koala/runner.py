@@ -12,8 +12,8 @@ from typing import Final
 
 from ramp.errors import InvariantViolated
 from simulation.koala.agenda import Agenda, Kind
-from simulation.koala.change import Change, State, Stimulus
 from simulation.koala.clusters import Cluster
+from simulation.koala.job_resize import Change, State, Stimulus
 from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record, Wish
 
 

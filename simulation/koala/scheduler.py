@@ -14,9 +14,9 @@ from typing import Any
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.agenda import Agenda, Kind
-from simulation.koala.change import Change
 from simulation.koala.clusters import Cluster, InformationService, LocalUsers
 from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
+from simulation.koala.job_resize import Change
 from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record
 from simulation.koala.malleability_manager import Approach, MalleabilityManager, Sent, standing_wishes
 from simulation.koala.placement import PLACEMENT_POLICIES, Assignment, Replicas

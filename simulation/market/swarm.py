@@ -18,8 +18,8 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.all_or_none import AllOrNone
 from simulation.checkers.amended_once import AmendedOnce
 from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord
@@ -44,7 +44,7 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.changes import (
+from simulation.market.drawing.resizes import (
     change_some,
     draw_changes,
     draw_growths,

@@ -24,7 +24,7 @@ from ramp import errors
 from ramp.cli.main import cli
 from ramp.model import contents
 from ramp.plugins import interface
-from ramp.protocol.tables import TABLES
+from ramp.protocol.transition_tables import TABLES
 
 ROOT: Final = Path(__file__).parents[2]
 CEILINGS: Final = Path(__file__).with_name("ceilings.toml")

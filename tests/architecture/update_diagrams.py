@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ramp.protocol.tables import TABLES, mermaid
+from ramp.protocol.transition_tables import TABLES, mermaid
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "design" / "state-machines.md"
 HEAD = """# State machines
 
-The diagrams come from the tables in `ramp/protocol/tables.py`. To change this page, run
+The diagrams come from the tables in `ramp/protocol/transition_tables.py`. To change this page, run
 `python tests/architecture/update_diagrams.py`.
 """
 

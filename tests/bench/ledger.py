@@ -11,7 +11,7 @@ from time import perf_counter
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.records import Records
 from ramp.runtime.ledger.store import LedgerStore

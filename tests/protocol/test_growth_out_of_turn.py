@@ -22,10 +22,10 @@ from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.resource.slots.growth import SlotGrowth
-from ramp.protocol.tables import AdditionState, SizeChangeState
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.resizing.changes import Changes
+from ramp.protocol.transition_tables import AdditionState, SizeChangeState
 from ramp.protocol.user.resizing.growth import Growth
+from ramp.protocol.user.resizing.reservation_resizes import Changes
 from simulation.market.counted_ids import CountedIds
 
 S = AdditionState

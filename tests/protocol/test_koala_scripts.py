@@ -24,8 +24,8 @@ import pytest
 
 from ramp.errors import InvariantViolated
 from simulation.koala.agenda import Kind
-from simulation.koala.change import Change, Stimulus
 from simulation.koala.clusters import Cluster
+from simulation.koala.job_resize import Change, Stimulus
 from simulation.koala.jobs import Component, KoalaJob, Obligation, Wish
 from simulation.koala.malleability_manager import Approach
 from simulation.koala.runner import Latencies, Runner

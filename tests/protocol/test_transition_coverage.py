@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.tables import TABLES, Transition
+from ramp.protocol.transition_tables import TABLES, Transition
 from tests.protocol.test_growth_out_of_turn import SCENARIOS
 from tests.swarm.markets import run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.market.drawing.changes import draw_changes
+from simulation.market.drawing.resizes import draw_changes
 from tests.swarm.markets import run
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders import order_rules
 from simulation.cli.swarm import swarm
 from tests.swarm.__main__ import main as liars_swarm
 

@@ -18,7 +18,7 @@ from ramp.protocol.events import AuctionOptions, ClockAsked, RequestSubmitted
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import ClockCompared, Progress, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import NetworkFaults
 from simulation.market.party_clock import ClockFault

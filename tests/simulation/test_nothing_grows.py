@@ -22,7 +22,7 @@ from ramp.model.contents import Commitment, DirectoryListing, DirectoryQuery, Re
 from ramp.model.instant import MILLISECOND, MINUTE, SECOND, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol.records import RequestConcluded
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import standing_payments
 from simulation.market.faults.breakdowns import WatchedJournal, no_space
 from simulation.market.observing import ScriptedCrash

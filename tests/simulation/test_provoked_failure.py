@@ -18,7 +18,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import BANK, START, World

@@ -10,15 +10,15 @@ from unittest.mock import patch
 
 from ramp.ledger import partial_refunds
 from ramp.ledger.book import _Index
-from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders import order_rules
 from ramp.model.agreement import Amendment
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
 from ramp.protocol.records import Record
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.size_change import SizeChange
-from ramp.protocol.tables import SizeChangeState
-from ramp.protocol.user.resizing.changes import Changes
+from ramp.protocol.transition_tables import SizeChangeState
+from ramp.protocol.user.resizing.reservation_resizes import Changes
 
 Context = contextlib.AbstractContextManager[object]
 

@@ -13,10 +13,10 @@ from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
-from ramp.ledger import rules as ledger_rules
+from ramp.ledger import payment_rules
 from ramp.ledger.entry import OrderEntered, TransferEntered
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.records import Records
 from ramp.model.contents import HoldGranted
@@ -32,8 +32,8 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.rules.auction_rule import Price, UnitBids
 from ramp.protocol.rules.shipped.second_price import SecondPrice
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Retry
+from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
@@ -364,7 +364,7 @@ def _refunded_twice() -> Iterator[None]:
 
         return give_back
 
-    with _replaced(order_rules, "give_back", make), _replaced(ledger_rules, "give_back", make):
+    with _replaced(order_rules, "give_back", make), _replaced(payment_rules, "give_back", make):
         yield
 
 

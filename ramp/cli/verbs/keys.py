@@ -174,7 +174,7 @@ def _runs(state: StateFolder, full_name: str) -> bool:
 
 
 def _written(state: StateFolder, now: int, verb: str, name: str, what: str) -> None:
-    from ramp.runtime.changes.audit_log import add_line, own_name
+    from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 
     add_line(state, now, own_name(), verb, name, what)
 

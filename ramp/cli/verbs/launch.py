@@ -54,7 +54,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     accounts and reservations.
     Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
     """
-    from ramp.runtime.changes.overlay import load_market
+    from ramp.runtime.configuration_changes.overlay import load_market
 
     config = load_market(find_config(name), state)
     check_none_is_up(state)

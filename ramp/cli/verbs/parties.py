@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
-from ramp.cli.verbs.changes import CHANGE_EXITS, show_changed
+from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, show_changed
 from ramp.cli.views.output import waiting
 from ramp.client.connecting import operate, resource_definition
 from ramp.model.money import credits_text

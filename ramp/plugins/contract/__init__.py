@@ -9,7 +9,7 @@ RAMP hands them to every test that asks for `plugin_rule`::
 """
 
 from ramp.plugins.contract.checking import Result, Verdict, check_plugin
-from ramp.plugins.contract.rules import RULES
+from ramp.plugins.contract.contract_rules import RULES
 from ramp.plugins.contract.subject import ContractBroken, NotChecked, Rule, Subject
 
 __all__ = ["RULES", "ContractBroken", "NotChecked", "Result", "Rule", "Subject", "Verdict", "check_plugin"]

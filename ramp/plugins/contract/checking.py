@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.errors import RampError
-from ramp.plugins.contract.rules import RULES
+from ramp.plugins.contract.contract_rules import RULES
 from ramp.plugins.contract.subject import ContractBroken, NotChecked, Rule, Subject
 
 

@@ -16,7 +16,7 @@ FIXTURE = "plugin_rule"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run such a test once for every rule."""
     if FIXTURE in metafunc.fixturenames:
-        from ramp.plugins.contract.rules import RULES
+        from ramp.plugins.contract.contract_rules import RULES
 
         metafunc.parametrize(FIXTURE, RULES, ids=[rule.name for rule in RULES])
 

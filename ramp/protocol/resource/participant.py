@@ -40,8 +40,8 @@ from ramp.protocol.records import (
     SlotReleased,
 )
 from ramp.protocol.resource.participant_answers import ParticipantAnswers
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.transition_tables import ParticipantState
 
 S = ParticipantState
 

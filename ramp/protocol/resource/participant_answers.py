@@ -26,7 +26,7 @@ from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import HoldSlot, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import HoldIntended, SlotFailed, SlotReleased
-from ramp.protocol.tables import PARTICIPANT, ParticipantState
+from ramp.protocol.transition_tables import PARTICIPANT, ParticipantState
 
 
 class ParticipantAnswers(StateMachine[ParticipantState]):

@@ -20,8 +20,8 @@ from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Send, TendSlots
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.transition_tables import ParticipantState
 
 TEND_EVERY: Final[Duration] = 15 * SECOND
 """A node that fails is noticed within it, and what could not be handed over is tried again."""

@@ -41,8 +41,8 @@ from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.rules.auction_rule import Bidding
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, passed_on_bytes
-from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, earliest, moved
+from ramp.protocol.transition_tables import AUCTION, AuctionState
 from ramp.protocol.user.bidding_round import BiddingRound
 from ramp.protocol.user.evaluator import lowest_bids, misfits, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals, known_refusals

@@ -17,8 +17,8 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.machine import PatientMachine
 from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.tables import CANCELLATION, CancellationState
 from ramp.protocol.timing import Pace
+from ramp.protocol.transition_tables import CANCELLATION, CancellationState
 
 S = CancellationState
 Answer = CancellationDone | CancellationRefused | RefundMade | RefundRefused

@@ -45,8 +45,8 @@ from ramp.protocol.records import (
     UnitSettled,
     VoidAsked,
 )
-from ramp.protocol.tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.transition_tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, check_failure
 from ramp.protocol.user.voting import cancel_hold
 

@@ -80,7 +80,7 @@ from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
-from ramp.protocol.user.resizing.changes import Changes
+from ramp.protocol.user.resizing.reservation_resizes import Changes
 from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 

@@ -24,8 +24,8 @@ from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import AcceptanceAsked, Record
 from ramp.protocol.rules.paid_prices import PaidPrices, Priced
-from ramp.protocol.tables import VOTING, VotingState
 from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.transition_tables import VOTING, VotingState
 from ramp.protocol.user.evaluator import over_limit
 
 INTERRUPTED = "the user agent was interrupted before the decision; nothing was bought"

@@ -4,10 +4,10 @@
   IMMEDIATE`, WAL, `synchronous=FULL`); on PostgreSQL it runs at SERIALIZABLE with the accounts locked in the order of
   their names, and is repeated when the server asks for it. Operations are idempotent, so a repeat after a lost
   connection is safe too.
-- The rules are those of `ramp.ledger.rules`. The database checks the same invariants again on every write: balances
-  never below the overdraft limit (a resource's may be, by refunds), one transfer for each key, one refund for a charge,
-  one entering and one settling for a transfer and an order, nothing posted after its deadline. A write against one of
-  them is a `LedgerCorrupt` error and is not made.
+- The rules are those of `ramp.ledger.payment_rules`. The database checks the same invariants again on every write:
+  balances never below the overdraft limit (a resource's may be, by refunds), one transfer for each key, one refund for
+  a charge, one entering and one settling for a transfer and an order, nothing posted after its deadline. A write
+  against one of them is a `LedgerCorrupt` error and is not made.
 - `entries` is only ever inserted into; a transfer's and an order's row changes once, when it is posted or voided.
 - A ledger of another version is refused when it is opened.
 """
@@ -29,7 +29,7 @@ from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.records import Records
 from ramp.runtime.ledger.audit import contradictions
 from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
-from ramp.runtime.ledger.tables import Tables
+from ramp.runtime.ledger.sql_records import Tables
 
 ATTEMPTS_MAX: Final = 100
 """Tries of one unit of work before the database's error is passed on; conflicts end sooner, a dead server does not."""

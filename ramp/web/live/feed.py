@@ -26,7 +26,7 @@ from ramp.errors import RampError, TransportError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
-from ramp.protocol.tables import AuctionState
+from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.standings import SizeChanges, Standings
 from ramp.web.live.story import AuctionStory

@@ -11,7 +11,7 @@ from ramp.model.instant import from_datetime
 from ramp.model.money import credits_text
 from ramp.web.pages import charts, frame
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 SINCE: Final = "-30d"

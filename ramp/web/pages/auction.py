@@ -16,7 +16,7 @@ from ramp.protocol.outcome import RequestStatus
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, duration_ms
 from ramp.web.pages import charts, frame
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 CHARTS_MAX: Final = 8

@@ -18,7 +18,7 @@ from ramp.model.instant import HOUR, to_datetime
 from ramp.model.money import credits_text
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 TRADES_SINCE = 24 * HOUR

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 COLUMNS = (

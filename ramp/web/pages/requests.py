@@ -10,7 +10,7 @@ from ramp.model.instant import to_datetime
 from ramp.model.money import credits_text
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 COLUMNS = (

@@ -24,7 +24,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.reservations import standing
 from ramp.web.pages.resizing import SizeCard
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 OUTPUT_SHOWN: Final = 20_000

@@ -14,7 +14,7 @@ from ramp.model.money import credits_text
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 CALENDAR_DAYS: Final = 7

@@ -15,7 +15,7 @@ from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 CHAIN: Final = (

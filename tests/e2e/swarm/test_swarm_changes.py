@@ -12,8 +12,8 @@ from swarm_market import WAIT_S, Machine, unit, until
 import ramp
 from ramp.cli.main import main
 from ramp.model.instant import HOUR
-from ramp.runtime.changes.audit_log import lines_of, own_name
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.configuration_changes.audit_log import lines_of, own_name
 from ramp.runtime.keys.store import KeyStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(5 * WAIT_S)]

@@ -23,7 +23,7 @@ from one_process import OneProcess, in_one_process
 from ramp.agents import building
 from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 from ramp.runtime import state_folder
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin
 from ramp.runtime.journal import SqliteJournal

@@ -11,8 +11,8 @@ from ramp.batch.slurm import finding
 from ramp.batch.slurm.finding import default_partition, found_conf, static_terms
 from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.plugins import found_terms
-from ramp.runtime.changes.overlay import load_overlay, running_config, save_overlay, starting
 from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration_changes.overlay import load_overlay, running_config, save_overlay, starting
 from ramp.runtime.state_folder import StateFolder
 
 NODES = "n1|idle|1|8|1|8|16000|none\nn2|idle|2|8|1|16|64000|none\n"

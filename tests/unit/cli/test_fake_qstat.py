@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ramp.batch.gridengine.answers import read_queues, read_reservations
-from ramp.batch.gridengine.tables import read_job_table, read_reservation_table
+from ramp.batch.gridengine.text_tables import read_job_table, read_reservation_table
 from ramp.cli.main import main
 from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import HOUR, from_iso

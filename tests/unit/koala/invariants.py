@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramp.errors import InvariantViolated
-from simulation.koala.change import Change, State
+from simulation.koala.job_resize import Change, State
 from simulation.koala.scheduler import Koala
 
 _GROWING = {State.ALLOCATING, State.SUSPENDED}

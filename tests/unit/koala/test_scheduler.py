@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ramp.errors import ConfigurationError, InvariantViolated
 from simulation.koala import runner as runner_module
-from simulation.koala.change import TRANSITIONS, Change, Stimulus
 from simulation.koala.clusters import Cluster, LocalUsers
+from simulation.koala.job_resize import TRANSITIONS, Change, Stimulus
 from simulation.koala.jobs import Component, Fate, KoalaJob, Obligation, Wish
 from simulation.koala.malleability_manager import Approach
 from simulation.koala.placement import PLACEMENT_POLICIES, Replicas

@@ -7,7 +7,7 @@ import pytest
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import iso

@@ -24,9 +24,9 @@ from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.resizing import changes
-from ramp.protocol.user.resizing.changes import Changes
+from ramp.protocol.user.resizing import reservation_resizes
 from ramp.protocol.user.resizing.growth import Growth
+from ramp.protocol.user.resizing.reservation_resizes import Changes
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
@@ -555,7 +555,9 @@ def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: 
         body = replace(body, effective_at=at + NOTICE, valid_until=at + NOTICE + WINDOW)
         records += [AmendmentProposed(body, at), AmendmentConcluded(_done(body), TO_SELLER, at)]
         state = after(state, body)
-    monkeypatch.setattr(changes, "after", lambda before, change: made.append(change) or after(before, change))
+    monkeypatch.setattr(
+        reservation_resizes, "after", lambda before, change: made.append(change) or after(before, change)
+    )
     buyer.changes.recover(records, HOUR)
     assert [buyer.changes.state("a1") for _ in range(3)] == [state] * 3
     assert len(made) == SLOT_CHANGES_MAX + 2

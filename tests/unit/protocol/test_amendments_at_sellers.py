@@ -31,8 +31,8 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.transition_tables import ParticipantState
 from simulation.market.counted_ids import CountedIds
 
 NOTICE = 10 * SECOND

@@ -9,7 +9,7 @@ import pytest
 
 from ramp.errors import LocalProtocolError
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
-from ramp.protocol.tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
+from ramp.protocol.transition_tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
 
 FINAL = {
     "auction": {"closed"},

@@ -17,8 +17,8 @@ from ramp.protocol.effects import Send, TendSlots
 from ramp.protocol.events import MachineOpened
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.tending import REMIND_EVERY, TEND_EVERY, Tending
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.transition_tables import ParticipantState
 
 S = ParticipantState
 

@@ -16,10 +16,10 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, Instant, iso
 from ramp.model.seal import Role
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.changes.audit_log import add_line, own_name
-from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration_changes.audit_log import add_line, own_name
+from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.configuration import EnrolmentConfig
 from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation

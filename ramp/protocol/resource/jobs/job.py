@@ -21,8 +21,8 @@ from ramp.protocol.events import JobSight, MachineInDoubt
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import JobCancelAsked, JobEnded, JobTaken
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.tables import JOB
 from ramp.protocol.timing import moved
+from ramp.protocol.transition_tables import JOB
 
 LOOK_FIRST: Duration = 2 * SECOND
 """A launcher is asked so soon after a job was submitted, or was due; then after pauses that grow by half."""

@@ -30,8 +30,8 @@ from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.jobs.job import Job
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.transition_tables import ParticipantState
 
 JOBS_A_SLOT_MAX = 100
 """Jobs on one slot at most, ended ones too: each is a folder at the site, and records in the agent's journal."""

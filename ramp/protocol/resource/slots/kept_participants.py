@@ -18,7 +18,7 @@ from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
-from ramp.protocol.tables import ParticipantState
+from ramp.protocol.transition_tables import ParticipantState
 
 RELEASED_MAX = 20_000
 """Released offers at hand at most, so that repeated messages get the same answer; they are repeated within minutes."""

@@ -29,8 +29,8 @@ from ramp.protocol.amending.memory import (
 )
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.tables import SIZE_CHANGE, SizeChangeState
 from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.transition_tables import SIZE_CHANGE, SizeChangeState
 
 S = SizeChangeState
 

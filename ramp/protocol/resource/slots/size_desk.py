@@ -43,8 +43,8 @@ from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
 from ramp.protocol.resource.slots.size_change import SizeChange
-from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.transition_tables import ParticipantState, SizeChangeState
 
 EFFECT_SLACK: Final[Duration] = MINUTE
 """So much later than its notice asks an addition may take effect, by the seller's clock.

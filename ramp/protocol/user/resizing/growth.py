@@ -37,8 +37,8 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
 from ramp.protocol.progress import AmendmentAdvanced
-from ramp.protocol.tables import ADDITION, AdditionState
 from ramp.protocol.timing import Pace
+from ramp.protocol.transition_tables import ADDITION, AdditionState
 
 S = AdditionState
 OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided

@@ -12,7 +12,7 @@ from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_resul
 from ramp.web.laboratory.runs import Run
 from ramp.web.laboratory.traces import TRACE_SUFFIX
 from ramp.web.pages import frame
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role
 

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ramp.web.laboratory.results import PICTURE, TABLE, Result, read_result, read_table
 from ramp.web.pages import frame
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 ROWS: Final = (

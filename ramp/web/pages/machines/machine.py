@@ -16,7 +16,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import Options
 from ramp.web.pages.machines.charts import core_chart, load_chart
 from ramp.web.pages.machines.places import PlacesView
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)

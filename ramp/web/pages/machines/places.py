@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ramp.web.machines.torus_map import TorusMap
 from ramp.web.pages.machines.scene import KINDS, MachineScene
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 NOTHING: Final = "none"

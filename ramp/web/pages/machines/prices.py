@@ -14,7 +14,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.machines.price_history import PricePoint
 from ramp.web.pages import frame
 from ramp.web.pages.machines.charts import price_chart, price_series
-from ramp.web.pages.tables import Column, table
+from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 LOOK_AGAIN_S: Final = 5.0

@@ -15,7 +15,7 @@ from ramp.batch.gridengine.answers import (
     task_count,
 )
 from ramp.batch.gridengine.markup import limit_of
-from ramp.batch.gridengine.tables import (
+from ramp.batch.gridengine.text_tables import (
     granted_number,
     read_job_table,
     read_reservation_table,

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from ramp.model.instant import SECOND
-from ramp.runtime.changes.audit_log import add_line, lines_of, own_name, peer_name
+from ramp.runtime.configuration_changes.audit_log import add_line, lines_of, own_name, peer_name
 from ramp.runtime.state_folder import StateFolder
 
 NOW = 1_790_000_000 * SECOND

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion
-from ramp.runtime.changes.differences import StepKind, steps_between, waiting_steps
-from ramp.runtime.changes.overlay import (
+from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration_changes.differences import StepKind, steps_between, waiting_steps
+from ramp.runtime.configuration_changes.overlay import (
     Overlay,
     load_market,
     load_overlay,
@@ -19,7 +20,6 @@ from ramp.runtime.changes.overlay import (
     running_config,
     save_overlay,
 )
-from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 from tests.tiny_market import tiny_market
 

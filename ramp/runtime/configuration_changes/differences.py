@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ramp.model.money import credits_text
-from ramp.runtime.changes.overlay import PARTIES
 from ramp.runtime.config import ResourceConfig, SwarmConfig, UserConfig
 from ramp.runtime.config_file import tables_of
+from ramp.runtime.configuration_changes.overlay import PARTIES
 
 
 class StepKind(StrEnum):

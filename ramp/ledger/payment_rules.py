@@ -1,10 +1,10 @@
 """The rules of the ledger: what each operation checks and enters. Written once, for every kind of storage.
 
 A rule reads through `Records`, refuses by raising `LedgerRefusal`, and otherwise appends entries, which storage applies
-to balances; it checks everything before it writes anything. Orders have rules of their own, `ramp.ledger.orders.rules`.
-Every operation is idempotent: the same again gives the same answer and enters nothing, the same key with other terms
-is refused. Checks run in a fixed order (values, what is already there, accounts, funds), so that every storage refuses
-with the same code.
+to balances; it checks everything before it writes anything. Orders have rules of their own,
+`ramp.ledger.orders.order_rules`. Every operation is idempotent: the same again gives the same answer and enters
+nothing, the same key with other terms is refused. Checks run in a fixed order (values, what is already there, accounts,
+funds), so that every storage refuses with the same code.
 
 Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, keys on file).
 """

@@ -36,12 +36,12 @@ from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.options import nearest_name
 from ramp.rfql.signing import certificates
-from ramp.runtime.changes.audit_log import add_line
-from ramp.runtime.changes.differences import Step, StepKind, steps_between, waiting_steps
-from ramp.runtime.changes.overlay import Overlay, part_of_market, save_overlay, text_of
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration_changes.audit_log import add_line
+from ramp.runtime.configuration_changes.differences import Step, StepKind, steps_between, waiting_steps
+from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay, text_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record

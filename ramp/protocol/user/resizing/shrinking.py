@@ -23,8 +23,8 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
 from ramp.protocol.progress import AmendmentAdvanced
-from ramp.protocol.tables import AMENDMENT, AmendmentState
 from ramp.protocol.timing import Pace
+from ramp.protocol.transition_tables import AMENDMENT, AmendmentState
 from ramp.protocol.user.resizing.growth import check_proof
 
 S = AmendmentState

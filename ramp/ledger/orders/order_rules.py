@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.ledger.account import Account, AccountKind
-from ramp.ledger.amendments.rules import addition_posted, addition_problem
+from ramp.ledger.amendments.amendment_rules import addition_posted, addition_problem
 from ramp.ledger.entry import (
     AgreementCountersigned,
     Entry,
@@ -26,6 +26,7 @@ from ramp.ledger.entry import (
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.partial_refunds import check_no_addition
+from ramp.ledger.payment_rules import give_back, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -36,7 +37,6 @@ from ramp.ledger.refusals import (
     one_line,
     refuse,
 )
-from ramp.ledger.rules import give_back, store_evidence
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso

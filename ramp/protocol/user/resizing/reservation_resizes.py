@@ -37,9 +37,9 @@ from ramp.protocol.faults import guarded
 from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, earliest
-from ramp.protocol.user.resizing.change import AmendmentWord, Change
 from ramp.protocol.user.resizing.growth import OrderWord, check_proof
 from ramp.protocol.user.resizing.growths import AGENT_FAILED, NOT_ACTIVE, Growths, Wanted
+from ramp.protocol.user.resizing.shrinking import AmendmentWord, Change
 
 NOT_TOGETHER = "not_together"
 """Code of changes that one order cannot pay."""

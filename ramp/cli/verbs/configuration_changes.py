@@ -74,8 +74,8 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
 
     The same lines are in `audit.log` of the state folder, as JSON.
     """
-    from ramp.runtime.changes.audit_log import lines_of
-    from ramp.runtime.changes.overlay import load_overlay
+    from ramp.runtime.configuration_changes.audit_log import lines_of
+    from ramp.runtime.configuration_changes.overlay import load_overlay
 
     overlay = load_overlay(state)
     over = overlay.standing if overlay is not None else ()

@@ -3,7 +3,7 @@
 What is proposed about an agreement that was paid is decided once: posted, or void. A proposal whose number is below one
 that was decided is void, as is one that changes another state than the one that the amendment posted last has made; so
 no old or doubled proposal is ever posted. What is added is paid by a line of an order, with which it is posted or
-void (`ramp.ledger.orders.rules`). A rule checks everything before it writes.
+void (`ramp.ledger.orders.order_rules`). A rule checks everything before it writes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, s
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.partial_refunds import Problem, addition_named, check_no_addition, left_of
+from ramp.ledger.payment_rules import open_balances, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -24,7 +25,6 @@ from ramp.ledger.refusals import (
     one_line,
     refuse,
 )
-from ramp.ledger.rules import open_balances, store_evidence
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.agreement import amendment_key
 from ramp.model.contents import OrderLine
