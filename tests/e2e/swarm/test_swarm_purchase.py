@@ -73,7 +73,7 @@ def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books
 
 
 def test_the_agreement_holds_offline(market):
-    begin = in_hours(5)
+    begin = in_hours(9)
     market.buy("alice", "request-offline", [unit(1, 8, begin), unit(2, 100, begin)])
     keys = KeyStore(market.state.keys)
     listed = [each for each in market.agreements("alice") if each["agreement"]["request_id"] == "request-offline"]
