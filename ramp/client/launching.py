@@ -14,8 +14,8 @@ from typing import Final
 from ramp.client import dialogues
 from ramp.client.access import Access, RunningMarket, find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.in_turn import InTurn
 from ramp.client.market import Market
+from ramp.client.over_blocking import OverBlocking
 from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
@@ -125,7 +125,7 @@ async def launch_async(
         raise
     try:
         access = market.access
-        yield AsyncMarket(access if isinstance(access, RunningMarket) else InTurn(access))
+        yield AsyncMarket(access if isinstance(access, RunningMarket) else OverBlocking(access, asyncio.Lock()))
     finally:
         await asyncio.to_thread(market.close)
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.every_user import EveryUser, watch_user
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
-from ramp.client.watching.every_user import EveryUser, watch_user
 from ramp.control.events import Event
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError

@@ -13,9 +13,7 @@ from typing import Final
 
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.line import refused
-from ramp.control.events import Event, Refused
-from ramp.control.requests import EVERYTHING
+from ramp.control.events import Event
 from ramp.errors import RampError
 from ramp.runtime.state_folder import StateFolder
 
@@ -76,13 +74,4 @@ class EveryUser:
 
 def watch_user(state: StateFolder) -> WatchUser:
     """How users of the market of a state folder are watched."""
-
-    async def watch(user: str) -> AsyncGenerator[Event, None]:
-        access = AsyncMarket(find_market(state, user)).access
-        async with await access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
-            async for event in events:
-                if isinstance(event, Refused):
-                    raise refused(event)
-                yield event
-
-    return watch
+    return lambda user: AsyncMarket(find_market(state, user)).watch()
