@@ -13,11 +13,7 @@ CLOSED: Final = (signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
-    """Meanwhile these signals are what Ctrl-C is; one that is ignored, as `nohup` does it, stays ignored.
-
-    Args:
-        numbers: the signals.
-    """
+    """Treat these signals as Ctrl-C in the block; ignored ones, as under `nohup`, stay ignored."""
     before = {number: signal.getsignal(number) for number in numbers}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:

@@ -77,16 +77,11 @@ EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input;
 
 
 def example(*commands: str, exits: str = EXITS) -> str:
-    """The end of a verb's help: exit codes, and commands to try; the backspaces keep click from joining the lines.
-
-    Args:
-        *commands: to try.
-        exits: the exit codes with their meanings.
-    """
+    """Make the end of a verb's help: exit codes, and commands to try, each on a line of its own."""
     examples = "\n".join(("\b", "Example:", *(f"  {command}" for command in commands)))
     return f"\b\nExit codes: {exits}\n\n{examples}"
 
 
 def market_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of verbs that speak with a User Agent: --user, --state-dir, --json."""
+    """Add the options of verbs that use a User Agent: --user, --state-dir, --json."""
     return user_option(state_option(json_option(command)))

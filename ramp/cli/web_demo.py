@@ -80,11 +80,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
 
 
 class _Buyers:
-    """Requests of every user, each in a thread of its own.
-
-    Attributes:
-        ended: set once no more are to come.
-    """
+    """Submit requests of each user, each in its own thread."""
 
     def __init__(self, seed: int) -> None:
         self.ended = threading.Event()
@@ -92,20 +88,19 @@ class _Buyers:
         self._threads: list[threading.Thread] = []
 
     def begin(self, state: StateFolder, users: Sequence[str]) -> None:
-        """Let requests come."""
         for user in users:
             drawn = random.Random(f"{self._seed} {user}")
             self._threads.append(threading.Thread(target=_buy, args=(state, user, drawn, self.ended), daemon=True))
             self._threads[-1].start()
 
     def wait(self) -> None:
-        """Wait for those who are just hearing that the market has ended, but not long: they end with the program."""
+        """Wait briefly for the threads; they end with the program anyway."""
         for each in self._threads:
             each.join(BUYER_END_S)
 
 
 def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.Event) -> None:
-    """One buyer: asks, and sometimes gives back what it got; what fails is tried again later."""
+    """Submit requests of one user, and cancel some; failures are retried later."""
     while not ended.wait(PAUSE_S * drawn.uniform(0.5, 1.5)):
         try:
             with connect(state.path, user=user) as market:
@@ -120,7 +115,7 @@ def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.E
 
 
 def wanted(drawn: random.Random) -> RequestTemplate:
-    """A request of the stream."""
+    """Draw a request."""
     price = drawn.randint(*PRICES)
     start = f"+{drawn.choice((2, 5, 10, 60))}min"
     if drawn.random() < TORUS_SHARE:

@@ -28,12 +28,7 @@ Tell = Callable[[str, Event], None]
 
 
 class EveryUser:
-    """Watches all users of a market.
-
-    Args:
-        watch: begins to watch one.
-        tell: told what they hear.
-    """
+    """Watches all users of a market."""
 
     def __init__(self, watch: WatchUser, tell: Tell) -> None:
         self._watch = watch
@@ -41,7 +36,7 @@ class EveryUser:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def keep(self, users: Iterable[str]) -> None:
-        """Watch exactly these users from now on; those that are watched already go on."""
+        """Watch exactly these users from now on; keep the connections of those already watched."""
         wanted = set(users)
         for name in wanted - set(self._tasks):
             self._tasks[name] = asyncio.get_running_loop().create_task(self._follow(name))
@@ -49,7 +44,6 @@ class EveryUser:
             self._tasks.pop(name).cancel()
 
     async def end(self) -> None:
-        """Watch nobody any more."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         for task in tasks:
@@ -73,5 +67,5 @@ class EveryUser:
 
 
 def watch_user(state: StateFolder) -> WatchUser:
-    """How users of the market of a state folder are watched."""
+    """Return a function that watches a user of the market of a state folder."""
     return lambda user: AsyncMarket(find_market(state, user)).watch()

@@ -133,30 +133,13 @@ async def launch_async(
 def launch_detached(
     config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None, *, parent: int | None = None
 ) -> list[str]:
-    """Launch a market that outlives this program, and wait until its resources can be found.
-
-    Args:
-        config: the market.
-        state: its state folder.
-        on_event: told what happens to agents while waiting.
-        parent: process id of a program with which the market ends nevertheless, or None.
-
-    Returns:
-        Names of the resources that could not be found in time.
-
-    Raises:
-        RampError: if it does not come up.
-    """
+    """Launch a market that ends with process `parent`, if any; return the resources that do not register."""
     start_detached(config.path.absolute(), state, on_event, parent=parent)
     return wait_registered(config, state)
 
 
 def wait_registered(config: SwarmConfig, state: StateFolder) -> list[str]:
-    """Wait until the directory lists every resource of a configuration that is up; returns those that do not appear.
-
-    Raises:
-        RampError: if the market has ended meanwhile.
-    """
+    """Wait until every running resource of a configuration is registered; return the names of those missing."""
     found = status(state)
     ready = [agent for agent in found.agents if agent.is_up] if found is not None else []
     asking = next((agent.name for agent in ready if agent.role == "user"), None)

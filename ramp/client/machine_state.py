@@ -90,20 +90,11 @@ class MachineState:
 
     @property
     def cores_free(self) -> int:
-        """Cores that are free."""
         return self.cores - self.cores_busy
 
 
 def parse_snapshot(text: str, resource: str) -> MachineState:
-    """Read a snapshot.
-
-    Args:
-        text: as `ramp.plugins.interface.ResourcePlugin.snapshot` describes it, as JSON.
-        resource: whose, for messages.
-
-    Raises:
-        MarketRefused: if the machine did not answer its resource, or says what is no snapshot.
-    """
+    """Read a JSON snapshot (`ResourcePlugin.snapshot`); raises `MarketRefused` if it is an error or invalid."""
     try:
         plain = json.loads(text)
         if "error" in plain:

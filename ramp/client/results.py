@@ -248,17 +248,17 @@ class Resource:
 
 
 def short_name(address: str, domain: str) -> str:
-    """An agent's name without the market's own domain; names of other domains stay whole."""
+    """Return an agent's name without the market's own domain; names of other domains stay whole."""
     return address.removesuffix(f"@{domain}") if domain else address
 
 
 def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
-    """Resources with how their machines are, by full name; those that did not answer have None."""
+    """Add the state of their machines to resources; None where the machine did not answer."""
     return tuple(replace(each, machine=states.get(each.address)) for each in found)
 
 
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:
-    """A bought unit for programs."""
+    """Convert a bought unit for programs."""
     offer: Offer = bought.offer
     return Unit(
         number=bought.unit,
@@ -277,7 +277,7 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
 
 
 def purchase_of(outcome: RequestOutcome, files: Mapping[str, str | None], domain: str) -> Purchase:
-    """A request that has ended for programs."""
+    """Convert the result of a request for programs."""
     return Purchase(
         request_id=outcome.request_id,
         status=outcome.status,
@@ -290,7 +290,7 @@ def purchase_of(outcome: RequestOutcome, files: Mapping[str, str | None], domain
 
 
 def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
-    """Something bought for programs."""
+    """Convert an agreement for programs."""
     agreement = standing.agreement
     return Reservation(
         agreement_id=agreement.agreement_id,
@@ -308,7 +308,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
 
 
 def account_of(statement: AccountStatement) -> Account:
-    """The bank's answer for programs."""
+    """Convert the bank's answer for programs."""
     return Account(
         name=statement.account,
         balance=statement.balance,
@@ -333,7 +333,7 @@ def account_of(statement: AccountStatement) -> Account:
 
 
 def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
-    """A cancellation that has ended for programs."""
+    """Convert the result of a cancellation for programs."""
     return Cancelled(
         agreement_id=outcome.agreement_id,
         request_id=request_id,
@@ -345,7 +345,7 @@ def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
 
 
 def resized_of(outcome: AmendmentOutcome) -> Resized:
-    """A change of size that has ended for programs."""
+    """Convert the result of a resize for programs."""
     quoted = outcome.code == QUOTED
     return Resized(
         agreement_id=outcome.agreement_id,

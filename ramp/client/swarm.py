@@ -45,12 +45,6 @@ def start_detached(
 ) -> SwarmStatus:
     """Launch a swarm in the background and wait until it is ready; returns its status.
 
-    Args:
-        config_path: the configuration's file.
-        state: the state folder.
-        on_event: told what happens to agents while waiting.
-        parent: process id of a program with which the swarm ends, or None.
-
     Raises:
         RampError: if it does not come up; what it wrote is part of the message.
     """
@@ -85,14 +79,13 @@ def start_detached(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a supervisor that has been begun, with all that it has begun."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(ENDING_LIMIT_S)
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
-    """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
+    """Wait for a supervisor in the background; return None if it ended or took too long."""
     seen: dict[str, str] = {}
     begin = told = time.monotonic()
     end, most = begin + READY_LIMIT_S + 10, 0
@@ -122,7 +115,7 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
 
 
 def _waited_for(found: SwarmStatus | None, state: StateFolder, waited_s: float) -> str:
-    """What a launch waits for, and has waited for so long, in a sentence."""
+    """Say what a launch has waited for, and for how long."""
     begin, logs = f"{waited_s:.0f} s: waiting for", f"their logs are in {state.logs}"
     if found is None:
         return f"{begin} the supervisor; {logs}"
@@ -136,11 +129,7 @@ def _server_text(found: SwarmStatus | None) -> str:
 
 
 def check_none_is_up(state: StateFolder) -> None:
-    """Refuse to launch a second market in one state folder.
-
-    Raises:
-        ConfigurationError: if one is up.
-    """
+    """Refuse to launch a second market in one state folder."""
     if status(state) is not None:
         raise ConfigurationError(
             "a market is already running with this state folder; stop it with `ramp down`", path=state.path
@@ -148,11 +137,7 @@ def check_none_is_up(state: StateFolder) -> None:
 
 
 def stop(state: StateFolder) -> bool:
-    """Stop the swarm of a state folder; returns whether there was one.
-
-    Raises:
-        TransportError: if it does not end.
-    """
+    """Stop the market of a state folder; return whether there was one. Raises `TransportError` if it hangs."""
     found = status(state)
     if found is None:
         return False
@@ -189,7 +174,7 @@ def status(state: StateFolder) -> SwarmStatus | None:
 
 
 def _told(state: StateFolder) -> SwarmStatus | None:
-    """What the supervisor says is up, or None where nobody answers."""
+    """Ask the supervisor for its status; None if it does not answer."""
     if not state.sockets.exists():
         return None
     check_private(state.sockets)
@@ -204,7 +189,7 @@ def _told(state: StateFolder) -> SwarmStatus | None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended but was not waited for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
     except OSError:

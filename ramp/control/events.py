@@ -82,7 +82,7 @@ CALLERS_OWN: Final = frozenset(
 
 
 def market_refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
-    """A refusal as the exception that tells it."""
+    """Convert a refusal to an exception."""
     return MarketRefused(code, reason, exit_code=2 if code in CALLERS_OWN else 1)
 
 
@@ -133,14 +133,10 @@ class RequestStanding:
     """How a request stands.
 
     Attributes:
-        request_id: which.
         stage: the state of the machine at work, or how it ended.
         doubt: what is in doubt and how that will end, or empty.
-        units: how many.
-        started_at: when it was submitted.
         outcome: how it ended, which may be without its rounds; None while it goes on.
         archived: whether it is in the user's archive only.
-        rule: name of the auction rule.
     """
 
     request_id: str
@@ -158,7 +154,6 @@ class AgreementStanding:
     """How something bought stands.
 
     Attributes:
-        agreement: what was bought.
         state: `settling`, `active`, `cancelling`, `cancelled` or `void`; in the archive also `past`.
         doubt: what is in doubt and how that will end, or empty.
         file: path of the signed agreement, None where there is none.
@@ -179,27 +174,27 @@ class AgreementStanding:
 
     @property
     def cores(self) -> int:
-        """Cores of the slot as it is now."""
+        """Current cores of the slot."""
         return self.amendments[-1].cores if self.amendments else self.agreement.offer.cores
 
     @property
     def end(self) -> Instant:
-        """End of the slot as it is now."""
+        """Current end of the slot."""
         return self.amendments[-1].until if self.amendments else self.agreement.offer.end
 
     @property
     def amended(self) -> Agreement:
-        """The agreement with cores and end of its slot as they are now: for what runs on it, not for a proof."""
+        """The agreement with the current cores and end of its slot, for launching; not a proof."""
         return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
 
     @property
     def paid(self) -> int:
-        """What was paid, also for what amendments have added, in minor units."""
+        """Payments including amendments, in minor units."""
         return self.agreement.cost + sum(each.charge for each in self.amendments)
 
     @property
     def cost(self) -> int:
-        """What was paid less what came back, in minor units."""
+        """Payments less refunds, in minor units."""
         return self.paid - sum(each.refund for each in self.amendments)
 
 
@@ -237,10 +232,7 @@ class JobStanding:
     """A job as its user's agent knows it.
 
     Attributes:
-        order: what was ordered.
         request_id: of the auction that its slot was bought in.
-        resource: who runs it.
-        ordered_at: when it was ordered.
         status: what the resource has said of it last; None before it has answered, and where it refused.
         refused: why it is not run, or None.
     """
@@ -332,7 +324,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
 
 
 def request_of(event: Event) -> str:
-    """The request that an event belongs to; empty where it belongs to none."""
+    """Return the id of the request that an event belongs to, or ""."""
     match event:
         case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
             return event.request_id

@@ -33,7 +33,6 @@ class Headline:
 
     @property
     def sentence(self) -> str:
-        """For people."""
         verb = "has" if self.health is Health.NO_SERVER else "is"
         return f"The market {verb} {self.health}{f': {self.why}' if self.why else ''}"
 
@@ -43,9 +42,6 @@ def headline(found: SwarmStatus) -> Headline:
 
     A server that nobody reaches comes first, for nothing else can be well then; agents that are not well while it comes
     up are told at once, for it may never be.
-
-    Args:
-        found: what its supervisor says.
     """
     server = found.server
     if server.problem:
@@ -68,6 +64,6 @@ def _named(agents: list[AgentStatus]) -> str:
 
 
 def state_text(agent: AgentStatus) -> str:
-    """An agent's state, with the reason where it is not well, and that it drains."""
+    """Return an agent's state, with the reason if it is not well, and whether it drains."""
     state = f"{agent.state}: {agent.detail}" if agent.state in ILL else agent.state
     return f"{state}, draining" if agent.draining else state

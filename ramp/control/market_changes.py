@@ -96,7 +96,6 @@ class ChangeLine:
         kind: `remove`, `add`, `update`, `rebuild`, `renew`, `restart`; `later` is not done now, and the text says when;
             `stands` was changed by a verb and counts, whatever the file says; `warning` tells what does not work so.
         name: of the agent, or of the part of the configuration.
-        text: a sentence.
     """
 
     kind: str

@@ -46,9 +46,7 @@ class AgentStatus:
     """What is known of one agent.
 
     Attributes:
-        name: local name.
         role: `directory`, `bank`, `keeper`, `user` or `resource`.
-        pid: of its process.
         state: `starting`, `ready`, `failed`, `degraded`, `broken`, `standby` or `stopped`.
         detail: why, where it is not well; what drives a resource's queue, where it is.
         restarts: how often it was started again.
@@ -83,8 +81,6 @@ class SwarmStatus:
         as_of: when this was said, ISO 8601.
         pid: the supervisor's process.
         config: the configuration's file.
-        server: the XMPP server.
-        agents: every agent, in the order of starting.
         note: what is wrong with the telling itself, or empty.
     """
 
@@ -97,27 +93,20 @@ class SwarmStatus:
     note: str = ""
 
     def names(self, role: str) -> tuple[str, ...]:
-        """Local names of the agents of a role."""
         return tuple(agent.name for agent in self.agents if agent.role == role)
 
     def agent(self, name: str) -> AgentStatus | None:
-        """The agent of that local name."""
         return next((agent for agent in self.agents if agent.name == name), None)
 
 
 def status_object(status: SwarmStatus) -> dict[str, object]:
-    """A status as JSON types."""
+    """Convert a status to JSON types."""
     plain: dict[str, object] = _converter().unstructure(status)
     return plain
 
 
 def parse_status(text: str | bytes) -> SwarmStatus:
-    """Read a status back.
-
-    Raises:
-        ValueError: if the text is no JSON.
-        ControlLineError: if it is no status of this version.
-    """
+    """Parse a status; raises `ValueError` (no JSON) or `ControlLineError` (another version)."""
     plain = json.loads(text)
     try:
         return _converter().structure(plain, SwarmStatus)

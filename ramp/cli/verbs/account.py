@@ -21,7 +21,7 @@ from ramp.runtime.state_folder import StateFolder
 
 
 def account_object(account: Account) -> dict[str, object]:
-    """A balance for JSON, in credits."""
+    """Convert a balance to JSON types, in credits."""
     return {
         "account": account.name,
         "balance": amount_json(account.balance),

@@ -153,16 +153,7 @@ def _walked(store: Ledger) -> list[str]:
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
-    """Hold a dialogue with the keeper's agent.
-
-    Args:
-        state: state folder of the running market.
-        dialogue: what to ask.
-
-    Raises:
-        NoMarket: if no market runs there.
-        MarketRefused: if the bank refuses.
-    """
+    """Hold a dialogue with the agent of the running market's keeper."""
     (keeper,) = running(state).names("keeper")
     with waiting("asking the bank"), SocketLine(state.socket(keeper)) as line:
         return converse(line, dialogue)

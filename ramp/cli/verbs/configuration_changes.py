@@ -18,7 +18,7 @@ CHANGE_EXITS = "0 done; 1 refused (something is open), failed, or no market is r
 
 
 def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
-    """Show what was changed, or would be."""
+    """Print changes that were made, or would be."""
     if as_json:
         print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
         return

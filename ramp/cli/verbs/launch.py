@@ -74,19 +74,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
 
 
 def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int | None = None) -> SwarmStatus:
-    """Launch a market in the background and wait until every resource can be found; Ctrl-C meanwhile undoes it.
-
-    Args:
-        config: the market.
-        state: its state folder.
-        parent: process id of a program with which the market ends, or None for one that stays.
-
-    Returns:
-        Its status.
-
-    Raises:
-        RampError: if it does not come up.
-    """
+    """Launch a market that ends with process `parent`, if any, and wait for it; Ctrl-C meanwhile undoes it."""
     was_up = status(state) is not None
     try:
         with launching(config) as on_event:
@@ -101,7 +89,7 @@ def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int
 
 
 def _tell_unreachable(config: SwarmConfig) -> None:
-    """Say at once that nobody answers at an external server; it is waited for all the same."""
+    """Warn at once of an external server that does not answer; the launch waits for it."""
     from ramp.servers.process import probe_problem
 
     problems = [probe_problem(host, port, config.domain) for host, port in config.server.addresses]
@@ -111,7 +99,7 @@ def _tell_unreachable(config: SwarmConfig) -> None:
 
 
 def tell_missing(missing: Sequence[str]) -> None:
-    """Say which resources cannot be found."""
+    """Warn of resources that are not registered."""
     if missing:
         say(f"ramp: not registered after {REGISTRATION_LIMIT_S:g} s: {', '.join(missing)}")
 
@@ -191,7 +179,7 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
 
 
 def up_text(found: SwarmStatus) -> str:
-    """A market in one line: the truth about it, what it is, and where its server is."""
+    """Describe a market in one line: health, agents and server."""
     server, told = found.server, headline(found)
     return (
         f"{told.sentence}{'; ' if told.why else ': '}{count_text(len(found.names('resource')), 'resource')}, "
@@ -202,7 +190,7 @@ def up_text(found: SwarmStatus) -> str:
 
 
 def warn_of_ill(found: SwarmStatus) -> None:
-    """Say which agents of a market that is up are not."""
+    """Warn of agents that are not well."""
     for agent in found.agents:
         if agent.state in ILL:
             what = "is up but" if agent.is_up else "is not up:"
@@ -264,7 +252,6 @@ def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, objec
 
 
 def _watch(state: StateFolder, as_json: bool) -> None:
-    """Show it again and again: on a terminal the whole, else what has changed."""
     before = ""
     while True:
         found = status(state)

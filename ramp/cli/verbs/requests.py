@@ -95,12 +95,11 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
 
 
 def _in_archive(requests: int) -> str:
-    """What to say of requests that are not listed, or the empty string."""
     return f": {count_text(requests, 'request')} in the archive (--all lists them)" if requests else ""
 
 
 def _with_past(entries: tuple[RequestStanding, ...], past: PastRequests, any_id: str) -> tuple[RequestStanding, ...]:
-    """Requests among which an id is to be found: the archive's too, unless this is the whole id of one that is not."""
+    """Add archived requests, unless an id is exactly that of a listed request."""
     return entries if any(entry.request_id == any_id for entry in entries) else (*entries, *past.listed())
 
 
@@ -284,11 +283,7 @@ def _resized_object(result: Resized) -> dict[str, object]:
 def _find(
     market: Market, past: PastRequests, any_id: str
 ) -> tuple[RequestStanding | None, tuple[AgreementStanding, ...]]:
-    """What an id means, in the archive too unless it is the whole id of something that is not there.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several things.
-    """
+    """Find what an id means, also in the archive unless it is exactly the id of something listed."""
     requests = ask(market, dialogues.requests(), WHOM)
     agreements = ask(market, dialogues.agreements(), WHOM)
     ids = {value for each in agreements for value in (each.agreement.agreement_id, each.agreement.reservation_id)}
@@ -298,11 +293,7 @@ def _find(
 
 
 def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tuple[Cancelled, ...]:
-    """Cancel what an id means; what is in the archive is over, and is only said to be.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several things.
-    """
+    """Cancel what an id means; report archived agreements as past."""
     try:
         return ask(market, dialogues.cancel(any_id, reason), f"cancelling {any_id}")
     except ConfigurationError:

@@ -129,7 +129,6 @@ def _print_chain(chain: Chain) -> None:
 
 
 def _is_request(file: Path) -> bool:
-    """Whether a file looks like a request for quotation."""
     with file.open("rb") as stream:
         return b"<RequestForQuotation" in stream.read(2000)
 

@@ -38,7 +38,6 @@ class Board:
     log: deque[Line] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
 
     def take(self, seen: Seen) -> None:
-        """Take a piece of what goes on."""
         match seen:
             case AuctionHeard():
                 self._hear(seen)

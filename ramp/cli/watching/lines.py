@@ -54,18 +54,17 @@ class Line:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """For programs: times ISO 8601, amounts in credits, durations in seconds."""
+        """Convert to JSON types: times ISO 8601, amounts in credits, durations in seconds."""
         told = {"time": iso(self.at), "kind": self.kind, "who": self.who, "event": self.event, "text": self.text}
         return {**told, **self.fields}
 
     @property
     def sentence(self) -> str:
-        """For people."""
         return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.text) if each)
 
 
 def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
-    """The lines of what has happened; none for what a watcher does not want to know."""
+    """Return the lines of an event; none if watchers do not need it."""
     if isinstance(seen, EventLogged):
         event = seen.event
         return [Line(seen.at, LOG, event.agent, event.event, event.text, {"fields": dict(event.fields)})]
@@ -128,7 +127,7 @@ class Lines:
 
 
 def machine_figures(machine: MachineState) -> dict[str, int]:
-    """What is shown of a machine."""
+    """Return the displayed figures of a machine."""
     return {
         "cores": machine.cores,
         "cores_busy": machine.cores_busy,
@@ -144,7 +143,6 @@ def _standing(agent: AgentStatus) -> tuple[object, ...]:
 
 
 def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
-    """Kind, sentence and fields of what goes on with a request."""
     match event:
         case Submitted(request_id=request_id):
             return "submitted", request_id, {"request_id": request_id}

@@ -38,13 +38,7 @@ STYLES: Final = {RequestStatus.COMMITTED: GOOD, RequestStatus.QUOTED: GOOD, Requ
 
 
 class Screen:
-    """A board as it is at the moment of drawing.
-
-    Args:
-        board: what has been seen.
-        only: the parts that are shown.
-        now: the present.
-    """
+    """A board as it is at the moment of drawing."""
 
     def __init__(self, board: Board, only: Collection[str] = KINDS, now: Instant | None = None) -> None:
         self._board = board
@@ -52,7 +46,6 @@ class Screen:
         self._now = now
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw it into what room there is."""
         height = options.height or options.max_height or 24
         wide = options.max_width >= WIDE and AGENTS in self._only and MACHINES in self._only
         parts: list[RenderableType] = [self._head()]
@@ -76,7 +69,7 @@ class Screen:
         yield Group(*parts)
 
     def _shares(self, room: int, *, wide: bool) -> dict[str, int]:
-        """How many rows each part gets: what it needs, and where that is too much, as many as the others."""
+        """Share the rows of the screen: each part gets what it needs, or an equal share."""
         needs = {
             AUCTIONS: sum(max(len(story.units), 1) for story in self._board.auctions.values()),
             AGENTS: len(self._agent_rows()),
@@ -183,7 +176,6 @@ def _log_row(line: Line) -> Sequence[str]:
 
 
 def _auction_rows(user: str, request_id: str, story: AuctionStory) -> list[Sequence[str | Text]]:
-    """A row a unit; the request is named at its first."""
     outcome = story.outcome
     style = STYLES.get(outcome.status, "") if outcome is not None else "yellow"
     stage = story.stage
@@ -235,7 +227,7 @@ def _table(title: str, columns: Sequence[str], *, right: Sequence[str] = (), pro
 
 
 def _filled(table: Table, rows: Sequence[Sequence[str | Text]], room: int, empty: str) -> RenderableType:
-    """A table of as many rows as there is room for; the last says how many more there are."""
+    """Fill a table with the rows that fit; the last row counts the others."""
     if not rows:
         return Group(Text(str(table.title), style="bold cyan"), Text(empty, style=QUIET))
     shown = rows if len(rows) <= room else rows[: max(room - 1, 1)]

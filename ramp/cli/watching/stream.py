@@ -65,12 +65,7 @@ Seen = AuctionHeard | AgentsSeen | MachinesSeen | EventLogged
 
 
 async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None:
-    """Tell everything that goes on, until this is cancelled; the market may stop and start meanwhile.
-
-    Args:
-        state: the market's state folder.
-        tell: told each piece as it comes.
-    """
+    """Report all events of a market until cancelled; the market may stop and start meanwhile."""
     now = SystemClock().now
     users = EveryUser(watch_user(state), lambda user, event: tell(AuctionHeard(now(), user, event)))
 

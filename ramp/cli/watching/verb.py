@@ -81,7 +81,6 @@ async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
 
 
 async def _until_ended(work: Coroutine[None, None, None], seconds: float | None) -> None:
-    """Let something go on until SIGINT, SIGTERM or the time is over; its own failure is raised."""
     task = asyncio.ensure_future(work)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)

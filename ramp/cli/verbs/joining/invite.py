@@ -124,7 +124,7 @@ def make(
 
 
 def _has_token(config: SwarmConfig, wanted: bool | None) -> bool:
-    """Whether the invited makes the account: wherever the market's own server lets them, unless said otherwise."""
+    """Return whether the invited party makes its account: wherever the market's own server allows it."""
     external = config.server.kind == "external"
     if wanted and external:
         right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
@@ -242,7 +242,6 @@ def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None
 def _draft(
     config: SwarmConfig, found: SwarmStatus, state: StateFolder, name: str, role: Role, ends_at: Instant
 ) -> Invitation:
-    """An invitation without id, secret and signature."""
     local, _, domain = name.rpartition("@")
     if config.joining.site is not None:
         market = config.joining.site.market
@@ -287,7 +286,7 @@ def _servers(config: SwarmConfig, found: SwarmStatus) -> tuple[str, ...]:
 
 
 def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
-    """PEM of the authority of the server's certificate; empty where the system's are to be trusted."""
+    """Return the PEM of the authority of the server's certificate; "" for the system's authorities."""
     path = config.server.ca_file
     if config.server.kind != "external":
         path = state.keys / "ca.pem" if config.joining.federation is not None else state.server / "tls" / "ca.pem"
@@ -295,7 +294,6 @@ def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
 
 
 def _certified(register: Register, domain: str, now: Instant) -> bool:
-    """Whether an invited party of a domain certifies its server."""
     return any(
         entry.invitation.domain == domain and entry.invitation.certifies_server
         for entry in register.entries().values()
