@@ -26,7 +26,7 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.web.security.address import PORT_DEFAULT, served_address
 
 PAUSE_S: Final = 6.0
-"""Seconds between two requests of a buyer: so many that something always moves, so few that one can follow."""
+"""Seconds between two requests of a buyer: short enough to be lively, long enough to follow."""
 
 BUYER_END_S: Final = 1.0
 """How long a buyer is waited for once the market has ended, in seconds."""

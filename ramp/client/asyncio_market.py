@@ -45,7 +45,7 @@ async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
     """Hold a dialogue over a connection; returns its result.
 
     Raises:
-        RampError: what the dialogue raises, or the connection.
+        RampError: from the dialogue or the connection.
     """
     try:
         request = next(dialogue)
@@ -103,8 +103,8 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             rounds: rounds of bidding.
             round_time: limit of a round; it closes as soon as every answer is in.
             prefer: how offers are ranked.
-            approve: `"auto"`, `"best-offer"`, or a function that says whether to buy, given a `ramp.ApprovalAsked`
-                with the offers, whether each meets the request, and what would be paid for it.
+            approve: `"auto"`, `"best-offer"`, or a function that decides whether to buy, given a `ramp.ApprovalAsked`
+                with the offers, whether each meets the request, and their costs.
             max_cost: maximum total cost in credits.
             rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
             on_event: called with each event: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
@@ -228,11 +228,11 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         return await self.ask(dialogues.requests())
 
     async def cancel(self, any_id: str, reason: str = "") -> tuple[Cancelled, ...]:
-        """Give back an agreement, a reservation, or all that a request has bought; or withdraw one that is going on.
+        """Give back an agreement, a reservation, or all that a request has bought; or withdraw a running request.
 
         Args:
-            any_id: of any of these; it may be cut short as long as it is unique.
-            reason: for the resource and the bank to keep.
+            any_id: id of any of these; it may be cut short as long as it is unique.
+            reason: for the records of the resource and the bank.
         """
         return await self.ask(dialogues.cancel(any_id, reason))
 
@@ -246,20 +246,20 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         price: int | None = None,
         max_cost: int | None = None,
     ) -> Resized:
-        """Make a bought slot smaller or larger; returns when the bank has posted it, or it has come to nothing.
+        """Resize a bought slot; returns when the bank has posted the change, or it has failed.
 
         The seller sets the price of an addition; see it first with `quote_only`.
 
         Args:
-            any_id: of a reservation or agreement; it may be cut short as long as it is unique.
-            cores: that it shall have; as many as it has by default.
-            until: its end; the one that it has by default.
-            quote_only: only tell what it would give back or cost.
+            any_id: id of a reservation or agreement; it may be cut short as long as it is unique.
+            cores: new number of cores (default: unchanged).
+            until: new end (default: unchanged).
+            quote_only: only preview the refund or cost.
             price: maximum price of the addition in credits per core hour; by default the limit of the request.
             max_cost: maximum total cost of the addition in hundredths of a credit; by default only `price` limits it.
 
         Raises:
-            ConfigurationError: if the id means nothing or several slots, or `until` is no moment.
+            ConfigurationError: if the id does not mean exactly one slot, or `until` is invalid.
         """
         end = None if until is None else dialogues.moment_given(until, self.access.now())
         wish = Resize("", cores, end, quote_only, price, max_cost)
@@ -278,10 +278,10 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         """Add to several bought slots at once, paid by one order: all or none; see `resize`.
 
         Args:
-            any_ids: of reservations or agreements; they may be cut short as long as they are unique.
-            cores: that each shall have; as many as it has by default.
-            until: the end of each; the one that it has by default.
-            quote_only: only tell what it would cost.
+            any_ids: ids of reservations or agreements; they may be cut short as long as they are unique.
+            cores: new number of cores of each (default: unchanged).
+            until: new end of each (default: unchanged).
+            quote_only: only preview the cost.
             price: see `resize`.
             max_cost: maximum total cost in hundredths of a credit.
         """
@@ -313,8 +313,8 @@ class AsyncMarket(MarketUser[AsyncAccess]):
     ) -> tuple[Job, ...]:
         """Run a command or a script on reservations: one job on each slot of an id.
 
-        The units of a request begin together where their slots overlap, and are told of each other by RAMP_UNIT,
-        RAMP_UNITS and RAMP_PEERS. The resource runs a job once, as the local account that its site maps the user to.
+        The units of a request begin together where their slots overlap. RAMP_UNIT, RAMP_UNITS and RAMP_PEERS describe
+        them to each other. The resource runs a job once, as the local account that its site maps the user to.
 
         Args:
             any_id: an agreement, a reservation, or a request.
@@ -325,8 +325,8 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             together: whether units begin together.
 
         Raises:
-            MarketRefused: if a resource does not run it; jobs on other units are ended again.
-            ConfigurationError: if there is nothing to run, or nothing to run it on, or it is beyond the limits.
+            MarketRefused: if a resource refuses the job; jobs on other units are then cancelled.
+            ConfigurationError: if there is no command or no active reservation, or a limit is exceeded.
         """
         work = work_of(command, script=script, inputs=inputs, cores=cores, together=together)
         found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))

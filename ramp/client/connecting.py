@@ -1,4 +1,4 @@
-"""The ways into a market that is running: as one of its users, and as its owner, who may change it."""
+"""Connections to a running market: as one of its users, and as its owner, who may change it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def connect(state_dir: Path | str | None = None, *, user: str | None = None) -> 
 
 
 def connect_async(state_dir: Path | str | None = None, *, user: str | None = None) -> AsyncMarket:
-    """The same for asyncio: `async with ramp.connect_async() as market: ...`."""
+    """Connect as `connect` does, for asyncio: `async with ramp.connect_async() as market: ...`."""
     return AsyncMarket(find_market(state_folder(state_dir), user))
 
 
 class MarketOperator:
-    """A market that runs, as its owner; `ramp.operate` makes one.
+    """A running market as its owner sees it; `ramp.operate` makes one.
 
-    Every method is done when it returns, and is one line in the market's audit log; what is refused raises a
+    Every method returns when the change is done, and adds a line to the market's audit log. A refused change raises
     `ramp.MarketRefused` with a `code`. Names are local names of agents, amounts credits.
     """
 
@@ -64,10 +64,10 @@ class MarketOperator:
         return self.change(AddUser(name, _amount(deposit, "deposit"), _amount(overdraft, "overdraft")))
 
     def remove_user(self, name: str, *, force: bool = False) -> MarketChanged:
-        """A user leaves, and its certificates are revoked; its account stays with what is on it.
+        """Remove a user and revoke its certificates; its bank account stays.
 
         Raises:
-            MarketRefused: `still_open` while a request goes on, or what it has bought is not over.
+            MarketRefused: `still_open` while a request runs or a reservation is not over.
         """
         return self.change(RemoveUser(name, force))
 
@@ -84,10 +84,10 @@ class MarketOperator:
         return self.change(DrainResource(name, draining=False))
 
     def remove_resource(self, name: str, *, force: bool = False) -> MarketChanged:
-        """A resource leaves, and its certificates are revoked.
+        """Remove a resource and revoke its certificates.
 
         Raises:
-            MarketRefused: `still_open` while slots that it has sold or holds are not over.
+            MarketRefused: `still_open` while slots that it sold or holds are not over.
         """
         return self.change(RemoveResource(name, force))
 

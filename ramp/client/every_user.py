@@ -21,7 +21,7 @@ PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before a User Agent that does not answer is asked again, in seconds; the last from then on."""
 
 WatchUser = Callable[[str], AsyncGenerator[Event, None]]
-"""What goes on with the requests of a user, by local name; raises `RampError` where the user's agent is not there."""
+"""Watches the requests of a user, by local name; raises `RampError` if the user's agent is not there."""
 
 Tell = Callable[[str, Event], None]
 """Called with the local name of a user and an event."""
@@ -60,7 +60,7 @@ class EveryUser:
                         self._tell(user, event)
             except RampError as error:
                 logging.getLogger(__name__).info("watching %s: %s", user, error)
-            except Exception:  # a fault of ours, or of who is told, is no reason to stop
+            except Exception:  # an error here or in the callback must not end the watch
                 logging.getLogger(__name__).exception("watching %s", user)
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1

@@ -48,21 +48,21 @@ def launch(
     user: str | None = None,
     seed: int = 0,
 ) -> Market:
-    """Launch a market of one's own; the `with` block, or `close`, ends it, and so does the end of this program.
+    """Launch a market; the end of the `with` block, `close`, or the end of this program stops it.
 
     Args:
         config: a TOML file, or the name of a market that comes with RAMP: `quickstart`, `table2`, `torus`.
         transport: `embedded`, `prosody` or `external` for agents in processes on a real XMPP server, where the
             configuration must say the same (default: as it says); `simulated` for the same parties in this process and
-            in virtual time, which begins in January 2027 and passes only while something is asked.
+            in virtual time, which begins in January 2027 and passes only during calls.
         state_dir: where to keep keys, journals and the ledger (default: a temporary folder, removed at the end).
             A simulated market keeps nothing.
-        user: as which user (default: the first).
-        seed: of whatever a simulated market draws.
+        user: local name of the user (default: the first).
+        seed: seed of a simulated market.
 
     Raises:
         ConfigurationError: if the configuration or the transport is wrong.
-        TransportError: if it does not come up; what it said is part of the message.
+        TransportError: if the market does not start; its output is part of the message.
     """
     loaded = load_config(find_config(str(config)))
     if transport is None or transport in SERVERS:
@@ -109,10 +109,10 @@ async def launch_async(
     user: str | None = None,
     seed: int = 0,
 ) -> AsyncIterator[AsyncMarket]:
-    """The same for asyncio: `async with ramp.launch_async("table2") as market: ...`; the block ends the market.
+    """Launch a market for asyncio: `async with ramp.launch_async("table2") as market: ...`; the block stops it.
 
     The arguments and errors are those of `ramp.launch`. Launching and ending run in a thread of their own. A simulated
-    market answers what several tasks ask one after the other.
+    market answers several tasks one after the other.
     """
     launching = asyncio.ensure_future(
         asyncio.to_thread(launch, config, transport=transport, state_dir=state_dir, user=user, seed=seed)
@@ -120,7 +120,7 @@ async def launch_async(
     try:
         market = await asyncio.shield(launching)
     except asyncio.CancelledError:
-        # the thread goes on launching; what it brings up is nobody's
+        # the thread continues; stop the market that it launches
         await asyncio.to_thread((await launching).close)
         raise
     try:

@@ -1,4 +1,4 @@
-"""One connection to an agent: requests go out, typed events come back; blocking, and the same for asyncio."""
+"""Connections to an agent, which take requests and return typed events: blocking and for asyncio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ramp.runtime.state_folder import check_private
 
 
 class Line(Protocol):
-    """A blocking connection; a context manager that closes it. What was submitted goes on without it."""
+    """A blocking connection; a context manager that closes it. Submitted requests continue without it."""
 
     def __enter__(self) -> Self: ...
 
@@ -35,12 +35,12 @@ class Line(Protocol):
         ...
 
     def events(self, request: Request) -> Iterator[Event]:
-        """Send a request and yield what is told, up to and including the last event; of `EVERYTHING` there is none.
+        """Send a request and yield its events up to and including the last; `EVERYTHING` has no last event.
 
         Raises:
-            TransportError: if the agent ends before that; what it had decided it takes up again when it is restarted,
-                and `Watch` finds it.
-            ControlLineError: if it says what is no event.
+            TransportError: if the agent ends before that; it continues decided requests after its restart, and
+                `Watch` finds them.
+            ControlLineError: if it sends an invalid event.
         """
         ...
 

@@ -59,11 +59,11 @@ class Purchase:
     """How a request ended.
 
     Attributes:
-        request_id: names it from now on.
-        status: how it ended; `ramp.RequestStatus` says what each means.
+        request_id: id of the request.
+        status: see `ramp.RequestStatus`.
         reason: one sentence for people; empty where everything was bought.
-        units: what was bought or quoted.
-        cost: what was paid, in minor units; 0 unless it was committed.
+        units: bought or quoted units.
+        cost: payment in minor units; 0 unless committed.
         files: path of every signed agreement by its id; absent where the market keeps no files.
         outcome: the model's value, with every round of bidding.
     """
@@ -89,7 +89,7 @@ class Purchase:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Something bought, as it stands.
+    """A bought slot with its present state.
 
     Attributes:
         agreement_id: of the signed agreement.
@@ -125,10 +125,10 @@ class Posting:
     Attributes:
         at: when it was posted, by the bank's clock.
         kind: `payment`, `refund` or `deposit`.
-        counterparty: with whom.
-        amount: minor units, negative for what was paid.
+        counterparty: the other account.
+        amount: minor units, negative for payments.
         balance: minor units, after it.
-        agreement_id: what for; empty for a deposit.
+        agreement_id: the agreement; empty for a deposit.
         deposit_id: a deposit's own id; empty for all others.
         line: the model's value.
     """
@@ -145,15 +145,15 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the bank says of one's account; amounts in minor units.
+    """An account as the bank states it; amounts in minor units.
 
     Attributes:
-        name: whose.
-        balance: what is there.
-        reserved: what is set aside for purchases that are not settled yet.
+        name: name of the account.
+        balance: balance.
+        reserved: money set aside for purchases that are not settled yet.
         credit_limit: the overdraft.
         at: the bank's clock.
-        postings: what was posted in the time asked for; empty where only the balance was.
+        postings: postings of the requested period; empty for a query of the balance alone.
         statement: the model's value.
     """
 
@@ -173,13 +173,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What became of a cancellation.
+    """The result of a cancellation.
 
     Attributes:
-        agreement_id: what was given back, or empty where a request that was going on has been withdrawn.
+        agreement_id: the cancelled agreement, or empty where a running request was withdrawn.
         request_id: the request it belongs to.
-        done: whether it was given back.
-        withdrawn: whether a request that was going on was told to stop.
+        done: whether the agreement was cancelled.
+        withdrawn: whether a running request was withdrawn.
         refund: minor units.
         code: why it was not done, or empty.
         detail: the same as a sentence.
@@ -196,20 +196,20 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """What became of a change of a slot's size, or what it would give back or cost.
+    """The result of a resize, or its preview.
 
     Attributes:
         agreement_id: of the slot.
         done: whether the bank has posted it.
-        quoted: whether it was only asked for.
+        quoted: whether it is only a preview.
         number: of the signed amendment; 0 where none was proposed.
         cores: of the slot from `effective_at` on.
-        end: its end from then on.
-        effective_at: from when on; None where nothing was to be done.
-        refund: minor units that come back.
+        end: end of the slot from then on.
+        effective_at: start of the new size; None where nothing changes.
+        refund: refund in minor units.
         code: why it was not done, or empty.
         detail: the same as a sentence.
-        charge: minor units that are paid for what is added.
+        charge: cost of the addition in minor units.
     """
 
     agreement_id: str
@@ -227,13 +227,13 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Who sells.
+    """A resource that sells.
 
     Attributes:
         name: without the market's domain.
         address: the full name.
-        machine: how the machine is, where it was asked and has answered.
-        draining: whether it has told the directory that it sells nothing new.
+        machine: state of the machine, if it was asked and has answered.
+        draining: whether it sells nothing new.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""From the table to a party's protocol and back: what whoever serves a control channel has in common.
+"""Conversion between the control channel and a party's protocol.
 
-The agents serve it over a Unix socket, a simulated market in its own process; both use these functions, so that the
+Agents serve the channel over a Unix socket, a simulated market in its own process. Both use these functions, so the
 same request gets the same answer.
 """
 

@@ -1,8 +1,8 @@
 """Requests and events as lines of JSON and back, with one converter for both sides.
 
 A line is an object whose `verb` (of a request) or `event` names the class in `VERBS` or `EVENTS`; the other keys are
-the class's fields. Types are checked, not coerced, and an unknown key is an error: what one side does not know it must
-not pass over. So the version is told first (`Hello`, `Welcome`), and a difference is said in one sentence.
+the class's fields. Types are checked, not coerced, and an unknown key is an error. The first messages,
+`Hello` and `Welcome`, exchange the version.
 """
 
 from __future__ import annotations

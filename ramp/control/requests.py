@@ -49,7 +49,7 @@ class Approve:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Follow a request until it ends; with no id everything that goes on, until the connection is closed."""
+    """Follow a request until it ends; without an id all requests, until the connection closes."""
 
     request_id: str = ""
 
@@ -60,7 +60,7 @@ EVERYTHING: Final = Watch()
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Stop a request that is going on; without effect once it has been decided."""
+    """Withdraw a running request; without effect once it is decided."""
 
     request_id: str
 
@@ -92,16 +92,16 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Make a bought slot smaller or larger from now on, or only tell what that would give back or cost.
+    """Resize a bought slot, or preview the refund or cost.
 
     Attributes:
-        agreement_id: what is changed.
-        cores: that it shall have; None for as many as it has.
-        until: its end; None for the one that it has.
-        quote_only: propose nothing.
-        price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
-        max_cost: what may be paid for it in all, minor units; None where only the price counts.
-        together: other agreements whose slots shall have the same, paid by one order, all or none; only to add.
+        agreement_id: agreement of the slot.
+        cores: new number of cores; None for no change.
+        until: new end; None for no change.
+        quote_only: only preview.
+        price: maximum price of an addition, credits per core hour; None for the limit of the request.
+        max_cost: maximum total cost of an addition, minor units; None for no limit.
+        together: further agreements to enlarge in the same way, all or none, paid by one order.
     """
 
     agreement_id: str

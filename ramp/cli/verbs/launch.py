@@ -139,9 +139,9 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
 
 @contextmanager
 def launching(config: SwarmConfig) -> Iterator[OnEvent]:
-    """Show how a launch gets on: yields what is to be told the supervisor's events; `up` ends the show.
+    """Show the progress of a launch: yields a function to call with the supervisor's events, up to `up`.
 
-    On a terminal a bar grows with every agent that is ready; elsewhere only failures, and what is waited for.
+    A terminal shows a bar of the ready agents; elsewhere only failures and waits are printed.
     """
     total = len(config.roles())
     agents = count_text(total, "agent")
@@ -201,7 +201,7 @@ def warn_of_ill(found: SwarmStatus) -> None:
 @state_option
 @json_option
 def down(state: StateFolder, as_json: bool) -> None:
-    """Stop the market in good order; its state stays. That none is running is no error."""
+    """Stop the market; its state stays. It is no error if no market is running."""
     with waiting("stopping the market"):
         stopped = stop(state)
     if as_json:
@@ -216,15 +216,14 @@ def down(state: StateFolder, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def ps(ctx: click.Context, watch: bool, state: StateFolder, as_json: bool) -> None:
-    """Show how the market is, in one line, and its agents: role, process, state, restarts.
+    """Show the market's health in one line, and its agents: role, process, state, restarts.
 
-    The first line says `up`, `degraded` with who and why, `starting`, or `no server` where the XMPP server cannot be
-    reached (known within 5 s). A `degraded` agent cannot write what it must remember (the disk is full), so it promises
-    nothing and tries again; a `broken` one cannot read it, and stays down until the file that it names is put right. A
-    resource is `degraded` as well while its plug-in or price strategy fails: it is up, refuses what it cannot have
-    answered, and asks again soon. Clock: by how much the clock of a user or resource is ahead of the bank's; over a
-    second is warned of. Exit code 1 when no market is running. --json adds `headline` (`state`, `why`); with --watch it
-    prints one object a line.
+    The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
+    unreachable (known within 5 s). A `degraded` agent cannot write its journal (the disk is full): it makes no promises
+    and retries. A `broken` agent cannot read it, and stays down until the file that it names is repaired. A resource is
+    also `degraded` while its plug-in or price strategy fails: it refuses requests that need it, and retries. Clock: how
+    far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
+    market is running. --json adds `headline` (`state`, `why`); with --watch it prints one object a line.
     """
     if watch:
         _watch(state, as_json)

@@ -1,4 +1,4 @@
-"""`ramp status`, `reservations`, `show`, `cancel` and `resize`: what one has asked for and bought."""
+"""`ramp status`, `reservations`, `show`, `cancel` and `resize`: requests and reservations."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ WHOM: Final = "asking the User Agent"
 def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show requests, or one in full.
 
-    A request that is going on has the status `running`; otherwise it is committed, quoted, no_offers, withdrawn,
-    rejected or failed. What is in doubt is told with how it will end. An id may be cut short as long as it is unique.
+    The status is running, committed, quoted, no_offers, withdrawn, rejected or failed. A doubt is shown with the way it
+    will be resolved. An id may be cut short as long as it is unique.
 
     An hour after its end, or that of its slots ([timing] retention_s), a request goes to the archive: --all lists it,
     and it can be shown by its id like any other.
@@ -110,7 +110,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
     """Show reservations: machine, slot, price and ids.
 
     A slot that has not begun is `upcoming`, one that is over `past`; --json has the agreement's own state, `active` for
-    both. Every verb takes the ids as they stand here.
+    both. Every command takes these ids.
     """
     market = open_market(state, user)
     found = ask(market, dialogues.reservations(market.access.domain, everything=show_all), WHOM)
@@ -179,10 +179,10 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 def cancel(
     ctx: click.Context, ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Give reservations back for a refund; withdraw a request that is going on.
+    """Cancel reservations for a refund, or withdraw a running request.
 
-    ID is an agreement, a reservation, or a request: then everything it bought is given back. Resource and bank are
-    told; the money comes back before the verb ends. Exit code 1 if anything could not be cancelled.
+    ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
+    before the command ends. Exit code 1 if anything could not be cancelled.
     """
     market = open_market(state, user)
     results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]

@@ -73,7 +73,7 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
 def _qsub(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later. It runs jobs in the home
-    # folder, and keeps in error those for whom there is none on the node: `-cwd` runs them where they are submitted.
+    # folder, and holds in error those whose folder is missing on the node: `-cwd` runs them where they are submitted.
     return (
         f"{_where(agreement, resource)}\n"
         f"qsub -cwd -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"

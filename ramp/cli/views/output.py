@@ -109,11 +109,10 @@ def print_rows(
     title: str | None = None,
     error: bool = False,
 ) -> None:
-    """Print rows as a table; only the title where there are none.
+    """Print rows as a table, or only the title if there are no rows.
 
-    An id that is cut or folded cannot be copied. So in a pipe a table is as wide as it must be; on a terminal that is
-    narrower its columns draw together, then its prose takes several lines, and where that is not enough every row
-    becomes a paragraph.
+    A cut or folded id cannot be copied, so a table in a pipe is as wide as necessary. On a narrower terminal its
+    columns draw together, then prose takes several lines, and as a last resort each row becomes a paragraph.
 
     Args:
         columns: the headings, units included.

@@ -1,4 +1,4 @@
-"""What goes on in lines: a sentence each for people, an object each for programs."""
+"""Events as lines: a sentence for people, an object for programs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Lines:
         self._machines: dict[str, tuple[int, ...]] = {}
 
     def take(self, seen: Seen) -> list[Line]:
-        """The lines of a piece of what goes on."""
+        """Return the lines of an event."""
         match seen:
             case AgentsSeen():
                 return self._of_agents(seen)

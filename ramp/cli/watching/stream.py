@@ -1,4 +1,4 @@
-"""What goes on in a running market, as one stream: auctions, agents, machines, and the market's own events."""
+"""One stream of the events of a running market: auctions, agents, machines, and its log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MACHINES_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class AuctionHeard:
-    """Something that goes on with a request of a user."""
+    """An event of a user's request."""
 
     at: Instant
     user: str
@@ -38,7 +38,7 @@ class AuctionHeard:
 
 @dataclass(frozen=True, slots=True)
 class AgentsSeen:
-    """What the supervisor says; None: no market runs."""
+    """The supervisor's status; None if no market is running."""
 
     at: Instant
     status: SwarmStatus | None

@@ -52,10 +52,10 @@ class InviteGroup(click.Group):
     ),
 )
 def invite() -> None:
-    """Invite a party of another site into the market, and see what became of invitations.
+    """Invite a party of another site into the market, and list invitations.
 
-    `ramp invite --role ROLE NAME` makes one (`ramp invite make --help`). An invitation is good for one key: whoever
-    reads it can use it, so hand it over as you would a password, and compare the authority's fingerprint by telephone.
+    `ramp invite --role ROLE NAME` makes one (`ramp invite make --help`). An invitation is good for one key:
+    any reader can use it, so hand it over like a password, and compare the authority's fingerprint by telephone.
     """
 
 
