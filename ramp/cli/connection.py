@@ -1,4 +1,4 @@
-"""The market that a verb speaks with, and what a terminal shows while it waits for an answer."""
+"""The market of a command, and the notice at a terminal while it waits for an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def open_market(state: StateFolder, user: str | None) -> Market:
     """Open the market of a state folder as a user (default: the first); warn if it has no server."""
     market = Market(find_market(state, user))
     found = status(state)
-    if found is not None and found.server.problem:  # nobody waits for an answer without knowing why none comes
+    if found is not None and found.server.problem:  # the user should know why no answer comes
         say(f"ramp: warning: {headline(found).sentence}")
     return market
 

@@ -28,7 +28,7 @@ EXIT_FAULT: Final = 70
 """EX_SOFTWARE of BSD's sysexits: the program is at fault, not its user."""
 
 EXIT_INTERRUPTED: Final = 130
-"""What shells give a program that SIGINT ended (128 + 2)."""
+"""Exit code of shells for a program that SIGINT ended (128 + 2)."""
 
 DEBUG_OPTION: Final = "--debug"
 DEBUG_VARIABLE: Final = "RAMP_DEBUG"
@@ -88,7 +88,7 @@ VERBS: Final[dict[str, Verb]] = {
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
 ALIASES: Final = {"plugin": "plugins"}
-"""Other names of verbs, which no list shows: `ramp plugin check NAME` reads as what it does."""
+"""Other names of commands, which no list shows."""
 
 
 class LazyGroup(click.Group):

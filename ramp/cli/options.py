@@ -68,10 +68,10 @@ PROBABILITY_HELP: Final = (
     "Buy a job in a queue, too, if it starts early enough with at least this probability, such as .95; it is paid when "
     "it has started, else all money goes back (default: a reserved slot only)."
 )
-"""What `--start-probability` means, wherever it is an option."""
+"""Help of `--start-probability`."""
 
 SITE_HELP: Final = "Only resources of this site, the domain of their names; repeatable (default: any)."
-"""What `--site` means in a request, wherever it is an option."""
+"""Help of `--site` in a request."""
 
 EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"
 

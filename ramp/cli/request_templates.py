@@ -13,7 +13,7 @@ from ramp.options import nearest_name
 from ramp.shipped_files import shipped_directory
 
 _NOT_TERMS: Final = {"template", "earlier", "output", "help"}
-"""What the command takes that is no term of a request."""
+"""Parameters of the command that are no terms of a request."""
 
 
 def shipped_templates() -> dict[str, Path]:

@@ -29,7 +29,7 @@ OPENER: Final = """<!doctype html>
 """A page that leads to a login link: on a browser's command line everybody on this computer could read it."""
 
 SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-"""Environment variables of which one tells that a browser can be opened: its screen, or which browser it is."""
+"""Environment variables that name a screen or a browser; without one no page is opened."""
 
 
 class WebGroup(click.Group):

@@ -32,7 +32,7 @@ BUYER_END_S: Final = 1.0
 """How long a buyer is waited for once the market has ended, in seconds."""
 
 PRICES: Final = (40, 90)
-"""Most that the stream's buyers pay, credits per core-hour, from and to; what Table 2's machines ask."""
+"""Range of the buyers' maximum prices in credits per core-hour, which are those of the machines of Table 2."""
 
 CORES: Final = (16, 32, 64, 128, 256, 512)
 TORI: Final = ("8x8x8", "8x8x16", "4x4x4")
@@ -63,7 +63,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     address = served_address("127.0.0.1", port)
     config = load_config(find_config(name))
     buyers = _Buyers(seed)
-    # an impatient second Ctrl-C may leave the folder in use by what is just ending
+    # after a second Ctrl-C ending processes may still use the folder
     folder = tempfile.TemporaryDirectory(prefix="ramp-web-demo-", ignore_cleanup_errors=True)
     with interrupted_by(*CLOSED), folder as path:
         state = StateFolder(Path(path) / "state")
@@ -76,7 +76,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
             buyers.ended.set()
             with waiting("stopping the market"):
                 stop(state)
-            buyers.wait()  # what they asked last has ended with the market
+            buyers.wait()  # their last requests ended with the market
 
 
 class _Buyers:

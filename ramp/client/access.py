@@ -34,7 +34,7 @@ class SeenMarket(Protocol):
 
     @property
     def domain(self) -> str:
-        """Domain of the agents' names, empty where they have none."""
+        """Domain of the agents' names, or ""."""
         ...
 
     @property

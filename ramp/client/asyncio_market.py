@@ -207,7 +207,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
 
         Yields:
             `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`, and
-            `UnitMoved` of what a resource has moved to other nodes later; their times are integers of microseconds
+            `UnitMoved` for slots that a resource moves to other nodes; their times are integers of microseconds
             (`ramp.to_datetime`).
 
         Raises:

@@ -1,4 +1,4 @@
-"""What is asked of an agent for each thing that a market can be asked, without any I/O.
+"""The dialogues with an agent behind each method of a market, without any I/O.
 
 A dialogue is a generator: it yields requests, is sent the last event of each, and returns the result. The blocking
 market and the one for asyncio run the same dialogues.

@@ -1,4 +1,4 @@
-"""A request from submission to its end, through restarts of the User Agent: what to send next, without any I/O.
+"""A request from submission to its end, through restarts of the User Agent, without any I/O.
 
 The blocking market and the one for asyncio both drive it: they send `request` on a fresh connection, hand over what
 comes, and call `lost` when the connection ends before the request has.
@@ -16,7 +16,7 @@ from ramp.errors import TransportError
 from ramp.protocol.progress import ApprovalAsked
 
 Approver = Callable[[ApprovalAsked], bool]
-"""Asks the owner about offers: which they are, whether each meets the request, and what would be paid for it."""
+"""Asks the owner whether to accept offers, given these, whether each meets the request, and their costs."""
 
 OnEvent = Callable[[Event], None]
 """Called with each event."""
@@ -32,8 +32,8 @@ class Following:
     """A request being followed.
 
     Attributes:
-        submission: what was asked for, with an id of the client's own: submitting again under it is harmless.
-        request: what to send on the next connection.
+        submission: the request, with an id of the client's own that makes a second submission harmless.
+        request: the first message of the next connection.
         interrupted: whether the owner has withdrawn it.
         ended: how it ended, once it has.
     """

@@ -1,4 +1,4 @@
-"""Identifiers cut short: as long as the beginning of one is unique it stands for the whole."""
+"""Short identifiers: a unique beginning is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramp.launch`, `ramp.launch_async`: a market of one's own, in processes with real XMPP or simulated in this one."""
+"""`ramp.launch`, `ramp.launch_async`: a market for this program, in processes on XMPP or simulated in this one."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class RequestTemplate:
 
 
 Requestable = RequestTemplate | RequestForQuotation | Path
-"""What can be submitted: a template, a request with fixed times, or the file of one."""
+"""A template, a request with fixed times, or the file of one."""
 
 
 def request(

@@ -1,4 +1,4 @@
-"""What a market answers, for programs: aware datetimes, whole amounts, names without the market's domain.
+"""Answers of a market for programs: aware datetimes, whole amounts, names without the market's domain.
 
 Amounts are integers of minor units, hundredths of a credit, so that sums are exact; `ramp.credits_text` writes them for
 people. Prices are whole credits per core-hour. Every result keeps the model's own value that it was made from.
@@ -100,7 +100,7 @@ class Reservation:
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
-        cost: minor units, less what was given back when the slot was made smaller.
+        cost: minor units, less refunds of amendments.
         file: the signed agreement, None where the market keeps no files.
         standing: the model's value, with the whole agreement.
     """
@@ -167,7 +167,7 @@ class Account:
 
     @property
     def available(self) -> int:
-        """What can be spent: balance and overdraft without what is reserved."""
+        """Money to spend: balance and overdraft less the reserved amount."""
         return self.balance + self.credit_limit - self.reserved
 
 
@@ -202,7 +202,7 @@ class Resized:
         agreement_id: of the slot.
         done: whether the bank has posted it.
         quoted: whether it is only a preview.
-        number: of the signed amendment; 0 where none was proposed.
+        number: number of the signed amendment; 0 without one.
         cores: of the slot from `effective_at` on.
         end: end of the slot from then on.
         effective_at: start of the new size; None where nothing changes.

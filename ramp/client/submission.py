@@ -1,4 +1,4 @@
-"""What the blocking market and its asyncio twin have in common: who asks, and what is submitted."""
+"""The options and the document of a submission, for both kinds of market."""
 
 from __future__ import annotations
 

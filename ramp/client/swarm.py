@@ -1,4 +1,4 @@
-"""Launches a swarm in the background, stops it, and says what is up: the supervisor as seen from outside."""
+"""Launches a market in the background, stops it, and asks its supervisor for its status."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ramp.runtime.state_folder import StateFolder, check_private
 WAITING: Final = "waiting"
 
 STATUS_LIMIT_S: Final = 3.0
-"""How long a supervisor may take to say what is up, in seconds."""
+"""How long a supervisor may take to answer, in seconds."""
 
 LOOK_S: Final = 0.05
 """Pause between two looks at a launch, in seconds."""
 
 LOOK_PER_AGENT_S: Final = 0.001
-"""So much longer for each agent, in seconds: to tell of a thousand takes the supervisor's time, in which they start."""
+"""Further pause for each agent, in seconds, because a long status takes the supervisor's time during the launch."""
 
 WAITING_TOLD_S: Final = 10.0
 """Interval in seconds between progress lines of a launch without progress."""
@@ -37,7 +37,7 @@ ENDING_LIMIT_S: Final = 3 * STOP_LIMIT_S + 30
 `STOP_LIMIT_S` each, and on a busy computer all of it takes its time."""
 
 OnEvent = Callable[[dict[str, str]], None]
-"""Told what happens to agents: `agent`, `event`, `detail`; and, without an agent, what a launch is `waiting` for."""
+"""Called with changes of agents: `agent`, `event`, `detail`; without an agent, with the reason of a wait."""
 
 
 def start_detached(
@@ -46,7 +46,7 @@ def start_detached(
     """Launch a swarm in the background and wait until it is ready; returns its status.
 
     Raises:
-        RampError: if it does not come up; what it wrote is part of the message.
+        RampError: if it does not start; its output is part of the message.
     """
     from ramp.runtime.state_versions import (
         check_versions,  # brings the ledger's driver along, and only a launch needs it
@@ -154,7 +154,7 @@ def stop(state: StateFolder) -> bool:
 def status(state: StateFolder) -> SwarmStatus | None:
     """What is up with a state folder, or None.
 
-    The supervisor itself is asked. Where it does not answer, what it wrote last to `run/swarm.json` is returned, with a
+    If the supervisor does not answer, the status that it last wrote to `run/swarm.json` is returned, with a
     `note` that says how old that is.
 
     Raises:

@@ -58,7 +58,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def parse_moment(text: str, now: Instant) -> Instant:
-    """Read a moment; what has no zone is UTC, `+` and `-` count from `now`, days and times of day are around it.
+    """Read a moment, in UTC unless it has a zone; `+` and `-` count from `now`, days and times of day are near it.
 
     `yesterday` is its beginning, `18:00` the next time that the clock shows it, `monday` the next Monday after today.
 

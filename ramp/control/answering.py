@@ -87,7 +87,7 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
 
 
 Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput
-"""What a party of the market is asked, and answers in one message."""
+"""Questions to a party of the market, answered in one message."""
 
 
 def query_of(request: Question, new_id: Callable[[str], str]) -> str:

@@ -88,7 +88,7 @@ def market_refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """The answer to `Hello`: both speak the same version; `agent` is the full name of who answers."""
+    """The answer to `Hello`: both speak the same version; `agent` is the full name of the agent."""
 
     version: int
     agent: str
@@ -286,7 +286,7 @@ Last = (
     | Done
     | Refused
 )
-"""What ends an answer."""
+"""Events that end an answer."""
 
 Event = Progress | Last
 

@@ -1,4 +1,4 @@
-"""What an owner may ask of its agent: one frozen dataclass a verb, and `VERBS`, the table of them all.
+"""Requests of an owner to its agent: one frozen dataclass a verb, and `VERBS`, the table of all.
 
 Instants and durations are integers of microseconds, amounts integers of minor units, as everywhere in the model.
 """
@@ -15,7 +15,7 @@ from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
 
 HORIZON_DEFAULT: Final[Duration] = DAY
-"""How far ahead a machine's projected load is asked for."""
+"""Default period of a machine's projected load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Auction a request, and buy what wins unless the options say to stop before that.
+    """Auction a request, and buy the best offers unless the options say otherwise.
 
     Attributes:
         document: the request for quotation, RFQL as text.
@@ -67,24 +67,24 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class ListRequests:
-    """Every request of this user with how it stands."""
+    """List all requests of this user with their states."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
-    """One request that has ended, with its rounds, which are on record only."""
+    """Show a request that has ended, with its rounds."""
 
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListAgreements:
-    """Everything that was bought with how it stands."""
+    """List all agreements with their states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Give a bought unit back."""
+    """Cancel a bought unit."""
 
     agreement_id: str
     reason: str = ""
@@ -122,19 +122,19 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class ListJobs:
-    """Every job that was ordered, with the last that is known of it."""
+    """List all jobs with their last known states."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskJob:
-    """Ask the resource how a job is."""
+    """Ask the resource for the state of a job."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CancelJob:
-    """Let the resource end a job."""
+    """Ask the resource to cancel a job."""
 
     job_id: str
 
@@ -150,7 +150,7 @@ class AskJobOutput:
 
 @dataclass(frozen=True, slots=True)
 class AskAccount:
-    """Ask the bank for the balance; with a first or last instant also for what was posted between them."""
+    """Ask the bank for the balance; with a first or last instant also for the postings between them."""
 
     since: Instant | None = None
     until: Instant | None = None
@@ -158,7 +158,7 @@ class AskAccount:
 
 @dataclass(frozen=True, slots=True)
 class AskMachine:
-    """Ask a resource, by its local or full name, how its machine is."""
+    """Ask a resource, by its local or full name, for the state of its machine."""
 
     resource: str
     horizon: Duration = HORIZON_DEFAULT
@@ -166,7 +166,7 @@ class AskMachine:
 
 @dataclass(frozen=True, slots=True)
 class AskResources:
-    """Ask the directory who offers a service: who sells, unless another one is named."""
+    """Ask the directory for the parties of a service, by default the resources that sell."""
 
     service: str = RESOURCE_SERVICE
 
@@ -207,10 +207,10 @@ UserRequest = (
     | AskMachine
     | AskResources
 )
-"""What a user may ask of its User Agent."""
+"""Requests of a user to its User Agent."""
 
 KeeperRequest = Deposit | AskOverview
-"""What the market's keeper may ask of its agent."""
+"""Requests of the market's keeper to its agent."""
 
 Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
 

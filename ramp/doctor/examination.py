@@ -24,7 +24,7 @@ from ramp.runtime.configuration_changes.overlay import load_market, load_overlay
 from ramp.runtime.state_folder import StateFolder
 
 SETTLING_S: Final = 5.0
-"""While a market runs, what disagrees is looked at again so much later: a purchase in between is no disagreement."""
+"""Pause in seconds before a second look at a disagreement in a running market, which a purchase may have caused."""
 
 PICTURE_OLD_S: Final = 120.0
 """Age of a resource's picture of its queue that is a finding; they are a minute old at most while it answers."""

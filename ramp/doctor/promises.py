@@ -1,4 +1,4 @@
-"""What a resource has promised, read from its journal while the agent may be running or not; nothing is changed."""
+"""Promises of a resource, read from its journal without changes, whether its agent runs or not."""
 
 from __future__ import annotations
 

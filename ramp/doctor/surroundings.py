@@ -1,4 +1,4 @@
-"""What a market needs around it: room on the disk, certificates that hold, versions, servers that answer."""
+"""Checks of a market's surroundings: disk space, certificates, versions, servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramp balance` and `ramp statement`: signed queries to the bank about one's own account."""
+"""`ramp balance` and `ramp statement`: signed queries to the bank about the user's own account."""
 
 from __future__ import annotations
 

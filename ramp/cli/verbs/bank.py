@@ -1,4 +1,4 @@
-"""`ramp bank`: what the market's keeper sees and orders (paper section 6.3), and the audit of the ledger."""
+"""`ramp bank`: overview and deposits of the market's keeper (paper section 6.3), and the audit of the ledger."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
             f"ledger not found: {state.ledger}; give --state-dir, or --ledger if the configuration names a database"
         )
         raise click.UsageError(reason)
-    from ramp.runtime.ledger.store import LedgerStore  # what it needs takes longer to load than the other verbs to run
+    from ramp.runtime.ledger.store import LedgerStore  # its imports take longer than other commands run
 
     with waiting("reading the ledger"), LedgerStore.open(ledger or state.ledger) as store:
         accounts = len(store.balances())

@@ -1,4 +1,4 @@
-"""`ramp restart`, `ramp reload` and `ramp changes`: changing a market while it runs, and who has done so."""
+"""`ramp restart`, `ramp reload` and `ramp changes`: changes of a running market, and their log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramp events`: what has happened on the market that a person wants to know of."""
+"""`ramp events`: the log of the market's events."""
 
 from __future__ import annotations
 

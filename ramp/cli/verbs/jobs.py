@@ -1,4 +1,4 @@
-"""`ramp launch`, `jobs` and `job`: what is run on what one has bought."""
+"""`ramp launch`, `jobs` and `job`: jobs on reservations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramp qstat` and `ramp resources`: what is sold, and how the machines are."""
+"""`ramp qstat` and `ramp resources`: the resources and the states of their machines."""
 
 from __future__ import annotations
 

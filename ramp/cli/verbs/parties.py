@@ -1,4 +1,4 @@
-"""`ramp user` and `ramp resource`: who takes part in a market that runs, and what resources ask."""
+"""`ramp user` and `ramp resource`: changes of the parties of a running market, and of prices."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def resume(name: str, state: StateFolder, as_json: bool) -> None:
 def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a resource: its agent ends and its certificates are revoked; journal and bank account stay.
 
-    Refused, with what is open, while slots that it has sold or holds are not over, or it owes the bank; drain it first.
+    Refused, with a list, while slots that it sold or holds are not over, or it owes the bank; drain it first.
     With --force its buyers keep agreements that no resource serves; the bank refunds those that they cancel before
     their slots begin.
     """

@@ -1,4 +1,4 @@
-"""`ramp verify`: agreements with what has changed them, cancellations and sealed messages checked offline."""
+"""`ramp verify`: offline checks of agreements with their amendments, of cancellations and of sealed messages."""
 
 from __future__ import annotations
 

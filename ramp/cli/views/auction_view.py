@@ -73,7 +73,7 @@ class AuctionStory:
     note: str = ""
 
     def take(self, event: Event) -> list[str]:
-        """Take an event; returns the lines that tell it in a pipe."""
+        """Take an event; return its lines for a pipe."""
         match event:
             case Submitted(request_id):
                 self.note = "asking the directory who sells"

@@ -23,7 +23,7 @@ PROCESSORS_A_COMPUTE_NODE: Final = 2
 """Of Blue Gene/L: in virtual node mode each runs a task, in coprocessor mode one of them does."""
 
 SIMULATED: Final = frozenset({"log", "synthetic"})
-"""What drives the queue of a machine that is simulated (`Offer.source`)."""
+"""Sources of the queue of a simulated machine (`Offer.source`)."""
 
 
 def snippet(style: str, agreement: Agreement, short: ShortName) -> str:

@@ -1,6 +1,6 @@
-"""What is over: requests and agreements of a user's archive, as the control channel gives those that are not.
+"""Requests and agreements of a user's archive, in the form of the control channel.
 
-The archive is read from its file; the User Agent knows nothing of what is in it.
+The archive is read from its file, because the User Agent does not load it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a posting of the bank was for, as `ramp statement` and `ramp bank overview` show it."""
+"""References of the bank's postings, as `ramp statement` and `ramp bank overview` show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramp.client.results import short_name
 from ramp.model.contents import StatementLine, TradeLine
 
 FOR: Final = "Agreement (or deposit)"
-"""Heading of the column that says what a posting was for."""
+"""Heading of the column of references."""
 
 
 def reference_object(line: StatementLine | TradeLine) -> dict[str, str | None]:

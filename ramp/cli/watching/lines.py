@@ -26,7 +26,7 @@ from ramp.protocol.progress import (
 )
 
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
-"""What may be watched; `--only` chooses of them."""
+"""Kinds of events for `--only`."""
 
 REASONS_SHOWN: Final = 3
 """Reasons of refusals that a line of a round names."""
@@ -40,9 +40,9 @@ class Line:
         at: when.
         kind: one of `KINDS`.
         who: an agent's local name; empty for the market.
-        event: what kind of thing has happened.
+        event: kind of event.
         text: the sentence for people.
-        fields: what programs want besides.
+        fields: further values for programs.
     """
 
     at: Instant
@@ -73,7 +73,7 @@ def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
 
 
 class Lines:
-    """Lines of everything: of agents and machines only what is different from before."""
+    """Make lines of events; for agents and machines only of changes."""
 
     def __init__(self) -> None:
         self._agents: dict[str, AgentStatus] = {}

@@ -89,7 +89,7 @@ async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None
                         {each.name: each.machine for each in await market.resources(machines=True) if each.machine},
                     )
                 )
-            except RampError:  # the agents' line says what is wrong
+            except RampError:  # the agents' line shows the problem
                 pass
             await asyncio.sleep(MACHINES_S)
 

@@ -1,4 +1,4 @@
-"""How a job stands, for programs."""
+"""The state of a job, for programs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Job:
     Attributes:
         job_id: its name.
         agreement_id: of its slot.
-        resource: who runs it.
+        resource: the resource that runs it.
         unit: the unit's number in the request.
-        command: what is run.
+        command: the command and its arguments.
         state: `taken`, `queued`, `running`, `done`, `failed`, `cancelled`; `unanswered` or `refused` by its resource.
         delivery: `pending`, `on_time`, `late` or `undelivered`, as the resource measures it.
         simulated: whether it runs on the agent's own computer, for the machine is simulated.

@@ -1,4 +1,4 @@
-"""What is to be run on a slot, and the orders that it takes."""
+"""The command and files of a job, and the orders to run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ramp.model.contents.jobs import INPUT_BYTES_MAX, limits_problem
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is run on a slot.
+    """A command with its files, to run on a slot.
 
     Attributes:
         arguments: the command and its arguments; `./NAME` for a staged file.

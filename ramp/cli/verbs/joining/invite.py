@@ -1,4 +1,4 @@
-"""`ramp invite`: whom the market's keeper has invited, and what becomes of it."""
+"""`ramp invite`: invitations of the market's keeper, and their states."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InviteGroup(click.Group):
     """Invites where no other verb is named: `ramp invite --role user NAME`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take what begins with an option or a party's name for an invitation."""
+        """Take arguments that begin with an option or a party's name as those of `make`."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["make", *args]
         return super().parse_args(ctx, args)
@@ -193,7 +193,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
-    """Issue what a request of `ramp join INVITATION --request FILE` asks for.
+    """Issue the certificate for a request of `ramp join INVITATION --request FILE`.
 
     Works without a running market, where the state folder with the authority's key is: on a computer without a network
     if so wished. The same request again gets the same certificate.
