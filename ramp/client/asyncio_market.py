@@ -261,9 +261,10 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         Raises:
             ConfigurationError: if the id does not mean exactly one slot, or `until` is invalid.
         """
-        end = None if until is None else dialogues.moment_given(until, self.access.now())
-        wish = Resize("", cores, end, quote_only, price, max_cost)
-        return await self.ask(dialogues.resize(any_id, wish))
+        (resized,) = await self.resize_together(
+            (any_id,), cores=cores, until=until, quote_only=quote_only, price=price, max_cost=max_cost
+        )
+        return resized
 
     async def resize_together(
         self,

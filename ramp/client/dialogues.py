@@ -93,11 +93,8 @@ def account(since: Instant | None = None, until: Instant | None = None) -> Dialo
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
     """Ask for the balance and the postings between two moments (default: all)."""
-    try:
-        first = 0 if since is None else moment_of(since, now)
-        last = None if until is None else moment_of(until, now)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+    first = 0 if since is None else moment_given(since, now)
+    last = None if until is None else moment_given(until, now)
     if last is not None and first > last:
         raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
     return (yield from account(first, last))
@@ -150,13 +147,6 @@ def withdraw(request_id: str) -> Dialogue[None]:
     _expected((yield Withdraw(request_id)), Done)
 
 
-def find(any_id: str) -> Dialogue[tuple[RequestStanding | None, tuple[AgreementStanding, ...]]]:
-    """Find the request and the agreements that an id means."""
-    asked = yield from requests()
-    bought = yield from agreements()
-    return belonging(any_id, asked, bought)
-
-
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     """Cancel the agreements that an id means, or withdraw a running request."""
     asked = yield from requests()
@@ -188,12 +178,6 @@ def moment_given(given: str | datetime, now: Instant) -> Instant:
         return moment_of(given, now)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-
-
-def resize(any_id: str, wish: Resize) -> Dialogue[Resized]:
-    """Resize the slot that an id means, or quote the change."""
-    (resized,) = yield from resize_together((any_id,), wish)
-    return resized
 
 
 def _latest_end(wish: Resize) -> Callable[[Instant], Instant]:
@@ -247,10 +231,13 @@ def jobs() -> Dialogue[tuple[JobStanding, ...]]:
     return tuple(found)
 
 
+def _one_job(any_id: str) -> Dialogue[JobStanding]:
+    return one_job(_expected((yield ListJobs()), JobsListed).jobs, any_id)
+
+
 def job(any_id: str) -> Dialogue[JobStanding]:
     """Return a job by its id or the beginning of it, as its resource reports it."""
-    listed = _expected((yield ListJobs()), JobsListed).jobs
-    found = one_job(listed, any_id)
+    found = yield from _one_job(any_id)
     if found.refused is not None or (found.status is not None and found.status.state.is_final):
         return found
     return replace(found, status=_expected((yield AskJob(found.order.job_id)), JobStatus))
@@ -259,8 +246,8 @@ def job(any_id: str) -> Dialogue[JobStanding]:
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
     """Order one job on each slot that an id means: an agreement, a reservation, or all units of a request.
 
-    On a job in a queue also before it has started, and so is paid. If one of them is not taken, those before it are
-    ended again.
+    A slot that is a job in a queue may be ordered on before it starts and is paid. If an order is refused, the earlier
+    ones are cancelled.
     """
     asked = yield from requests()
     bought = yield from agreements()
@@ -287,15 +274,13 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
 
 def cancel_job(any_id: str) -> Dialogue[JobStanding]:
     """Cancel a job."""
-    listed = _expected((yield ListJobs()), JobsListed).jobs
-    found = one_job(listed, any_id)
+    found = yield from _one_job(any_id)
     return replace(found, status=_expected((yield CancelJob(found.order.job_id)), JobStatus))
 
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
     """Read the output stream or file of a job from an offset to its present end."""
-    listed = _expected((yield ListJobs()), JobsListed).jobs
-    job_id = one_job(listed, any_id).order.job_id
+    job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
         piece = _expected((yield AskJobOutput(job_id, name, offset + len(found))), JobOutput)
