@@ -14,8 +14,7 @@ from typing import Final
 from ramp.client import dialogues
 from ramp.client.access import Access, RunningMarket, find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.market import Market
-from ramp.client.over_blocking import OverBlocking
+from ramp.client.market import Market, OverBlocking
 from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
