@@ -1,4 +1,4 @@
-"""By what variables the commands of a batch system find the system that a resource fronts."""
+"""Environment variables by which commands find the batch system of a resource."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ramp.runtime.config import QUEUE_BOUND, ResourceConfig
 
 
 def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
-    """Variables for commands that act on a resource's system as others than its plug-in; `PATH` is a folder of them.
+    """Return the variables for commands that act on a resource's system; `PATH` is a folder of them.
 
     Args:
-        resource: as configured; a plug-in that is not of a batch system needs none.
+        resource: as configured; plug-ins without a batch system need no variables.
 
     Raises:
         ConfigurationError: an option of its plug-in is wrong.
@@ -37,7 +37,6 @@ def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
 
 
 def _of_queue(resource: ResourceConfig) -> Mapping[str, str]:
-    """Of a queue that is not reserved, as its plug-in finds it."""
     from ramp.batch.waiting.plugin import QueueBoundOptions
 
     options = read_options(resource.options, QueueBoundOptions, within=resource.name)

@@ -1,6 +1,7 @@
-"""Lists of nodes as Slurm writes them: `n[01-04,7],login1` (slurm.conf(5), scontrol(1) "show hostlist").
+"""Lists of nodes as Slurm writes them (`n[01-04,7],login1`), and a slot's nodes as text.
 
-Several brackets in one name are taken (`rack[1-2]n[0-3]`), the last one running fastest as in Slurm.
+slurm.conf(5), scontrol(1) "show hostlist". A name may have several brackets (`rack[1-2]n[0-3]`); as in Slurm, the last
+one runs fastest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 NODES_MAX: Final = 1_000_000
-"""Nodes of one list; more is no answer of a system, but an attack or a fault."""
+"""Nodes of one list; more indicate an attack or a fault."""
 
 _PIECE: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -19,7 +20,7 @@ _NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})")
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """The names of a list, in its order; none for the empty text and for `(null)`.
+    """Return the names of a list, in its order; empty for the empty text and for `(null)`.
 
     Raises:
         ValueError: if it is no list of nodes, or names more than `NODES_MAX`.
@@ -35,7 +36,7 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def compress(names: Iterable[str]) -> str:
-    """The shortest list in which names that differ in their last number share a bracket; the order is kept."""
+    """Return the shortest list in which names that differ in their last number share a bracket; the order is kept."""
     groups: list[tuple[str, int, list[tuple[int, int]]]] = []  # prefix, width, ranges; no number: width -1
     for name in names:
         match = _NUMBERED.fullmatch(name)
@@ -55,7 +56,6 @@ def compress(names: Iterable[str]) -> str:
 
 
 def _fits(group_width: int, width: int, digits: str) -> bool:
-    """Whether a number is written as those of a group are."""
     return group_width == width or (group_width > 0 and width == 0 and len(digits) == group_width)
 
 
@@ -68,7 +68,6 @@ def _written(prefix: str, width: int, ranges: list[tuple[int, int]]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The parts between commas that are in no bracket."""
     words, depth, word = [], 0, ""
     for letter in text:
         depth += (letter == "[") - (letter == "]")

@@ -12,13 +12,13 @@ _TOO_LONG: Final = "{} nodes"
 
 
 def placement_of(parts: Parts) -> str:
-    """The nodes as Slurm writes lists of them; only their number where that is too long."""
+    """Return the nodes as a list in Slurm's form, or only their number if that is too long."""
     text = compress(name for name, _ in parts)
     return text if len(text) <= PLACEMENT_MAX else _TOO_LONG.format(len(parts))
 
 
 def token_of(parts: Parts) -> str:
-    """The cores of each node as text: `8:n[1-3];4:n4`; empty where it is too long for a slot."""
+    """Return the cores of each node as text: `8:n[1-3];4:n4`; empty if it is too long for a slot."""
     groups: list[tuple[int, list[str]]] = []
     for name, count in parts:
         if groups and groups[-1][0] == count:
@@ -30,10 +30,10 @@ def token_of(parts: Parts) -> str:
 
 
 def parts_of(token: str) -> Parts:
-    """What `token_of` has written.
+    """Read the text of `token_of`.
 
     Raises:
-        ValueError: if it is no such text, names a node twice, or no cores of one.
+        ValueError: if the text is invalid, names a node twice, or gives a node no cores.
     """
     parts: list[tuple[str, int]] = []
     for group in token.split(";"):

@@ -73,13 +73,11 @@ class AskedPlugin:
         return self.plugin.source
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """See `ResourcePlugin.quote`."""
         return self._ask(
             "quote", lambda: self.plugin.quote(unit, now), lambda given: answers.quote_problem(unit, given)
         )
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        """See `ResourcePlugin.hold`."""
         self.held.add(key)
         return self._ask(
             "hold",
@@ -88,19 +86,15 @@ class AskedPlugin:
         )
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        """See `ResourcePlugin.confirm`."""
         found: Reservation | Refusal = _without_start(
             self._ask("confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given))
         )
         return found
 
     def release(self, key: str, now: Instant) -> None:
-        """See `ResourcePlugin.release`."""
         self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """See `ResourcePlugin.reservation`."""
-
         def problem(given: object) -> str:
             return "" if given is None else answers.reservation_problem(key, None, given)
 
@@ -109,8 +103,6 @@ class AskedPlugin:
         return shown
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """See `ResourcePlugin.reservations`."""
-
         def problem(given: Any) -> str:
             if not isinstance(given, tuple):
                 return f"wrong type of answer: got {type(given).__name__}, expected tuple"
@@ -121,7 +113,6 @@ class AskedPlugin:
         return tuple(_without_start(each) for each in found)
 
     def next_event(self, now: Instant) -> Instant | None:
-        """See `ResourcePlugin.next_event`."""
         return self._ask(
             "next_event",
             lambda: self.plugin.next_event(now),

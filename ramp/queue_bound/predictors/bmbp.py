@@ -54,7 +54,6 @@ class Bmbp:
         """Group, submission and bound of the jobs that wait."""
 
     def bound(self, job: QueuedJob) -> int | None:
-        """See `Predictor`."""
         return self._group(job).bound(self._options)
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
@@ -65,14 +64,12 @@ class Bmbp:
         return waits.not_above(within) / len(waits)
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
-        """See `Predictor`."""
         group = self._group(job)
         bound = group.bound(self._options)
         self._waiting[key] = group, now, bound
         return bound
 
     def started(self, key: Hashable, now: int) -> None:
-        """See `Predictor`."""
         group, since, bound = self._waiting.pop(key, (None, 0, None))
         if group is None:
             return

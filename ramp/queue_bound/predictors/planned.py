@@ -88,7 +88,6 @@ class Planned:
         return ratios.not_above(within / max(planned, 1)) / len(ratios)
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
-        """See `Predictor`."""
         if self._starts_at_once(job):
             return 0
         group = self._group(job)
@@ -100,7 +99,6 @@ class Planned:
         return bound
 
     def started(self, key: Hashable, now: int) -> None:
-        """See `Predictor`."""
         waited = self._waiting.pop(key, None)
         if waited is None:
             return

@@ -36,13 +36,9 @@ _SIGNED: Final = "SignedDocument"
 class Verifier(Protocol):
     """What reading needs of a notary."""
 
-    def verify(self, document: str, now: Instant) -> Signed:
-        """See `ramp.model.ports.Notary`."""
-        ...
+    def verify(self, document: str, now: Instant) -> Signed: ...
 
-    def open(self, text: str, now: Instant) -> Message:
-        """See `ramp.model.ports.Notary`."""
-        ...
+    def open(self, text: str, now: Instant) -> Message: ...
 
 
 def write_commitment(content: contents.Commitment) -> str:
