@@ -48,7 +48,7 @@ def takings_of(snapshot: SystemSnapshot, own_names: frozenset[str], *, spare_pla
     Args:
         snapshot: of the system.
         own_names: names of the market's reservations; neither they nor jobs in any reservation are counted, because the
-        market's book and the reservations already count their cores.
+            market's book and the reservations already count their cores.
         spare_planned: whether jobs that the system plans to start keep their places.
     """
     reserved = {each.name for each in snapshot.reservations} | own_names

@@ -60,7 +60,7 @@ class Reconciler:
         resource: the resource's name.
         wait: waits the given seconds.
         chooses_parts: whether the system itself chooses the cores of each node (Grid Engine); the book then records its
-        choice.
+            choice.
         begin_lag: maximum delay of a reservation that begins at once, for systems that accept no begin in the past.
     """
 

@@ -111,7 +111,7 @@ class SystemReservation:
         users: local accounts that may run in it.
         active: whether it has begun.
         cores_in_all: cores in all, if the system does not (yet) say how many of each node; `parts` then has all of
-        each. None if `parts` is exact.
+            each. None if `parts` is exact.
     """
 
     name: str

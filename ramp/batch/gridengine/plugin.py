@@ -51,7 +51,7 @@ class GridEngineOptions:
         root: SGE_ROOT; empty for the value that the agent's environment or the commands have.
         cell: SGE_CELL.
         commands: folder of Grid Engine's commands; empty for those on the PATH. Debian's real ones are in
-        /usr/lib/gridengine; those on its PATH are shell scripts around them, which take twice as long.
+            /usr/lib/gridengine; those on its PATH are shell scripts around them, which take twice as long.
         environment: further variables for the commands, as SGE_QMASTER_PORT.
         market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.

@@ -111,7 +111,7 @@ class AdvanceReservation:
         name: not unique, may be empty.
         owner: the account that made it.
         state: `w` waits for its start, `r` has begun, `W` and `E` the same with slots that are out of order, `d` is
-        being deleted.
+            being deleted.
         start: its begin.
         end: its end.
         slots_at: slots granted on each queue instance.

@@ -34,17 +34,17 @@ class SlurmOptions:
     Attributes:
         partition: its name; empty for the cluster's default one.
         conf: path of the cluster's `slurm.conf`; empty for that of SLURM_CONF in the agent's environment, else the
-        one that Slurm's commands find by themselves.
+            one that Slurm's commands find by themselves.
         market_user: the local account that holds belong to until they are handed over; empty for the agent's own.
         wrapper: the command, word by word, that may change reservations (`["sudo", "-n", "/usr/local/sbin/...")`; empty
-        if the agent may itself, as root or SlurmUser.
+            if the agent may itself, as root or SlurmUser.
         spare_planned: whether jobs that Slurm plans to start keep their places in offers.
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
         command_limit_s: seconds that one command may take.
         for_sale: the part that is for sale, and when.
         torus: for nodes in a torus: its `extents`, the source of `coordinates` (`order`, `names`, `table`; or `slurm`,
-        then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its
-        `allocator_options`; requests with terms for tori get boxes of it.
+            then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its
+            `allocator_options`; requests with terms for tori get boxes of it.
     """
 
     partition: Annotated[str, _PARTITION] = ""

@@ -50,7 +50,7 @@ class SlurmSystem:
         partition: the partition for sale.
         market_user: the local account that may run in reservations before they are handed over.
         wrapper: command that makes, hands over and deletes reservations and cancels their jobs, with the privilege for
-        it (`sudo -n /usr/local/sbin/ramp-slurm-reservations`); empty if the agent may itself.
+            it (`sudo -n /usr/local/sbin/ramp-slurm-reservations`); empty if the agent may itself.
         wait: waits the given seconds.
     """
 

@@ -38,7 +38,7 @@ class QueueBoundOptions:
         predictor_options: the predictor's own options.
         share: greatest share of the cores that jobs of the market may want together, 0 to 1.
         script: path of each job's script, `{seconds}` in it standing for the time bought; empty: it sleeps. At
-        sites that launch jobs, jobs run their buyers' orders instead.
+            sites that launch jobs, jobs run their buyers' orders instead.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.
     """
 
