@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.for_sale import ForSale
+from ramp.batch.node_lists import parts_of, placement_of, token_of
 from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
-from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.sold_nodes import placement_of, token_of
+from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.system import NAME_PREFIX, BatchSystem, SystemReservation, WantedReservation
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso

@@ -15,8 +15,8 @@ from typing import Final
 
 from ramp.batch.book import Entry
 from ramp.batch.machine import BatchMachine, Refused
+from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.smaller_slots import SmallerSlot, smaller_slot
-from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import ChangingSystem, Parts, RunningJob, SystemSnapshot
 from ramp.errors import PluginError
 from ramp.model.instant import SECOND, Instant, iso

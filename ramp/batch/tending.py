@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ramp.batch.book import Entry, HoldBook
+from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.reconciling import Reconciler
-from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import Instant

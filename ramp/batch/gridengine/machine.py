@@ -6,8 +6,8 @@ from typing import Any
 
 from ramp.batch.gridengine.system import BEGIN_LAG, GridEngine
 from ramp.batch.machine import BatchMachine
+from ramp.batch.node_lists import parts_of
 from ramp.batch.reconciling import Reconciler, own_prefix
-from ramp.batch.sold_nodes import parts_of
 from ramp.batch.system import WantedReservation
 from ramp.errors import BatchSystemError, PluginError
 from ramp.model.instant import SECOND, Duration, Instant, iso

@@ -1,4 +1,4 @@
-"""Answers to what cannot be believed or has no place."""
+"""Answers to unverified or misplaced messages."""
 
 from __future__ import annotations
 

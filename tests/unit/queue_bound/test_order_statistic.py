@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import bdtr  # the binomial distribution; scipy.stats takes a second to load
 
-from ramp.queue_bound.order_statistic import fewest, rank
-from ramp.queue_bound.recent_values import RecentValues
+from ramp.queue_bound.order_statistic import RecentValues, fewest, rank
 
 
 def test_59_waits_are_needed_for_95_per_cent() -> None:
