@@ -204,9 +204,9 @@ def _wrong(found: SystemReservation | None, entry: Entry, system: BatchSystem, n
     if has != cores or {name for name, _ in found.parts} != {name for name, _ in entry.parts}:
         return f"has {has} of its {cores} cores, or on other nodes"
     if found.start > max(entry.slot.start, now) + _LATE:
-        return f"has it begin at {iso(found.start)}"
+        return f"begins it at {iso(found.start)}"
     if found.end is not None and found.end < entry.slot.end:
-        return f"has it end at {iso(found.end)}"
+        return f"ends it at {iso(found.end)}"
     owner = entry.account or system.market_user
     if found.users != (owner,):
         return f"lets {', '.join(found.users) or 'no account'} use it, not {owner}"

@@ -271,7 +271,7 @@ class BatchMachine(BookedMachine):
             self.book.drop(entry.key)
             if refused.transient:
                 raise PluginError(self.system.name, refused.reason, transient=True) from refused
-            self._picture = None  # it was taken by somebody whom the picture does not show
+            self._picture = None  # it is out of date: others have taken the cores
             return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
         return None
 

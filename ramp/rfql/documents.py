@@ -119,7 +119,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
             raises no error: its content is `Unverified`.
     """
     if len(body) <= REMEMBERED_CHARACTERS_MAX and root_name(body) == contents.CallForProposals.__name__:
-        with contextlib.suppress(DocumentError, ValueError):  # what is wrong is told below, with its source
+        with contextlib.suppress(DocumentError, ValueError):  # reported below, with its source
             return _read_call(body)
     root = parse_wire(body, source)
     tag = str(root.tag)

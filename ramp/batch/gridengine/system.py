@@ -2,8 +2,8 @@
 
 An advance reservation cannot be changed, but its userset can. With the market's own user in it, it is a hold; with the
 buyer's account, it is the buyer's. Both carry the name in the book. Names need not be unique, and a reservation that
-was ordered while qmaster hung may appear later. So reservations of one name are told apart by number, and all but the
-first are deleted when they are seen.
+was ordered while qmaster hung may appear later. So reservations of one name are distinguished by number, and all but
+the first are deleted when they are seen.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class RevocationNotice:
     Attributes:
         query_id: as asked; the list's number in an unrequested notice.
         number: of the newest list.
-        revocations: that list, in PEM; empty if the receiver has it.
+        revocations: that list, in PEM; empty if the receiver has this one.
         reason: why the receiver's own certificate was revoked, and when; empty if it was not.
     """
 

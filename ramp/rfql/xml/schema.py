@@ -155,7 +155,7 @@ def _plain(rest: str) -> str:
 
 
 def _alternatives(names: str) -> str:
-    # "##other{...}*" is libxml2's name for the extension point; users are told of the published terms only.
+    # "##other{...}*" is libxml2's name for the extension point; users see the published terms only.
     listed = [name.strip() for name in names.split(",") if not name.strip().startswith("##")]
     return " or ".join(listed) if listed else "the end of the parent element, or extension elements"
 

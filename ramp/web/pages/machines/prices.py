@@ -62,7 +62,6 @@ class PricesPage:
         self._series: dict[str, list[PricePoint]] = {}
 
     def build(self) -> None:
-        """Draw the chart and the table, and look for new prices from time to time."""
         with frame.card():
             ui.label(
                 "Dots: offers in your auctions. Dashed lines: starting prices. Click a dot for its auction rounds."
