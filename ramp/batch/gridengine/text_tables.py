@@ -28,11 +28,8 @@ def read_job_table(output: str) -> tuple[BatchJob, ...]:
         ValueError: at an invalid line.
     """
     jobs = []
-    for line in _rows(output, "job-ID"):
-        found = _JOB.fullmatch(line)
-        if found is None:
-            raise ValueError(f"invalid job line: {line!r:.120}")
-        number, priority, name, owner, state, moment, queue, slots, task = found.groups()
+    for row in _rows(output, "job-ID", _JOB, "job line"):
+        number, priority, name, owner, state, moment, queue, slots, task = row
         at, runs = _moment(moment), not any(letter in state for letter in "qw")
         count = number_of(slots, f"slots of job {number}")
         jobs.append(
@@ -59,27 +56,25 @@ def read_reservation_table(output: str) -> tuple[AdvanceReservation, ...]:
     Raises:
         ValueError: at an invalid line.
     """
-    reservations = []
-    for line in _rows(output, "ar-id"):
-        found = _RESERVATION.fullmatch(line)
-        if found is None:
-            raise ValueError(f"invalid line of an advance reservation: {line!r:.120}")
-        number, name, owner, state, start, end, _ = found.groups()
-        reservations.append(
-            AdvanceReservation(
-                number_of(number, "an id"), name.strip(), owner, state, _moment(start),
-                _moment(end),
-            )
-        )  # fmt: skip
-    return tuple(reservations)
+    rows = _rows(output, "ar-id", _RESERVATION, "line of an advance reservation")
+    return tuple(
+        AdvanceReservation(number_of(number, "an id"), name.strip(), owner, state, _moment(start), _moment(end))
+        for number, name, owner, state, start, end, _ in rows
+    )
 
 
-def _rows(output: str, title: str) -> list[str]:
-    """Return the lines of a table below its head; an empty table has no head."""
+def _rows(output: str, title: str, row: re.Pattern[str], kind: str) -> list[tuple[str, ...]]:
+    """Return the fields of each line of a table below its head; an empty table has no head."""
     lines = [line for line in output.splitlines() if line.strip()]
     if lines and not lines[0].startswith(title):
         raise ValueError(f"wrong first line of the table: got {lines[0]!r:.80}, expected {title!r}")
-    return [line for line in lines[1:] if not set(line) <= {"-"}]
+    found = []
+    for line in lines[1:]:
+        if not set(line) <= {"-"}:
+            if (match := row.fullmatch(line)) is None:
+                raise ValueError(f"invalid {kind}: {line!r:.120}")
+            found.append(match.groups())
+    return found
 
 
 def _moment(text: str) -> Instant:
