@@ -204,7 +204,7 @@ class Availability:
         weights = np.diff(bounds)
         weights[0] += bounds[0] - start
         free = self._free.sum(axis=0)
-        # what the backlog fills is not free
+        # the backlog fills these cores
         filled = np.clip(np.minimum(np.append(self._times[1:], NEVER), self._full_until), start, end)
         open_weights = np.maximum(weights - np.maximum(filled - bounds[:-1], 0), 0)
         return 1.0 - min(1.0, float((free * open_weights).sum()) / (self.cores * (end - start)))

@@ -174,7 +174,7 @@ def _talk(process: subprocess.Popen[bytes], stdin: bytes, until: float, limit: i
             ended = process.poll() is not None
             ready = waiting.select(min(left, _LINGER_S))
             if not ready and ended:
-                break  # a child of it has the pipe still; what the command itself had to say is read
+                break  # a child still has the pipe; the command's own output is read
             for key, _ in ready:
                 if key.data is None:
                     stdin = _feed(waiting, key.fileobj, stdin)  # type: ignore[arg-type]

@@ -173,7 +173,7 @@ class BatchMachine(BookedMachine):
         """
         self._told(lambda: self.reconciler.sweep(now))
 
-    # -- what there is -------------------------------------------------------------------------------------------
+    # -- pictures ------------------------------------------------------------------------------------------------
 
     def _look(self, now: Instant) -> SystemSnapshot:
         return self.system.snapshot(now)
@@ -196,7 +196,7 @@ class BatchMachine(BookedMachine):
         return self._drawn[1]
 
     def _draw(self, picture: SystemSnapshot, live: Sequence[Entry], now: Instant) -> Availability:
-        # ours that nobody holds any more are about to be swept, so they take nothing
+        # our reservations without a holder will be removed soon, so they take nothing
         prefix = own_prefix(self.resource)
         own = frozenset(each.name for each in picture.reservations if each.name.startswith(prefix))
         takings = takings_of(picture, own, spare_planned=self._spare_planned)

@@ -115,7 +115,7 @@ def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> 
     if unmet := shortcoming(agreement.request, other):
         return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
     if agreement.valid_until - agreement.issued_at > ORDER_VALIDITY_MAX:
-        # its buyer says when it was issued, the bank how long it may stand: dated back, it would revive lapsed offers
+        # the buyer states when it was issued, the bank limits its validity: a false date would revive lapsed offers
         most = f"agreements are valid for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is backdated"
         return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may have expired: {most}")
     if not stands_at(other, seal, agreement.issued_at):

@@ -124,7 +124,7 @@ class QueuePlan:
             raise ValueError(f"job {key!r} is already submitted")
         start = self.earliest(shape, now)
         self._join(key, shape, start)
-        # where nobody else waits it is the first, and has its place promised
+        # as the only waiting job it is the first, and has its place promised
         alone = self._decisions[int(np.argmax(self._decisions[:, SHADOW] == NEVER)), TIME]
         self._known_to = min(start, max(int(alone), now))
         return start
@@ -178,7 +178,7 @@ class QueuePlan:
 
     def _plan(self, now: int) -> None:
         """Extend the plan to the end of all jobs."""
-        if self._running.extend_overdue(now) or self._known_to < now:  # who has ended since is gone
+        if self._running.extend_overdue(now) or self._known_to < now:  # jobs that have ended since are gone
             self._known_to = -1
         if self._known_to == NEVER:
             return

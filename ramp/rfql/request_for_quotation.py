@@ -306,7 +306,7 @@ class _UnitReader:
             terms = extension_terms.read_torus(extensions) if extensions else None
             probability = extension_terms.read_probability(extensions)
         except ValueError:
-            return None  # the schema check has told why
+            return None  # the schema check reports the reason
         sizes, sites = extensions.get(extension_terms.CORE_RANGE), extensions.get(_SITES)
         unit = RequestUnit(
             number=self.number,
@@ -345,7 +345,7 @@ class _UnitReader:
                     self._tell(tag, f"given twice in Request {self.number}, expected once", element)
                 extensions[tag] = element
             elif element.getparent() is request:
-                # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
+                # "A resource must be able to satisfy it before responding" (section 5.2): no resource can.
                 known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
                 known += f"CoreRange of {MOLDABLE}, Sites of {SITES}"
                 self._tell(tag, f"unknown extension, expected one of {known}", element)
@@ -367,7 +367,7 @@ class _UnitReader:
         digits = text.strip()
         unsigned = digits.removeprefix("-").removeprefix("+")
         if not unsigned.isascii() or not unsigned.isdigit():
-            return None  # the schema check has told why
+            return None  # the schema check reports the reason
         number = int(digits) if len(unsigned) <= len(str(NUMBER_MAX)) else None
         if number is None or number > most or number < least:
             shown = digits if len(digits) <= 24 else f"{digits[:24]}..."
@@ -386,7 +386,7 @@ class _UnitReader:
                 )
             return None
         if time is None and which == "End":
-            return None  # the schema check has told that it is missing
+            return None  # the schema check reports that it is missing
         try:
             return date_and_time.join(date, "00:00:00" if time is None else time)
         except ValueError as error:

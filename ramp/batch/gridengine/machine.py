@@ -61,7 +61,7 @@ class GridEngineMachine(BatchMachine):
         if not self._verified or not isinstance(slot, Slot):
             return slot
         found = self._grantable(slot, now)
-        if found < slot.cores and self.book.to_remove(now):  # what has run out is still there
+        if found < slot.cores and self.book.to_remove(now):  # expired reservations still take slots
             self.reconciler.sweep(now)
             self._answers.clear()
             found = self._grantable(slot, now)

@@ -93,7 +93,7 @@ def privilege(resource: str, options: SlurmOptions, slurm_user: str) -> Sequence
     if not options.wrapper:
         if os.geteuid() == 0 or account == slurm_user:
             return [Remark("privilege", resource, f"this account ({account}) may change reservations itself")]
-        says = f"{account} is neither root nor SlurmUser ({slurm_user or 'not told'}), and the options name no wrapper"
+        says = f"{account} is neither root nor SlurmUser ({slurm_user or 'unknown'}), and the options name no wrapper"
         return [Remark("privilege", resource, says, "install the wrapper (docs/slurm.md, Permissions) and name it")]
     return [*wrapper_remarks(resource, options.wrapper), *_sudo_remarks(resource, options.wrapper, account)]
 
@@ -136,7 +136,7 @@ def _unsafe(resource: str, path: Path, owner: int) -> Sequence[Remark]:
             whose = f"belongs to user {status.st_uid}"
             do = f"chown {owner} {each}"
         elif status.st_mode & stat.S_ISVTX and stat.S_ISDIR(status.st_mode):
-            continue  # what lies in such a folder is its owner's alone to replace
+            continue  # in a sticky folder only a file's owner can replace it
         elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             whose, do = (
                 f"has mode {stat.S_IMODE(status.st_mode):04o}, so that others may write to it",

@@ -72,7 +72,7 @@ class SlurmSystem:
         self._cores: Mapping[str, int] | None = None
         self._json = True
 
-    # -- what there is -------------------------------------------------------------------------------------------
+    # -- questions -----------------------------------------------------------------------------------------------
 
     def snapshot(self, now: Instant) -> SystemSnapshot:
         listed = self.nodes()
@@ -120,7 +120,7 @@ class SlurmSystem:
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
         return ask(reservations.jobs_question(reservation.name), self.run)
 
-    # -- what is done --------------------------------------------------------------------------------------------
+    # -- orders --------------------------------------------------------------------------------------------------
 
     def make(self, wanted: WantedReservation) -> None:
         """See `BatchSystem.make`: of whole nodes if possible, so that it can be changed later."""
@@ -277,7 +277,7 @@ def check_cluster(run: Runner) -> str:
     """
     select = ask(settings_question(), run).get("SelectType", "")
     if select not in {"select/cons_tres", "select/cons_res"}:
-        return f"SelectType is {select or 'not told'}; reservations of cores need select/cons_tres"
+        return f"SelectType is {select or 'unknown'}; reservations of cores need select/cons_tres"
     return ""
 
 

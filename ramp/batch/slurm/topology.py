@@ -81,7 +81,7 @@ def _places(names: Sequence[str], run: Runner) -> dict[str, tuple[int, ...]]:
         listed = [line for line in lines if kind in line]
         if listed:
             return places(listed, names)
-    plugin = ask(settings_question(), run).get("TopologyPlugin", "not told")
+    plugin = ask(settings_question(), run).get("TopologyPlugin", "unknown")
     if plugin != _NAMED:
         raise _NoGrid(f"scontrol shows no topology (TopologyPlugin is {plugin})")
     return _in_names(names)

@@ -42,7 +42,7 @@ class QueueLearning:
         self._predictor = predictor
         self._path = path
         self._planner = fastest_planner()
-        # the first plan on a computer is compiled first: before anybody waits for it
+        # compiles the planner now, instead of during the first quote
         QueuePlan(1, self._planner).earliest(JobShape(1, 1), 0)
         self._plan: QueuePlan | None = None
         self._waiting: dict[str, tuple[QueuedJob, Instant]] = {}
@@ -95,7 +95,7 @@ class QueueLearning:
                 self._keep(joined, max(running[job_id].start - since, 0))
             else:
                 self._predictor.withdrawn(job_id)
-        if self._begun:  # what ran before anybody looked has not been seen to wait
+        if self._begun:  # jobs that ran before the first picture were not seen waiting
             for job_id, job in running.items():
                 if job_id not in self._seen and not job.reservation and job.submitted is not None:
                     self._started_at_once(job_id, job)

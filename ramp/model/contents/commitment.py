@@ -157,7 +157,7 @@ class CancellationDone:
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class CancellationRefused:
-    """REFUSE: the agreement stands; `code` says why (`started`, `unknown_agreement`, `bad_signature`)."""
+    """REFUSE: the agreement remains valid; `code` says why (`started`, `unknown_agreement`, `bad_signature`)."""
 
     agreement_id: str
     code: str

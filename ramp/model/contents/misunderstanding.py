@@ -15,7 +15,7 @@ class Unverified:
     Attributes:
         kind: `agreement`, `cancellation` or `amendment`.
         reference: the id the document claims, for the answer only.
-        code: what is wrong (`bad_signature`, `unknown_signer`, `certificate_expired`, `malformed`).
+        code: the fault (`bad_signature`, `unknown_signer`, `certificate_expired`, `malformed`).
         detail: one sentence.
     """
 

@@ -1,4 +1,4 @@
-"""Rules about plug-ins that can change the size of what is reserved (`ResizablePlugin`); others are not judged."""
+"""Rules for plug-ins that can change the size of a reservation (`ResizablePlugin`)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def a_later_end_is_kept_or_refused(subject: Subject) -> None:
 
 
 def an_earlier_step_changes_nothing(subject: Subject) -> None:
-    """A change that comes after one with a higher step is refused, for calls may overtake each other."""
+    """A change that comes after one with a higher step is refused, because calls may overtake each other."""
     now = subject.now
     key, cores = subject.key("steps"), _two(subject)
     with subject.machine() as machine:

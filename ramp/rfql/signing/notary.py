@@ -162,7 +162,7 @@ class PublicNotary:
         sealed = seals.parse(text)
         signed_at = sealed.moment()
         kind = documents.content_named(sealed.document)
-        # what tells the time is not judged by a clock that may be wrong, but by the time that it states
+        # our clock may be wrong, so messages that report the time are judged by the time that they state
         signer = self._check_seal(sealed, signed_at, signed_at if kind in ANY_AGE else now)
         if kind is None or documents.root_name(sealed.body) != sealed.document:
             raise SealInvalid(f"the seal names a {sealed.document or 'nameless document'} but covers another document")

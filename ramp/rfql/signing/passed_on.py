@@ -46,7 +46,7 @@ def read_sealed(element: Element, kind: type[Kind], opener: Opener) -> tuple[Kin
         DocumentError: if the seal does not hold, or the content is of another kind.
     """
     text = element.findtext(f"{{{MARKET}}}{SEALED}") or ""
-    # Looked at before it is opened: what is passed on passes nothing on itself, so opening has an end.
+    # Checked before opening: a passed-on message passes on no other, so opening ends.
     document = seals.parse(text).document
     if document != kind.__name__:
         raise SealInvalid(f"wrong document in the sealed message: got a {document}, expected a {kind.__name__}")

@@ -28,7 +28,7 @@ class Field:
 
     Attributes:
         name: keyword of `ramp.request`.
-        elements: of the schema that it writes; none for what is an extension's.
+        elements: of the schema that it writes; empty for extensions.
         label: with its unit.
         hint: an example.
         whole: whether it holds a whole number.

@@ -235,7 +235,7 @@ class UserFeed:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, CancellationEnded | RequestEnded):
-            self._bought_or_cancelled = True  # what is upcoming is different
+            self._bought_or_cancelled = True  # the upcoming slots have changed
         if isinstance(event, CancellationEnded):
             self.cancelled = event.outcome
             self._tell("")

@@ -160,7 +160,7 @@ def torus_map(state: MachineState) -> TorusMap | None:
     if told is None:
         return None
     if not isinstance(told, Mapping):
-        raise ValueError("the map is not a JSON object")  # noqa: TRY004 - what another party says is no programmer's type
+        raise ValueError("the map is not a JSON object")  # noqa: TRY004 - it is another party's data
     extents, cores = extents_of(told.get("extents")), told.get("cores_a_unit")
     if type(cores) is not int or cores < 1:
         raise ValueError(f"the map states {cores} cores per unit, expected at least 1")
