@@ -1,9 +1,9 @@
 """Free cores over time: which cores of which node are taken when, by whom, and where a request fits first.
 
-Jobs until their limits, jobs that the system plans to start, reservations of others, and the market's own holds become
-one table of free cores, a row per node and a column per stretch of time between two changes. Unusable nodes have no
-free cores. Jobs that wait without a plan take no particular cores; `Availability.load` counts them as filling the
-free cores from now on, so that a long queue makes early slots dear.
+Running jobs, planned jobs, reservations of others, and the market's own holds take cores. Together they give one table
+of free cores, with a row per node and a column per stretch of time between two changes. Unusable nodes have no free
+cores. Jobs that wait without a plan take no particular cores; `Availability.load` counts them as filling the free cores
+from now on, so that a long queue makes early slots dear.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ time. Plug-ins are found by name in the entry point group `ramp.resource_plugins
 `(PluginSettings) -> ResourcePlugin`.
 
 **Where it runs.** A plug-in of another package runs in a process of its own (`isolation` in the resource's
-configuration), so a call may take its time, within the limits of the table `[guests]`: 5 s for the quotes of one call
-for proposals, 30 s for a hold, confirmation, release or look-up, 5 s for a snapshot, a minute for opening. Past its
+configuration), so a call may take its time. The limits are in the table `[guests]`: 5 s for the quotes of one call for
+proposals, 30 s for a hold, confirmation, release or look-up, 5 s for a snapshot, a minute for opening. Past its
 limit the process is killed and started anew; `reservation` then reports what the dead one had done, so book before you
 answer. Standard output and error go to the agent's log. Calls come one at a time, from one thread. A plug-in in the
 agent's own process should answer in well under a millisecond: all agents of that process wait for it.
@@ -212,12 +212,12 @@ class ResizablePlugin(Protocol):
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         """Give a firm reservation `cores` cores from now on, until `until`; durable when it returns.
 
-        A reduction frees its cores at once, because the resource refunds it on this answer. An addition, of cores or
-        time, is set aside at once, so that no other request gets it, or refused with `SLOT_TAKEN` if it is not free or
-        the machine cannot do it. It is not paid yet: the Resource Agent starts no job on it before, and otherwise asks
-        for the old size again, in a later step. A reduction is refused with `SLOT_TAKEN` if jobs on the slot need the
-        cores. A refusal changes nothing. The same step again answers the same. Because calls overtake each other, a
-        step below the last one, or another change with the same step, is refused with `SLOT_TAKEN` and changes nothing.
+        A reduction frees its cores at once, because the resource refunds it on this answer. It is refused with
+        `SLOT_TAKEN` if jobs on the slot need the cores. An addition, of cores or time, is set aside at once, so that no
+        other request gets it. It is refused with `SLOT_TAKEN` if it is not free, or the machine cannot do it. It is not
+        paid yet: the Resource Agent starts no job on it before, and if it remains unpaid asks for the old size again,
+        in a later step. A refusal changes nothing. The same step again answers the same. Because calls overtake each
+        other, a step below the last one, or another change with the same step, is refused with `SLOT_TAKEN`.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or

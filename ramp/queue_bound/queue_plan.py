@@ -45,10 +45,11 @@ class QueuePlan:
     """Jobs on a machine with uniform processors, the waiting ones in order, and their starts by EASY.
 
     A job that joins the queue last changes nothing before its own planned start, because EASY asks it last each time.
-    So its start is read off the existing decisions, and only later ones are planned again, when needed (or all after
-    the queue is empty but for it, because a first job has its place promised). Ends and starts as planned change
-    nothing either; after an early end everything is planned again. A job that runs beyond its expected end is given
-    twice the time, repeatedly, as in `simulation.schedulers`. Source of the rule: `ramp.queue_bound.easy_plan`.
+    So its start is read off the existing decisions, and only later ones are planned again, when needed. If it becomes
+    the only waiting job before its start, planning begins there, because a first job has its place promised. Ends and
+    starts as planned change nothing either; after an early end everything is planned again. A job that runs beyond its
+    expected end is given twice the time, repeatedly, as in `simulation.schedulers`. Source of the rule:
+    `ramp.queue_bound.easy_plan`.
 
     Args:
         capacity: processors of the machine.

@@ -1,7 +1,7 @@
 """Values that Grid Engine reports.
 
-The words are those of its manual pages (qstat(1), qhost(1), qrstat(1), sge_pe(5), access_list(5)): a *queue instance*
-is a queue on a host, a *slot* of it takes one process, which is a core here, and an *advance reservation* has a number
+The words are those of its manual pages (qstat(1), qhost(1), qrstat(1), sge_pe(5), access_list(5)). A *queue instance*
+is a queue on a host. A *slot* of it takes one process, which is a core here. An *advance reservation* has a number
 beside a name that need not be unique.
 """
 

@@ -87,9 +87,9 @@ def state_digest(state: Agreement | Amendment) -> str:
     """Return SHA-256 of an agreement's or amendment's statement of its slot, as URL-safe base64 without padding.
 
     The digest covers JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. For an amendment it has
-    all fields by their names; for an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
-    unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). `is` names the
-    kind of document.
+    all fields by their names. For an agreement it has its ids, parties, slot, price and cost, and `terms`: the
+    `called_terms.terms_digest` of the unit as it was asked for, with the rule of its price or an empty one. `is` names
+    the kind of document.
     """
     if isinstance(state, Amendment):
         said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
