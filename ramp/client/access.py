@@ -47,7 +47,7 @@ class SeenMarket(Protocol):
         ...
 
     def new_id(self, kind: str) -> str:
-        """An identifier that never repeats; see `ramp.model.identifiers.IdSource`."""
+        """An identifier that never repeats; see `ramp.model.ports.IdSource`."""
         ...
 
 
