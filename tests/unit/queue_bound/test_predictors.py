@@ -9,9 +9,8 @@ from scipy.special import bdtr  # the binomial distribution; scipy.stats takes a
 
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.groups import Groups, octave
-from ramp.queue_bound.order_statistic import fewest, rank
+from ramp.queue_bound.order_statistic import RecentValues, fewest, rank
 from ramp.queue_bound.predictor import PREDICTORS, Predictor, QueuedJob, predictor
-from ramp.queue_bound.recent_values import RecentValues
 
 MINUTE = 60_000_000
 
