@@ -135,12 +135,7 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 class DaskExecutor:
-    """Does tasks on a dask cluster.
-
-    Args:
-        client: connected to the cluster's scheduler.
-        address: of the scheduler, for messages.
-    """
+    """Does tasks on a dask cluster."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client = client

@@ -42,13 +42,7 @@ COMMON_COLUMNS: Final[Columns] = {
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
-    """Write a table as CSV.
-
-    Args:
-        path: of the file.
-        rows: of the table.
-        columns: their keys in order; None = the first row's.
-    """
+    """Write a table as CSV; `columns` are the keys in order (None = those of the first row)."""
     if columns is None:
         columns = list(rows[0]) if rows else []
     with path.open("w", encoding="utf-8", newline="") as stream:

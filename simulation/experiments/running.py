@@ -66,14 +66,7 @@ def run_into(
 ) -> dict[str, Any]:
     """Run an experiment; its results are in a folder of its name afterwards, in place of earlier ones.
 
-    Args:
-        experiment: to be run.
-        out: existing directory of all results, prepared by `prepare`.
-        quick: the small version.
-        seed: of all that is drawn.
-        processes: processes to use; None = one a core.
-        on_progress: told about progress.
-        further: options that the experiment knows.
+    Arguments as of `simulation.experiments.discovery.RunExperiment`; `out` is prepared by `prepare`.
 
     Returns:
         The contents of `summary.json`, with `wall_s`: how long it took.

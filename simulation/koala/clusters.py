@@ -119,11 +119,7 @@ class LocalUsers:
 
 
 class InformationService:
-    """Idle processors as the scheduler sees them (KIS).
-
-    Args:
-        clusters: by name, in the order of the file.
-    """
+    """Idle processors as the scheduler sees them (KIS); clusters by name, in the order of the file."""
 
     def __init__(self, clusters: Mapping[str, Cluster]) -> None:
         self._clusters = clusters

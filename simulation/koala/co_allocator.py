@@ -35,12 +35,7 @@ class CoAllocator:
     fills: bool = False
 
     def place(self, job: KoalaJob, closed: Collection[str] = ()) -> tuple[Assignment, ...] | None:
-        """Where the job would run now, or None.
-
-        Args:
-            job: the job.
-            closed: clusters where nothing is placed now.
-        """
+        """Return where the job would run now, or None; nothing is placed in `closed` clusters."""
         idle = {name: self.information.available(name) for name in self.clusters if name not in closed}
         placed = self.policy(job.components, idle, self.replicas)
         if placed is None or len(placed) != 1 or not self.chooses(job):
@@ -66,7 +61,7 @@ class ProcessorClaimer:
 
     Args:
         clusters: by name.
-        information: is told of claims that failed.
+        information: receives claims that failed.
     """
 
     def __init__(self, clusters: Mapping[str, Cluster], information: InformationService) -> None:

@@ -47,12 +47,12 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class _Round:
-    """Shrinking under way in a cluster.
+    """A cluster's unfinished procedure of shrinking.
 
     Attributes:
         asking: the policy's procedure, None when it is at its end.
         awaited: jobs whose processors are still to be released.
-        accepted: what the last job accepted, for the policy to be told when it has released it.
+        accepted: number that the last job accepted; passed to the policy after its release.
     """
 
     asking: Asking | None

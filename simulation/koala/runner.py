@@ -109,12 +109,12 @@ class Runner:
             self._go()
 
     def would_take(self, offered: int) -> int:
-        """How many of so many processors the application would accept."""
+        """Return how many of the offered processors the application would accept."""
         larger = self.job.malleability.sizes.most_of(self.size + offered)
         return max(0, larger - self.size) if larger is not None else 0
 
     def would_give(self, cluster: str, requested: int, obligation: Obligation) -> int:
-        """How many processors of a cluster it would give if asked for so many; it may be more than it is asked for."""
+        """Return how many processors of a cluster it would release if asked for a number; may be more than that."""
         if self.job.declines_voluntary and obligation is Obligation.VOLUNTARY:
             return 0
         sizes = self.job.malleability.sizes
@@ -155,7 +155,7 @@ class Runner:
         self._agenda.at(self._agenda.now + pause, Kind.TAKEN_IN, self)
 
     def taken_in(self) -> None:
-        """The application goes on with more processors."""
+        """Continue the application with more processors."""
         change = self._open(Stimulus.TAKEN_IN)
         self._resize(self.size + change.processors)
         self._closed(change)
@@ -177,7 +177,7 @@ class Runner:
         return given
 
     def given_up(self) -> None:
-        """The application goes on with fewer processors, before they are released."""
+        """Continue the application with fewer processors, before they are released."""
         change = self._open(Stimulus.GIVEN_UP)
         self._resize(self.size - change.processors)
         self._agenda.at(self._agenda.now + self._latencies.release, Kind.RELEASED, self)

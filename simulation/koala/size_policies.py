@@ -57,7 +57,7 @@ class RunningMalleable:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An offer of so many processors to a job, or, below 0, a request for so many."""
+    """An offer of processors to a job, or, below 0, a request for processors."""
 
     job: int
     processors: int
@@ -129,10 +129,10 @@ class Fpsma:
 class Egs:
     """Equi-Grow & Shrink (EGS): section 5.3.2, figure 5 of the paper.
 
-    Everybody grows, or shrinks, by the same. Two faults of the printed SHRINK are mended after the text: it
-    sends "shrinkValue + malus" (the job's share is meant), and gives the malus where "i >= growRemainder" in a
-    list by decreasing start (the oldest jobs, by a variable of the other procedure), though the text takes it
-    from the most recently started ones. What a job does not accept is offered to nobody else.
+    All jobs grow, or shrink, by the same number. Two faults of the printed SHRINK are mended after the text. It sends
+    "shrinkValue + malus", where the job's share is meant. It gives the malus where "i >= growRemainder" in a list by
+    decreasing start (the oldest jobs, by a variable of the other procedure), though the text takes it from the most
+    recently started ones. Processors that a job refuses are not offered to another.
     """
 
     waits: Final = False
@@ -201,9 +201,9 @@ class Equipartition:
 
 
 def equal_sizes(jobs: Sequence[RunningMalleable], processors: int) -> dict[int, int]:
-    """Sizes as equal as minimum and maximum allow, of so many processors in all; the first jobs get what is over.
+    """Share out processors as equally as minimum and maximum allow; the first jobs get the remainder.
 
-    Sizes that an application cannot use are its own matter: it says so when it is asked.
+    An application refuses sizes that it cannot use when it is asked.
     """
     sizes = {job.number: job.sizes.least for job in jobs}
     left = processors - sum(sizes.values())
@@ -246,7 +246,7 @@ class ByPriority:
 
     Args:
         priority: the smallest grows first, the largest shrinks first.
-        preferred_first: nobody grows above its preferred size while another is below its own.
+        preferred_first: no job grows above its preferred size while another is below its own.
     """
 
     waits: Final = False
@@ -293,10 +293,10 @@ def share_of_range(size: int, sizes: Sizes) -> float:
 
 
 class Levelled:
-    """Processors go one by one to who has the least of its range, and come from who has the most.
+    """Processors go one by one to the job with the least of its range, and come from the job with the most.
 
     Args:
-        steals: what is released is the first waiting job's for which it suffices.
+        steals: released processors go to the first waiting job for which they suffice.
     """
 
     waits: Final = False
@@ -306,7 +306,7 @@ class Levelled:
         self.steals: Final = steals
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is offered once what it comes to; the first started are the first of equals."""
+        """Offer each job its whole share once; among equals, the first started come first."""
         given: Counter[int] = Counter()
         for _ in range(value):
             able = [job for job in jobs if given[job.number] < job.can_take]
@@ -318,7 +318,7 @@ class Levelled:
             yield Message(number, processors)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is asked once for what it comes to; the last started are the first of equals."""
+        """Ask each job once for its whole share; among equals, the last started come first."""
         taken: Counter[int] = Counter()
         for _ in range(value):
             able = [job for job in reversed(jobs) if taken[job.number] < job.can_give]

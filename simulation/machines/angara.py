@@ -47,15 +47,7 @@ class TorusLayout:
 
 @dataclass(slots=True)
 class _State:
-    """What is taken.
-
-    Attributes:
-        running: placements by job.
-        held_units: bit set of the nodes of jobs.
-        drained: bit set.
-        down: bit set.
-        failed_links: (unit, dimension) of the cables that are out of service.
-    """
+    """Nodes and cables in use or out of service; bit sets of nodes, and failed links as (unit, dimension)."""
 
     running: dict[int, Placement] = field(default_factory=dict)
     held_units: int = 0
@@ -328,7 +320,6 @@ class AngaraMachine(GridUnits):
         return None
 
     def _placement(self, job_id: int, row: int, units: int | None = None) -> Placement:
-        """The placement of a row; `units` where the box is not whole."""
         table = self.boxes.table
         box = int(self.boxes.arrays.box_of[row])
         shape = table.shapes[int(table.shape_of[box])]

@@ -256,6 +256,5 @@ def _check_names(text: str, start: int, end: int, names: list[str], prefix: str,
 
 
 def _refuse(text: str, start: int, end: int, reason: str) -> None:
-    """Raise the error that shows where a list is wrong."""
     marks = " " * start + "^" * max(1, end - start)
     raise MachineError(f"host list: {reason}\n  {text}\n  {marks}")

@@ -180,7 +180,6 @@ def _planes(extents: Sequence[int], cell: Callable[[tuple[int, int, int]], str])
 
 
 def _pad(line: str, width: int) -> str:
-    """Fill up to a width of visible characters."""
     visible = len(line)
     for code in (*COLORS, HELD_COLOR, RESET):
         visible -= line.count(code) * len(code)

@@ -41,14 +41,14 @@ class Allowed(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes that a job may have.
+    """The sizes that a job may have, in processors.
 
     Attributes:
-        minimum: it never runs with fewer processors.
-        preferred: with so many its user would run it, were its size fixed.
-        maximum: more would be waste.
+        minimum: smallest size.
+        preferred: the size its user would choose for a rigid job.
+        maximum: largest useful size.
         allowed: which sizes in between.
-        step: whose multiples are allowed, where only multiples are.
+        step: only its multiples are allowed, where `allowed` says so.
     """
 
     minimum: int

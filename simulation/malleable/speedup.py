@@ -19,7 +19,7 @@ class SpeedUpLaw(Protocol):
     """The run time of an application over its processors."""
 
     def run_time(self, processors: int) -> float:
-        """Run time with so many processors, at least 1; above 0, in the law's own unit."""
+        """Return the run time with a number of processors, at least 1; above 0, in the law's own unit."""
         ...
 
 

@@ -27,7 +27,7 @@ class Crashed(Exception):
     """A party crashes.
 
     Args:
-        down_for: how long until it restarts; None: until it is told to.
+        down_for: how long until it restarts; None: until a command restarts it.
     """
 
     def __init__(self, down_for: Duration | None) -> None:

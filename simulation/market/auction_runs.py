@@ -295,7 +295,7 @@ def _strategies(
 
 
 class _Recorder(Checker):
-    """Keeps what users are told, and counts what is sent."""
+    """Keeps the users' reports, and counts the messages sent."""
 
     def __init__(self) -> None:
         self.ended: dict[str, RequestEnded] = {}
@@ -303,7 +303,7 @@ class _Recorder(Checker):
         self.messages: Counter[str] = Counter()
 
     def listen(self, _: str, progress: Progress, __: Instant) -> None:
-        """Keep what users are told of rounds and ends."""
+        """Keep a user's reports of rounds and ends."""
         if isinstance(progress, RoundClosed):
             self.closed.setdefault(progress.request_id, []).append(progress)
         elif isinstance(progress, RequestEnded):

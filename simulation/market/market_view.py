@@ -94,7 +94,6 @@ class MarketView:
         return self._notary(BANK, Role.BANK).open(text, self.now + DAY)
 
     def _notary(self, name: str, role: Role) -> Notary:
-        """A party's notary."""
         return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     def is_asking(self, name: str, key: str = "") -> bool:

@@ -51,11 +51,7 @@ def is_heartbeat(message: Message) -> bool:
 
 
 class Happened:
-    """An observer that keeps lines; heartbeats of resources are left out.
-
-    Args:
-        start: the instant that is written as 0.
-    """
+    """An observer that keeps lines, with times counted from `start`; heartbeats of resources are left out."""
 
     def __init__(self, start: Instant) -> None:
         self.lines: list[str] = []

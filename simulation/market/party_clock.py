@@ -29,7 +29,7 @@ class ClockFault:
 
     @property
     def is_stepped(self) -> bool:
-        """Whether somebody sets it."""
+        """Return whether the clock is ever set."""
         return bool(self.steps)
 
     def offset_after(self, passed: Duration) -> Duration:
@@ -46,12 +46,7 @@ RIGHT = ClockFault()
 
 
 class PartyClock:
-    """What one party takes for the time.
-
-    Args:
-        fault: what is wrong with it.
-        start: the true time at which the run begins.
-    """
+    """One party's clock; `start` is the true time at which the run begins."""
 
     def __init__(self, fault: ClockFault, start: Instant) -> None:
         self._fault = fault
@@ -59,11 +54,7 @@ class PartyClock:
         self._ahead = fault.offset
 
     def follow(self, now: Instant) -> Duration:
-        """Look at the system's clock; returns by how much it has been set since it was looked at last.
-
-        Args:
-            now: the true time.
-        """
+        """Read the system's clock at a true time; return by how much it was set since the last call."""
         before = self._ahead
         self._ahead = self._fault.offset_after(now - self._start)
         return self._ahead - before

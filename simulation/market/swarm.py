@@ -108,13 +108,13 @@ def new_checkers() -> list[Checker]:
 
 @dataclass(frozen=True, slots=True)
 class SeedMarket:
-    """Who takes part in the market of a seed, before it opens.
+    """The participants of a seed's market, before it opens.
 
     Attributes:
         seed: the seed.
         resources: the sellers.
         users: the buyers.
-        checkers: what must hold.
+        checkers: the invariants.
         liars: interceptors of resources and users that need not keep to the protocol.
     """
 
@@ -127,9 +127,6 @@ class SeedMarket:
 
 def replay_seed(seed: int) -> tuple[SeedReport, list[str]]:
     """Run the market of one seed again and write down what happens.
-
-    Args:
-        seed: the seed.
 
     Returns:
         The report, and a line for each message, record, call, crash and restart up to the violation or the end.
@@ -149,16 +146,16 @@ def run_seed(
     resized: bool | None = None,
     alter: Callable[[SeedMarket], SeedMarket] = lambda drawn: drawn,
 ) -> SeedReport:
-    """Run the market of one seed.
+    """Run the market of one seed, which draws everything.
 
     Args:
-        seed: draws everything.
-        faults: what goes wrong; drawn from the seed where None.
-        observer: is told everything that happens.
+        seed: the seed.
+        faults: the fault plan; drawn from the seed where None.
+        observer: receives every event.
         wired: send messages as XML with real signatures.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
         resized: whether owners change the size of what they have bought; drawn from the seed where None.
-        alter: changes who takes part, and what is checked, before the market opens.
+        alter: changes the participants and checkers before the market opens.
     """
     report = SeedReport(seed)
 

@@ -34,12 +34,7 @@ class SealedText(str):
 
 
 class VirtualNotary:
-    """Signs by writing the party's name behind the earlier signers.
-
-    Args:
-        name: the party.
-        role: what it is certified to be.
-    """
+    """Signs by writing the party's name behind the earlier signers."""
 
     def __init__(self, name: str, role: Role) -> None:
         self._name = name
@@ -76,11 +71,10 @@ class VirtualNotary:
 
 
 def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED) -> bool:
-    """Whether a message may be delivered: it bears a seal of its own where it must, and so do those passed on in it.
+    """Return whether a message may be delivered: it and the messages passed on in it bear the seals that they must.
 
-    A seal of its own must not be too old by the receiver's clock.
-
-    The shell of the agents drops what is not admitted, by verifying signatures.
+    A seal of its own must not be too old by the receiver's clock. The shell of the agents verifies signatures and drops
+    the rest.
     """
     content = message.content
     if type(content) in sealed:
@@ -117,7 +111,6 @@ def _has_own_price(signed: Signed) -> bool:
 
 
 def _slots(message: Message) -> tuple[object, ...]:
-    """Everything that a seal covers beside the content."""
     return (
         message.performative,
         message.sender,

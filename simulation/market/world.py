@@ -63,13 +63,13 @@ class World(MarketView):
         resources: the sellers.
         users: the buyers.
         seed: of everything random.
-        faults: what goes wrong.
-        composition: who is who, and the limits that all keep; by default the usual ones.
+        faults: the fault plan.
+        composition: the parties, and the limits that all keep; by default the usual ones.
         checkers: watch every step.
-        listen: is told every party's progress (party, progress, virtual time).
-        observer: is told every effect, message, crash and restart.
-        script: decides about messages and crashes instead of the fault plan where it wants to.
-        fates: decides what becomes of a resource's question to its machine or price strategy, likewise.
+        listen: receives every party's progress (party, progress, virtual time).
+        observer: receives every effect, message, crash and restart.
+        script: decides about messages and crashes before the fault plan does.
+        fates: likewise decides the fate of a resource's question to its machine or price strategy.
         wire: carries messages as text with real signatures instead of typed values.
         liars: interceptors of resources and users that need not keep to the protocol.
     """
@@ -143,7 +143,7 @@ class World(MarketView):
         self._schedule_faults()
 
     def _schedule_faults(self) -> None:
-        """What is to happen to clocks, and when several are down at once."""
+        """Schedule the steps of clocks and the outages of several parties."""
         for name, fault in self.faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
@@ -153,7 +153,6 @@ class World(MarketView):
     # -- parties -------------------------------------------------------------------------------------------------
 
     def _add_market(self) -> None:
-        """Directories, bank and keeper."""
         market = self.composition
         for name in market.directories:
             self._add(name, Role.DIRECTORY, partial(market.directory_party, name), {})
@@ -218,11 +217,7 @@ class World(MarketView):
             self._queue.now = end
 
     def finish(self, *, at_rest: bool = True) -> None:
-        """Let every checker look at the end.
-
-        Args:
-            at_rest: whether the market has come to rest, or should have.
-        """
+        """Let every checker look at the end; `at_rest`: whether the market must be at rest."""
         for checker in self._checkers:
             if at_rest:
                 checker.at_end(self)

@@ -146,14 +146,9 @@ def readings_table(rows: Sequence[Row], readings: Sequence[Row], belongs_to: Map
 
 
 def comparisons(rows: Sequence[Row], *, mss: str, bases: Sequence[str], plain: str, ours: str) -> list[Comparison]:
-    """The study's headlines beside ours, of each reading of base and both statistics of waits.
+    """Compare the study's headlines with ours, for each reading of base and both statistics of waits.
 
-    Args:
-        rows: of the main simulations.
-        mss: label of find-systems-mss.
-        bases: labels of the readings of base.
-        plain: label of find-systems.
-        ours: label of our own allocator.
+    Methods are given by their labels in the tables.
     """
     result = []
     for base in bases:

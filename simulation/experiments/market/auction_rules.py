@@ -145,12 +145,9 @@ def run_case(case: Case) -> dict[str, Any]:
 
 
 def measured(outcomes: Sequence[RequestOutcome], need_of: Mapping[str, int], slots: Sequence[int]) -> dict[str, Any]:
-    """What a market came to.
+    """Return the measures of a market whose requests have one unit each.
 
-    Args:
-        outcomes: how its requests ended, of one unit each.
-        need_of: minimum price of each seller.
-        slots: the same once for every slot that was free at the begin.
+    `need_of` has each seller's minimum price; `slots` has that price once for every slot free at the begin.
     """
     bought = [unit for each in outcomes if each.status is RequestStatus.COMMITTED for unit in each.units]
     hours = SLOT  # of every request: so many cores for an hour

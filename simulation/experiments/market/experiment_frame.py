@@ -64,28 +64,15 @@ class Study:
     own: OwnMarket = OwnMarket()  # noqa: RUF009 -- it is frozen
 
     def repetitions(self, full: int, quick: int = 1) -> int:
-        """How many repetitions: those wanted, else the experiment's.
-
-        Args:
-            full: of the whole experiment.
-            quick: of its small version.
-        """
+        """How many repetitions: those wanted, else the experiment's."""
         return self.repeat or (quick if self.quick else full)
 
     def run(self, plans: Sequence[MarketPlan]) -> list[MarketResult]:
-        """Results of plans, in their order.
-
-        Args:
-            plans: what to run.
-        """
+        """Results of plans, in their order."""
         return run_plans(self.mode, plans, processes=self.processes, on_progress=self.on_progress)
 
     def footnote(self, plans: Sequence[MarketPlan]) -> str:
-        """What pictures say of workloads; empty where all are real.
-
-        Args:
-            plans: what was run.
-        """
+        """What pictures say of workloads; empty where all are real."""
         found = stand_ins(plans[0].resources)
         return f"{found}: synthetic workloads in place of logs that are not on this machine." if found else ""
 
@@ -97,15 +84,7 @@ class Study:
         findings: Mapping[str, Any],
         columns: Columns,
     ) -> dict[str, Any]:
-        """Write the summary; returns it.
-
-        Args:
-            plans: what was run.
-            parameters: the experiment's own, beside those that all have.
-            comparisons: the paper's numbers beside ours.
-            findings: further results.
-            columns: what the columns of its tables mean, beside `MARKET_COLUMNS`.
-        """
+        """Write the summary; returns it."""
         return write_summary(
             self.out,
             experiment=self.name,
@@ -127,14 +106,9 @@ def market_experiment(
     *,
     own: bool = False,
 ) -> Experiment:
-    """An experiment on markets, with the options that all of them take.
+    """Declare an experiment on markets, with the options that all of them take.
 
-    Args:
-        name: on the command line.
-        about: one line.
-        run: runs a study and returns its summary.
-        tell: lines for people about a summary, without the comparison.
-        own: whether it takes another rule, price strategy, requests and machines.
+    With `own` it also takes another rule, price strategy, requests and machines.
     """
 
     def run_study(

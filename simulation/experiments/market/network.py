@@ -63,11 +63,7 @@ PICTURE: Final = "figure13.png"
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     repetitions = study.repetitions(REPETITIONS)
     resources = table2_resources()[:RESOURCES]
     users = QUICK_USERS if study.quick else USERS[study.mode]
@@ -131,10 +127,9 @@ def _spread(mode: Mode, plans: Sequence[MarketPlan], skipped: str) -> list[Marke
 
 
 def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | None]:
-    """The networks compared, by name.
+    """Return the networks compared, by name.
 
-    Args:
-        resources: the sellers, one a host: the first in the laboratory, the others at the sites.
+    Each seller has a host of its own: the first in the laboratory, the others at the sites.
     """
     hosts = [f"laboratory-{number}" for number in range(1, LABORATORY_HOSTS + 1)] + list(SITES)
     host_of = {each.name: host for each, host in zip(resources, hosts, strict=True)}

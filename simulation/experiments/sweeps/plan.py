@@ -1,4 +1,4 @@
-"""What a sweep runs: its file, read and checked, and the points that it comes to."""
+"""The plan of a sweep: its file, read and checked, and its points."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read_sweep(path: Path) -> Sweep:
         path: TOML with `run`, a table `fixed` of parameters, and a table `vary` with a list of values for each.
 
     Raises:
-        ConfigurationError: it cannot be read, or something in it is not right; names file, key and what would be right.
+        ConfigurationError: it cannot be read, or is wrong; names file, key and expected value.
     """
     try:
         data = tomllib.loads(path.read_text("utf-8"))

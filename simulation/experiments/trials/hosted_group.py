@@ -36,12 +36,7 @@ class FederatedConfig(SwarmConfig):
 
 
 def federated(config: SwarmConfig, domain_of: Mapping[str, str]) -> FederatedConfig:
-    """A configuration with the domains of its agents.
-
-    Args:
-        config: as read from the file.
-        domain_of: domain of the agents that are not in the swarm's own.
-    """
+    """Return a configuration with the domains of its agents."""
     given = {entry.name: getattr(config, entry.name) for entry in fields(SwarmConfig)}
     return FederatedConfig(**given, domain_of=domain_of)
 

@@ -120,12 +120,9 @@ def joined_hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]
 
 
 def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | None) -> list[list[str]]:
-    """The commands that make two namespaces and the link between them.
+    """Return the commands that make two namespaces and the link between them.
 
-    Args:
-        names: of the namespaces.
-        ends: names of the link's two ends.
-        line: what the kernel does to the packets that leave each end; None = nothing.
+    `line` is what the kernel does to the packets that leave each end; None = nothing.
     """
     commands = [["ip", "netns", "add", name] for name in names]
     commands += [["ip", "-n", name, "link", "set", "lo", "up"] for name in names]

@@ -71,11 +71,7 @@ def run_over_xmpp(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
 
 
 def swarm_toml(plan: MarketPlan) -> str:
-    """The plan's market as a swarm configuration.
-
-    Args:
-        plan: the plan.
-    """
+    """The plan's market as a swarm configuration."""
     lines = ["[market]", f'domain = "{DOMAIN}"', f"resources_per_process = {plan.resources_per_process}"]
     lines += ["[server]", f'kind = "{plan.server}"', "[timing]"]
     lines += [f"heartbeat_s = {plan.heartbeat / SECOND:g}", f"lease_s = {3 * plan.heartbeat / SECOND:g}"]

@@ -33,7 +33,7 @@ class Intervals:
         extent: of the dimension.
         origin: of each interval.
         length: of each interval.
-        grown: shape (2, intervals): number of the interval one longer upwards, downwards; `FULL` where there is none.
+        grown: shape (2, intervals): number of the interval one longer upwards, downwards, or `FULL`.
         slab: shape (2, intervals): the coordinate by which it grows, which is also the number of its interval.
     """
 

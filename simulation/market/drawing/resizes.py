@@ -33,12 +33,7 @@ BLOWS: Final = 12
 
 
 def draw_changes(seed: int, *, resized: bool | None) -> Random | None:
-    """The stream of all that a seed's owners change; None where they change nothing.
-
-    Args:
-        seed: the seed.
-        resized: whether they change anything; None to let the seed draw it.
-    """
+    """Return the stream for the owners' changes, or None for no changes; `resized` None lets the seed decide."""
     random = stream(seed, "changes")
     drawn = random.random() < SHARE
     return random if (drawn if resized is None else resized) else None
@@ -50,12 +45,7 @@ def with_time_for_changes(faults: FaultPlan, changes: Random | None) -> FaultPla
 
 
 def draw_growths(seed: int, changes: Random | None) -> Random | None:
-    """The stream of all that a seed's owners add to what they have bought; None where they add nothing.
-
-    Args:
-        seed: the seed.
-        changes: the stream of what they change otherwise; None where they change nothing.
-    """
+    """Return the stream for the owners' growths, or None for no growths; `changes` is that of their other changes."""
     random = stream(seed, "growths")
     return random if changes is not None and random.random() < GROWTH else None
 

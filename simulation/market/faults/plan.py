@@ -56,13 +56,7 @@ LINES: Final = (Blow.CUT_SELF, Blow.CUT_SELF, Blow.CUT_BANK, Blow.CUT_BANK, Blow
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """One party that is down for a while.
-
-    Attributes:
-        name: the party.
-        since: when it ends, counted from the run's start.
-        lasting: how long until it starts again.
-    """
+    """One party that is down for `lasting`; `since` is counted from the run's start."""
 
     name: str
     since: Duration
@@ -206,7 +200,7 @@ def _draw_disks(random: Random, parties: Sequence[str], heal_after: Duration) ->
 
 
 def _draw_clocks(random: Random, parties: Sequence[str], heal_after: Duration) -> dict[str, ClockFault]:
-    """Clocks some seconds apart in most runs, minutes in few; in few somebody sets one by hours."""
+    """Draw clocks some seconds apart in most runs, minutes in few; in few, one is set by hours."""
     spread = random.choice((0, 1, 1, 3, 3, 3, 10, 10, 100, 200)) * SECOND
     if not spread:
         return {}
