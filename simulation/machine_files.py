@@ -95,11 +95,7 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
 
 
 def _read(text: str) -> tuple[Path, dict[str, Any], str]:
-    """Path, tables and text of a machine's file.
-
-    Raises:
-        ConfigurationError: there is none, or it is no TOML.
-    """
+    """Return path, tables and text of a machine's file, or refuse it."""
     path = machine_path(text)
     if not path.is_file() and path.parent == machine_directory():
         known = ", ".join(machine_names())

@@ -62,7 +62,7 @@ class WrittenBeforeSaid(Checker):
         order = view.ledger.order(order_id)
         found = order.state.value if order is not None else "unknown"
         if found != state.value:
-            raise self._violated(f"the bank says that {order_id} is {state.value}, its ledger has it as {found}")
+            raise self._violated(f"the bank says that {order_id} is {state.value}, its ledger says {found}")
 
 
 def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:

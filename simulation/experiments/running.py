@@ -39,7 +39,7 @@ def prepare(experiments: Sequence[Experiment], out: Path, *, replace: bool) -> N
         if not os.path.lexists(folder):
             continue
         if not _is_result(folder, experiment.name):
-            reason = f"is in the way of the results of {experiment.name}, and is none of its results; move it away"
+            reason = f"is needed for the results of {experiment.name} but holds something else; move it away"
             raise ConfigurationError(reason, path=folder, key="out")
         if not replace:
             reason = f"holds results already; give another --out, or {REPLACE_OPTION} to replace them"

@@ -1,7 +1,8 @@
 """A runner looks after one running job: its progress, its processors, and its side of a change of size.
 
 As in section 5.1 of the paper a malleable job is a set of jobs of one processor each. When it grows, stubs are
-submitted while it computes; it stands still only when all are held. When it shrinks, it goes on before they are freed.
+submitted while it computes; it stands still only when all are held. When it shrinks, it continues before processors are
+freed.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class MarketRun:
     def prices(self) -> RecordArray:
         """One entry a request, round and unit.
 
-        `request`, `round`, `unit`; `asked`, the asking price; `best`, the best offer so far, -1 where there is none;
+        `request`, `round`, `unit`; `asked`, the asking price; `best`, the best offer so far, -1 before the first;
         `offers` and `refusals`, how many came in this round; `duration_s` of the round. The extra round of best offers
         has the number after the last.
         """
@@ -188,7 +188,7 @@ def market(
         rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name` (default: as configured).
         pricing: price strategy of all resources, by name or as a function, or of some by their names (default: as
             configured).
-        users: so many buyers, with more money than they can spend (default: those of the configuration). Requests are
+        users: number of buyers, with more money than they can spend (default: those of the configuration). Requests are
             dealt to the buyers in turn.
         every: pause between two submissions, `"0s"` for all at once (default: each when the one before has ended).
         age: how long the machines have been running when the market opens.
@@ -196,7 +196,7 @@ def market(
 
     Raises:
         ConfigurationError: if something of that name does not exist, or an option makes no sense.
-        DocumentError: if a request is none.
+        DocumentError: if a request is not valid.
     """
     config = swarm if isinstance(swarm, SwarmConfig) else load_config(find_config(str(swarm)))
     options = auction_options(

@@ -125,7 +125,7 @@ class MarketView:
         return self._liars.keys()
 
     def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
-        """Parties of a kind that are up; looked up after every event, so kept until somebody crashes or starts."""
+        """Parties of a kind that are up; looked up after every event, so kept until a party crashes or starts."""
         known = self._up.get((kind, honest))
         if known is None:
             known = self._up[kind, honest] = {

@@ -1,6 +1,6 @@
-"""Each party's own wall clock: how far it is off, how it drifts, and how somebody sets it.
+"""Each party's own wall clock: how far it is off, how it drifts, and when it is set.
 
-An agent follows the system's clock: it tells its party by how much somebody has set it before the party is told the
+An agent follows the system's clock: it tells its party by how much the clock has been set before it passes on the
 time again (`ramp.runtime.clock`). One that is down reads the clock anew when it starts.
 """
 

@@ -63,7 +63,7 @@ from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
 
 REST_LIMIT = 45 * MINUTE
-"""A healed market comes to rest well within this; the longest wait is that for money set aside."""
+"""A healed market is at rest well within this; the longest wait is that for money set aside."""
 
 SLOTS_LIMIT = 8 * HOUR
 """All slots of a seed have begun by then."""
@@ -377,5 +377,5 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
         return False
-    # what came to a machine after its release, and nobody was told of, ends with its hold
+    # a hold that reached a machine after its release, unreported, ends when it runs out
     return all(entry.firm for name in resources for entry in world.machines[name].reservations(world.time_of(name)))

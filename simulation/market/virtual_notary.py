@@ -1,7 +1,7 @@
 """The simulator's notary: signatures and seals without keys.
 
 It says of a document what the real one says after verifying: who signed, in which order, in which role. A seal's text
-remembers the message that it was made for, so whoever moves it to another message is found out as with a real one.
+remembers the message that it was made for, so a seal moved to another message is detected as with a real one.
 Nobody can seal in another's name, for that takes the other's notary.
 """
 

@@ -2,7 +2,7 @@
 
 Every party's durable things (journal, machine, ledger, identifier counters) live here, outside its host; a crash throws
 the host away and a restart builds a new one from them. After any effect a party may crash, and any write may fail.
-Virtual time is the true time; a party is told what its own clock shows.
+Virtual time is the true time; a party receives the time of its own clock.
 """
 
 from __future__ import annotations

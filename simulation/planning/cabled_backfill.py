@@ -76,7 +76,7 @@ def promised_place(
     low = 0
     high = count
     times[1] = ends[order[0]] if count else now
-    while low < high:  # whether it fits once the job order[middle], and whoever leaves with it, has left
+    while low < high:  # whether it fits once the job order[middle], and those that end with it, have left
         middle = (low + high) // 2
         after = middle + 1
         while after < count and ends[order[after]] == ends[order[middle]]:

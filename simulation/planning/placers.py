@@ -62,7 +62,7 @@ class Placer(Protocol):
         """Plan requests one after the other, each at its earliest begin; `steps` has room for two more a request.
 
         Returns:
-            The number of steps afterwards, and the begins, -1 where there is none.
+            The number of steps afterwards, and the begins in microseconds, -1 where a request cannot begin.
         """
         ...
 

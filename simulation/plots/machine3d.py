@@ -33,7 +33,7 @@ PALETTE = (
 )  # fmt: skip
 """Colours of jobs, in rotation."""
 BOOKED_COLOR = "#d6006c"
-"""Of what a market has booked; no job has it. What is only held is hatched with it."""
+"""Colour of market bookings, which no job uses. Holds are hatched with it."""
 HATCH = "////"
 IDLE_COLOR, OUT_COLOR = "#e9ecef", "#3d4248"
 EDGE = 0.46

@@ -89,7 +89,7 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
     Args:
         log: the log.
         size_divisor: processors that make one unit of the machine.
-        max_jobs: take only so many, the first submitted; all by default.
+        max_jobs: number of jobs to take, the first submitted; all by default.
 
     Raises:
         WorkloadError: the log has no job to simulate, a job number twice, or times beyond `LOG_SECONDS_MAX`.

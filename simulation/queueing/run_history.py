@@ -57,7 +57,7 @@ def runs_of_bits(units: int) -> list[tuple[int, int]]:
 
 
 class PlacementRecorder:
-    """Remembers where jobs ran on a machine whose units have places; to be called with every job that ends."""
+    """Records where jobs ran on a machine whose units have places; to be called with every job that ends."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, int, int, int, int]] = []
@@ -73,7 +73,7 @@ class PlacementRecorder:
         self._add(granted.begin_time, granted.end_time, granted.placement.nodes, RESERVED, granted.placement.size)
 
     def bars(self) -> Bars:
-        """All that was told of."""
+        """Return the runs of units of all jobs and reservations noted."""
         return _bars(self._rows)
 
     def _add(self, begin: int, end: int, units: int, number: int, size: int) -> None:
@@ -81,14 +81,10 @@ class PlacementRecorder:
 
 
 def bars_without_places(run: LogRun) -> Bars:
-    """The same for a machine whose units have no places: each job is drawn on the lowest units that are free.
-
-    Args:
-        run: of a flat machine.
-    """
+    """Return the bars of a flat machine's run: each job is drawn on the lowest units that are free."""
     schedule = run.schedule
     segments = schedule.segments()
-    # a job that ends where another begins has gone by then, also where it goes on with another size itself
+    # a job that ends where another begins has gone by then, also where it continues with another size itself
     held = schedule.size if schedule.pieces is None else segments.held
     holders = list(
         zip(

@@ -177,7 +177,7 @@ def run_log(
 
 
 def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -> Pieces | None:
-    """Segments told of by index of the table, for a schedule of those that ran; None where there are none."""
+    """Return the segments given by index of the table, for a schedule of those that ran; None without any."""
     if not rows:
         return None
     job, begin, end, held = np.array(rows, np.int64).T

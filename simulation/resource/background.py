@@ -80,8 +80,7 @@ def open_background(workload: Workload, machine: Machine, since: int = 0) -> Bac
         since: number of a job; jobs that come long before it may be left out.
 
     Raises:
-        WorkloadError: the log is damaged, or there is none of that name and none that a synthetic workload could
-            stand in for.
+        WorkloadError: the log is damaged, or unknown and no synthetic workload can replace it.
     """
     path = None if workload.log == SYNTHETIC else find_log(workload.log)
     if path is not None:

@@ -108,10 +108,10 @@ class LiveMachine:
 
     Args:
         machine: the machine, idle.
-        submissions: its users' jobs in order of time; taken as time goes on.
+        submissions: its users' jobs in order of time; taken as time passes.
         scheduler: with an empty queue; `SCHEDULER_DEFAULT` by default.
         overrun: what happens to jobs that outrun their request.
-        on_end: is told of every job that ends.
+        on_end: called with every job that ends.
 
     Attributes:
         users: owner of each job that waits or runs, None where unknown.
@@ -147,7 +147,7 @@ class LiveMachine:
         return self._queue
 
     def __getstate__(self) -> dict[str, Any]:
-        """What makes the machine what it is, without what may be had again (`go_on`, `outlook`) or is somebody's."""
+        """Return the state without the parts made again by `go_on` and `outlook`, and without `on_end`."""
         return self.__dict__ | {"_submissions": iter(()), "_outlook": None, "on_end": None}
 
     @property

@@ -1,7 +1,7 @@
 """The plug-in `mirrored`: a simulated machine whose queue is what a command shows in the words of Grid Engine's qstat.
 
 The other way round of `ramp fake-qstat`: that command, or the real one of a site whose queue may be looked at but not
-reserved, drives the machine as a workload log drives `fake_qstat`. Waiting jobs are planned as there. Nothing is told
+reserved, drives the machine as a workload log drives `fake_qstat`. Waiting jobs are planned as there. Nothing is sent
 to the queue, so its reservations are the market's own and simulated.
 """
 

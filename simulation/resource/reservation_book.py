@@ -1,13 +1,13 @@
 """The reservations of one simulated machine, durable and shared by all processes that front it.
 
 A journal of one JSON object a line, appended to: a hold, its confirmation, its release. A record is on disk before the
-call that made it returns. Whoever writes locks the file and first reads what others have written; whoever reads looks
-for new records first. A last line without an end is a write that a crash cut short: its call never returned, so it is
+call that made it returns. A writer locks the file and first reads the records of others; a reader looks for new records
+first. A last line without an end is a write that a crash cut short: its call never returned, so it is
 dropped.
 
 Keys that nobody asks for again are forgotten. Once most lines are about such keys, a journal without them takes the
 file's place, whole; those who have the old one open see that it is another file and read it from its beginning. Where
-somebody has to live through all changes again (`on_change`), the lines stay.
+a reader has to live through all changes again (`on_change`), the lines stay.
 
 Holds run out by themselves: whether one still stands is its deadline against the caller's `now`, which must not go
 back.
@@ -60,7 +60,7 @@ class Entry:
 
     Attributes:
         reservation: the hold or reservation; None for a key that was released before it was ever held.
-        unit: number of the request's unit it was made for; 0 where there is none.
+        unit: number of the request's unit it was made for; 0 without a unit.
         released: whether it was given back.
         step: of its last change of size, 0 where there was none.
         earlier: the slot before each change that has given it another place, the first one first.

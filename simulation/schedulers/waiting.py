@@ -21,7 +21,7 @@ _FIRST_ROOM = 8
 
 @compiled
 def _next_place(lengths: NDArray[np.int64], index: int, count: int, room: int, longer: bool) -> int:
-    """The first place in [index, count) whose length is above `room`, or is not; `count` where there is none."""
+    """Return the first place in [index, count) whose length is above `room` (or is not), else `count`."""
     while index < count and (lengths[index] > room) != longer:
         index += 1
     return index

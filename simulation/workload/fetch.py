@@ -124,7 +124,7 @@ def _transfer(address: str, file: BinaryIO, progress: Progress | None) -> bool:
 
 
 def _total(response: http.client.HTTPResponse, file: BinaryIO) -> int | None:
-    """Length of the whole file; empties what is here unless the server goes on exactly behind it."""
+    """Length of the whole file; empties the unfinished file unless the server continues exactly behind it."""
     match = re.fullmatch(r"bytes ([0-9]+)-[0-9]+/([0-9]+)", response.headers.get("Content-Range", ""))
     if response.status == http.HTTPStatus.PARTIAL_CONTENT and match and int(match.group(1)) == file.tell():
         return int(match.group(2))

@@ -117,7 +117,7 @@ def known_log(name: str) -> KnownLog:
     """The known log of that name.
 
     Raises:
-        WorkloadError: there is none; names those there are.
+        WorkloadError: the log is unknown; names the known ones.
     """
     try:
         return known_logs()[name]

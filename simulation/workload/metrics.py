@@ -89,7 +89,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a schedule comes to.
+    """The measures of a schedule.
 
     Attributes:
         jobs: number of jobs.
@@ -169,7 +169,7 @@ def _work(schedule: Schedule, until: int) -> float:
 
 
 def _area(schedule: Schedule, units: Int64Array, until: int) -> float:
-    """Unit-microseconds before `until` of jobs that have so many units each; of changed ones what they held."""
+    """Return unit-microseconds before `until`, with the units of each job; of changed ones those held."""
     run = np.maximum(np.minimum(schedule.end_time, until) - schedule.start_time, 0)
     area = units.astype(np.float64) * run
     pieces = schedule.pieces

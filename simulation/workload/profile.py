@@ -86,7 +86,7 @@ class CoreProfile:
             latest: last start allowed, microseconds.
 
         Returns:
-            The start, or None if there is none up to `latest`.
+            The start, microseconds, or None if every one is after `latest`.
         """
         first = int(np.searchsorted(self.times, earliest, side="right")) - 1
         blocked = self.taken[first:] > self.capacity - cores

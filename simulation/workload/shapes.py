@@ -3,7 +3,7 @@
 The rules of Y. Aridor and others, IBM J. Res. & Dev. 49(2/3), 2005, "Simulation environment":
 
 - slim: the first a x b x c equal to the size, found by three nested loops, a and b from 1 to 4 and c, innermost, from 1
-  to 8; where there is none, the first one whose volume is smallest among those above the size. Size 6 gives 1x1x6, 8
+  to 8; where none is equal, the first one whose volume is smallest among those above the size. Size 6 gives 1x1x6, 8
   gives 1x1x8, 16 gives 1x2x8, 27 gives 3x3x3.
 - fat: the same with at least 2 in each dimension, so no job is below 2x2x2.
 - jobs are fattened at random with a probability; each is a torus with probability Pt and a mesh otherwise.

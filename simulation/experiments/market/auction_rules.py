@@ -150,7 +150,7 @@ def measured(outcomes: Sequence[RequestOutcome], need_of: Mapping[str, int], slo
     `need_of` has each seller's minimum price; `slots` has that price once for every slot free at the begin.
     """
     bought = [unit for each in outcomes if each.status is RequestStatus.COMMITTED for unit in each.units]
-    hours = SLOT  # of every request: so many cores for an hour
+    hours = SLOT  # of every request: its cores for an hour
     revenue = sum(unit.cost for unit in bought) / money.MINOR_UNITS_PER_CREDIT
     needed = sum(need_of[unit.offer.resource] for unit in bought)
     cheapest = sum(sorted(each for each in slots if each <= CAP)[: len(bought)])

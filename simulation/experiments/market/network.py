@@ -4,7 +4,7 @@ The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one lab
 in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
 such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
 Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
-(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel has it, else by a
+(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel offers it, else by a
 relay in front of each server; the summary's `line` says which. Where the machine permits no namespaces, the experiment
 says why and measures one host only.
 """
@@ -51,7 +51,7 @@ LABORATORY_LATENCY: Final[Duration] = 150
 JITTER: Final[Duration] = 1 * MILLISECOND
 BAD_FACTOR: Final = 5
 BAD_LOSS: Final = 0.01
-"""The bad network: so many times the latency and jitter, and so many packets lost."""
+"""The bad network: factor on latency and jitter, and share of packets lost."""
 
 SPREAD: Final = "fifteen hosts"
 """The paper's deployment."""

@@ -114,7 +114,7 @@ def profile_of(plan: MarketPlan) -> Profile:
     ]
     spent: Counter[str] = Counter()
     for (file, _, _), (_, _, own, _, callers) in statistics.items():
-        if file == _BUILT_IN:  # belongs to whoever called it
+        if file == _BUILT_IN:  # counts for the caller
             for (caller, _, _), times in callers.items():
                 spent[_area(caller)] += times[2]
         else:

@@ -39,7 +39,7 @@ REPETITIONS: Final = 3
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
 KNEE_USERS: Final = 10
-"""Up to so many users the paper's round duration rises sharply; then it tails off."""
+"""Number of users up to which the paper's round duration rises sharply; then it tails off."""
 
 BEGIN: Final = 1 * SECOND
 PICTURE: Final = "figure12.png"

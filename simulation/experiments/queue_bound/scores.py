@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FEWEST = 500
-"""Jobs of a class or month of which a share is told at all."""
+"""Least number of jobs of a class or month for which a share is stated."""
 
 
 def coverage(wait: Int64Array, bound: Int64Array) -> float:

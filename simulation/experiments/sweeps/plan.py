@@ -115,7 +115,7 @@ def read_sweep(path: Path) -> Sweep:
     _check_values(fixed, vary, path)
     count = math.prod(len(values) for values in vary.values())
     if count > POINTS_MAX:
-        raise ConfigurationError(f"comes to {count} points; at most {POINTS_MAX} are run", path=path, key="vary")
+        raise ConfigurationError(f"too many points: got {count}, expected at most {POINTS_MAX}", path=path, key="vary")
     points = [Point(run, fixed | dict(zip(vary, values, strict=True))) for values in itertools.product(*vary.values())]
     return Sweep(run, tuple(vary), tuple(points))
 

@@ -58,7 +58,7 @@ def main() -> int:
 
 
 async def _run(options: argparse.Namespace) -> None:
-    # only here: whoever lists the experiments imports this module, and SPADE takes a second
+    # only here: listing the experiments imports this module, and SPADE takes a second
     from ramp.agents.group import run_agents
     from ramp.xmpp.settings import TransportSettings
 

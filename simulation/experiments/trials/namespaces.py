@@ -24,7 +24,7 @@ DOMAINS: Final = ("site-a.test", "site-b.test")
 
 ADDRESSES: Final = ("10.77.31.1", "10.77.31.2")
 NETEM_LIMIT: Final = 100_000
-"""Packets that netem may hold; its default of 1000 would lose more than it is told to."""
+"""Packets that netem may hold; its default of 1000 would lose more than configured."""
 
 _NAME: Final = "ramp-host-{pid}-{number}"
 _PROBE: Final = f"ramp-probe-{os.getpid()}"

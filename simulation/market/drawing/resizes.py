@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simulation.market.world import World
 
 SHARE: Final = 0.35
-"""Of so many seeds the owners change what they have bought."""
+"""Share of the seeds whose owners change their purchases."""
 
 LATER: Final = 3 * MINUTE
 """Some changes come so much later at most, so that they meet those before, cancellations and crashes."""
@@ -26,10 +26,10 @@ LONGER: Final = 4 * MINUTE
 """So much longer faults go on where slots are changed, as they are bought first."""
 
 GROWTH: Final = 0.6
-"""Of the seeds in which slots are changed, in so many some of them grow."""
+"""Share, among the seeds with changes, of those in which slots also grow."""
 
 BLOWS: Final = 12
-"""At most so many parties crash while slots are changed: a change is over in seconds, and rarely hit by chance."""
+"""Most parties that crash during changes of slots: a change takes seconds and is rarely hit by chance."""
 
 
 def draw_changes(seed: int, *, resized: bool | None) -> Random | None:

@@ -2,8 +2,8 @@
 
 A question travels to the guest, is carried out there, and the answer travels back; both ways take time, and questions
 overtake each other. An answer that never comes is turned into "in doubt" by a time limit, as in the agents' shell, and
-what was asked may be done long after that. Who crashes meanwhile is told nothing: its question is carried out all the
-same, and the answer is not for its next incarnation.
+the question may be carried out long after that. A party that crashes meanwhile gets no answer: its question is carried
+out all the same, and the answer is not for its next incarnation.
 """
 
 from __future__ import annotations

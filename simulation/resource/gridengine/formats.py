@@ -234,7 +234,7 @@ def _master(job: BatchJob) -> str:
 
 
 def _told(job: BatchJob) -> Instant:
-    """The one moment that is told of a job: when it began, or was submitted."""
+    """Return the one moment shown of a job: when it began, or was submitted."""
     return (job.started if job.running else job.submitted) or 0
 
 

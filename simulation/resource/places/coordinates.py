@@ -13,7 +13,7 @@ from simulation.machines.grid import Grid
 
 
 class Coordinates(StrEnum):
-    """Where a node's place is told: by its position among the nodes, in its name, or in the table `rows`."""
+    """Source of a node's place: its position among the nodes, its name, or the table `rows`."""
 
     ORDER = "order"
     NAMES = "names"
@@ -24,7 +24,7 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
     """The nodes' names by their numbers in the grid.
 
     Args:
-        how: where their places are told.
+        how: the source of their places.
         rows: the table; by a list of nodes as Slurm writes it, the coordinates of its first, from which the others
             follow along the last dimension.
         nodes: all of them, in the system's order.

@@ -129,7 +129,7 @@ class SimulatedQueue:
         self._keep()
 
     def _advance(self, now: Instant) -> None:
-        """Start what starts up to an instant: whoever is first in the queue, as soon as there is room."""
+        """Start the jobs that start up to an instant: the first in the queue, as soon as enough cores are free."""
         self._now = max(now, self._now)
         turns = sorted(
             (
@@ -152,7 +152,7 @@ class SimulatedQueue:
             self._keep()
 
     def _room(self, cores: int, earliest: Instant) -> Instant:
-        """When so many cores are free, not before an instant."""
+        """Return when this number of cores is free, not before an instant."""
         running = sorted((job.end(), job.cores) for job in self._jobs if job.start is not None and job.end() > earliest)
         free = self._cores - sum(taken for _, taken in running)
         for end, taken in running:

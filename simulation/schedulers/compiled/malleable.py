@@ -36,7 +36,7 @@ PATIENCE: Final = 24 * 3600 * 1_000_000
 """Microseconds after which nobody is passed by those who would make it wait longer."""
 
 CHUNKS: Final = 32
-"""Idle processors are given out in so many parts, or one by one where they are fewer."""
+"""Number of parts in which idle processors are given out; fewer processors go one by one."""
 
 
 @compiled
@@ -74,7 +74,7 @@ def promise_to(
     average: Float64Array,
     variance: Float64Array,
 ) -> tuple[int, int]:
-    """When so many processors are free (shadow time), and how many more there are then (extra nodes).
+    """Return when `wanted` processors are free (shadow time), and how many more there are then (extra nodes).
 
     Args:
         running: jobs that run.
@@ -124,7 +124,7 @@ def shrink_for(
     preferred: Int64Array,
     maximum: Int64Array,
 ) -> int:
-    """Shrink running jobs until so many processors are free, the largest priority first; how many were freed.
+    """Shrink running jobs until `wanted` processors are free, the largest priority first; return how many were freed.
 
     All at their minimum would be enough. `size` has the new sizes afterwards.
     """
@@ -147,13 +147,9 @@ def shrink_for(
 
 @compiled
 def gain(size: int, more: int, average: float, variance: float) -> float:
-    """By which share each of so many more processors shortens the rest of a job.
+    """Return by which share each of `more` additional processors shortens the rest of a job.
 
-    Args:
-        size: the present one.
-        more: processors.
-        average: of Downey's law, as believed.
-        variance: the same.
+    Average and variance are of Downey's law, as the scheduler believes them.
     """
     return (1 - speed_up(size, average, variance) / speed_up(size + more, average, variance)) / more
 
@@ -230,7 +226,7 @@ def easy_malleable(
         believed_variance: what the scheduler takes `variance` for.
         capacity: processors; no job's minimum or rigid size is above it.
         strategy: one of the constants above.
-        record: whether all sizes are told.
+        record: whether to return all sizes.
 
     Returns:
         Starts, ends, processors held x microseconds, changes of size, and, if recorded, (job, time, size) in order.

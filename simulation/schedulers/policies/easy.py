@@ -122,7 +122,7 @@ class EasyBackfill:
 
         Of each kind only jobs that can still fit are looked at: when one fails that would end by the shadow time,
         nothing of its kind fits; when one fails that would not, none does that would not either. With reservations
-        only longer jobs of the kind are known to fail. Whoever failed before fails again until something is released
+        only longer jobs of the kind are known to fail. A job that failed before fails again until something is released
         or the promise changes: what is free only shrinks, and so does the time to the shadow.
         """
         now, lines = site.now, self._queue.lines

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Int64Array = NDArray[np.int64]
 
 MANY = 64
-"""From so many waiting jobs on it is quicker to look at all of them at once."""
+"""Number of waiting jobs from which on it is quicker to look at all of them at once."""
 
 
 def easy_starts(
