@@ -99,7 +99,7 @@ class LocalUsers:
         self._waiting: list[tuple[int, int]] = []
 
     def submit(self, run_time: int, processors: int) -> None:
-        """A job joins the local queue."""
+        """Add a job to the local queue."""
         self._waiting.append((run_time, processors))
 
     def start(self) -> list[tuple[int, int]]:
@@ -113,7 +113,7 @@ class LocalUsers:
         return started
 
     def ended(self, processors: int) -> None:
-        """A local job has ended."""
+        """Note that a local job has ended."""
         self.cluster.local -= processors
         self.running -= 1
 
@@ -133,10 +133,10 @@ class InformationService:
         return changed
 
     def correct(self, name: str) -> None:
-        """A claim has failed: so much is known now of that cluster."""
+        """Correct the known number of a cluster's idle processors after a failed claim."""
         self._local[name] = self._clusters[name].local
 
     def available(self, name: str) -> int:
-        """Processors of a cluster that managed jobs may be given, as far as is known."""
+        """Return how many processors of a cluster that managed jobs may be given, as far as is known."""
         cluster = self._clusters[name]
         return max(0, min(cluster.processors - self._local[name] - cluster.managed, cluster.room))

@@ -25,7 +25,7 @@ class Replicas:
     bandwidth: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def transfer_s(self, files: Sequence[str], cluster: str) -> float | None:
-        """Seconds to bring files to a cluster one after the other, each from where that is fastest.
+        """Return the seconds to bring files to a cluster one after the other, each from where that is fastest.
 
         None where one of them cannot be brought; 0 where all are there.
         """

@@ -86,11 +86,11 @@ class Runner:
         return self._since is None and self.change is not None and self.change.state is State.WISHED
 
     def held_in(self, cluster: str) -> int:
-        """Processors of a cluster that it holds, stubs and those in release among them."""
+        """Return how many processors of a cluster that it holds, stubs and those in release among them."""
         return self._clusters[cluster].held.get(self.number, 0)
 
     def clusters(self) -> list[str]:
-        """Names of the clusters where it holds processors."""
+        """Return the names of the clusters where it holds processors."""
         return [name for name in self._clusters if self.held_in(name)]
 
     def start(self, processors: int) -> None:
@@ -128,7 +128,7 @@ class Runner:
         return 0
 
     def offered(self, cluster: str, processors: int) -> int:
-        """The manager offers processors; how many are accepted and held from now on."""
+        """Receive an offer of processors; return how many are accepted and held from now on."""
         change = self.change if self.change is not None else Change(self.number, cluster)
         change.step(Stimulus.OFFER)
         usable = self.would_take(processors)
@@ -149,7 +149,7 @@ class Runner:
         return usable
 
     def stubs_held(self) -> None:
-        """All stubs are held: the application is suspended and takes them in."""
+        """Suspend the application to take in its stubs, which are all held."""
         change = self._open(Stimulus.STUBS_HELD)
         self._halt()
         pause = self.job.malleability.cost.pause(self.size, self.size + change.processors)
@@ -162,7 +162,7 @@ class Runner:
         self._closed(change)
 
     def requested(self, cluster: str, processors: int, obligation: Obligation) -> int:
-        """The manager asks for processors; how many are accepted, to be released later."""
+        """Receive a request for processors; return how many will be released later."""
         change = Change(self.number, cluster, obligation)
         change.step(Stimulus.REQUEST)
         given = self.would_give(cluster, processors, obligation)
@@ -184,15 +184,15 @@ class Runner:
         self._agenda.at(self._agenda.now + self._latencies.release, Kind.RELEASED, self)
 
     def released(self) -> None:
-        """The batch system has the processors back."""
+        """Note that the batch system has the processors back."""
         change = self._open(Stimulus.RELEASED)
         self._clusters[change.cluster].give_back(self.number, change.processors)
         self._closed(change)
 
     def wishes(self) -> Change | None:
-        """The application asks for processors, as many of those it wishes as its sizes allow.
+        """Ask for processors for the application, as many of its wish as its sizes allow.
 
-        None where it has to wait for an open change's end, or has all that it can use already.
+        None while a change is open, or where it can use no more.
         """
         self._wish_ticket = None
         if self.change is not None:
@@ -210,12 +210,12 @@ class Runner:
         return self.change
 
     def refused(self) -> None:
-        """The manager has nothing for a voluntary wish."""
+        """Note that the manager refuses a voluntary wish."""
         change = self._open(Stimulus.REFUSE)
         self._closed(change)
 
     def end(self, fate: Fate) -> None:
-        """The job ends, also in the middle of a change: all that it holds is given back."""
+        """End the job, also in the middle of a change; it gives back all that it holds."""
         self._halt()
         if self.change is not None:
             self.change.step(Stimulus.JOB_ENDED)

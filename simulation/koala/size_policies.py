@@ -140,11 +140,11 @@ class Egs:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Equal shares; the remainder goes one each to the least recently started."""
+        """Offer equal shares; the remainder goes one each to the least recently started."""
         yield from _shares(jobs, value, 1)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Equal shares; the remainder is taken one each from the most recently started."""
+        """Ask for equal shares; the remainder is taken one each from the most recently started."""
         yield from _shares(tuple(reversed(jobs)), value, -1)
 
 
@@ -166,11 +166,11 @@ class NoChange:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Nobody is offered anything."""
+        """Offer nothing."""
         yield from ()
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Nobody is asked for anything."""
+        """Ask for nothing."""
         yield from ()
 
 
@@ -182,7 +182,7 @@ class Equipartition:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Those above their share give, those below it take what is free already."""
+        """Take from those above their share, and offer to those below it what is free already."""
         targets = equal_sizes(jobs, sum(job.size for job in jobs) + value)
         for job in jobs:
             if job.size > targets[job.number]:
@@ -193,7 +193,7 @@ class Equipartition:
                 value -= yield Message(job.number, wanted)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """All go down to equal shares of what is left."""
+        """Shrink all to equal shares of the rest."""
         targets = equal_sizes(jobs, sum(job.size for job in jobs) - value)
         for job in jobs:
             if job.size > targets[job.number]:
@@ -226,13 +226,13 @@ class Folding:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """The smallest job doubles while there are processors for it."""
+        """Double the smallest job while processors suffice."""
         for job in sorted(jobs, key=lambda one: (one.size, one.started)):
             if job.size <= value and 2 * job.size <= job.sizes.maximum:
                 value -= yield Message(job.number, job.size)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """The largest job gives half."""
+        """Halve the largest job."""
         for job in sorted(jobs, key=lambda one: (-one.size, -one.started)):
             half = min(job.size // 2, job.can_give)
             if half > 0:
@@ -258,7 +258,7 @@ class ByPriority:
         self._preferred_first = preferred_first
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is offered what it lacks, in the order of the priorities."""
+        """Offer each job what it lacks, in the order of the priorities."""
         ordered = sorted(jobs, key=self._priority)
         taken = {job.number: 0 for job in jobs}
         for preferred in (True, False) if self._preferred_first else (False,):
@@ -270,24 +270,24 @@ class ByPriority:
                     value -= taken[job.number]
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is asked for what is still wanted, the largest priority first."""
+        """Ask each job for what is still wanted, the largest priority first."""
         for job in sorted(jobs, key=self._priority, reverse=True):
             if job.can_give and value > 0:
                 value -= yield Message(job.number, -min(job.can_give, value))
 
 
 def above_minimum(job: RunningMalleable) -> float:
-    """Processors above the minimum."""
+    """Return the processors above the minimum."""
     return job.size - job.sizes.minimum
 
 
 def above_preferred(job: RunningMalleable) -> float:
-    """Processors above the preferred size."""
+    """Return the processors above the preferred size."""
     return job.size - job.sizes.preferred
 
 
 def share_of_range(size: int, sizes: Sizes) -> float:
-    """Where a size lies between minimum and maximum, from 0 to 1."""
+    """Return where a size lies between minimum and maximum, from 0 to 1."""
     span = sizes.maximum - sizes.minimum
     return (size - sizes.minimum) / span if span else 1.0
 

@@ -56,7 +56,6 @@ class _State:
     failed_links: frozenset[tuple[int, int]] = frozenset()
 
     def copy(self) -> _State:
-        """An independent copy."""
         return _State(self.running.copy(), self.held_units, self.drained, self.down, self.failed_links)
 
     @property
@@ -130,7 +129,7 @@ class AngaraMachine(GridUnits):
         return None
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Whether the request fits when nothing runs, given what is drained, down or failed now."""
+        """Return whether the request fits when nothing runs, given what is drained, down or failed now."""
         if request.size > self.capacity:
             return False
         empty = self.copy()
@@ -246,7 +245,7 @@ class AngaraMachine(GridUnits):
         return int(choose_room_ahead(arrays, wanted, self._free, count, phases, rows, counts, lengths))
 
     def _own_choice(self, wanted: NDArray[np.bool_], count: int, busy: int) -> int:
-        """The row that the allocator's own method chooses."""
+        """Return the row that the allocator's own method chooses."""
         table, arrays = self.boxes.table, self.boxes.arrays
         rows = self._free[:count]
         rows = rows[wanted[0][arrays.shape_of[rows]]]
@@ -280,7 +279,7 @@ class AngaraMachine(GridUnits):
         return self._free_count
 
     def _use_links(self, failed: frozenset[tuple[int, int]]) -> None:
-        """Boxes that hold a failed cable are no longer given out as boxes."""
+        """Stop giving out boxes that hold a failed cable."""
         self._state.failed_links = failed
         dead = np.zeros_like(self._dead)
         for row in self._rows_with_links(failed):
@@ -289,7 +288,7 @@ class AngaraMachine(GridUnits):
         self._free_count = -1
 
     def _rows_with_links(self, links: Iterable[tuple[int, int]]) -> Iterator[int]:
-        """Rows of the boxes with routes over any of the cables: both ends inside, next to each other in the box."""
+        """Return the rows of the boxes with routes over any of the cables: neighbours inside the box at both ends."""
         table, arrays = self.boxes.table, self.boxes.arrays
         for unit, dimension in links:
             coordinates = self.grid.coordinates(unit)
@@ -303,7 +302,7 @@ class AngaraMachine(GridUnits):
             yield from np.flatnonzero(over & (inside != 0)).tolist()
 
     def _bypass(self, request: JobRequest, busy: int) -> Placement | None:
-        """The first box, in rank order, whose nodes in service are free and routable around what failed in it."""
+        """Return the first box, in rank order, whose nodes in service are free and routable around its failures."""
         down = self._state.down
         if not self.layout.bypass or not (down or self._state.failed_links):
             return None

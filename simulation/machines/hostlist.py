@@ -141,7 +141,7 @@ def _compress_numbers(stem: str, width: int, values: set[int]) -> str:
 
 
 def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Places of the list's items: cut at commas outside brackets, blanks around an item left out."""
+    """Return places of the list's items: cut at commas outside brackets, blanks around an item left out."""
     items = []
     opened = -1
     first = start

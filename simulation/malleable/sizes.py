@@ -78,7 +78,7 @@ class Sizes:
         return self.most_of(size) == size
 
     def most_of(self, offered: int) -> int | None:
-        """The largest allowed size that is not above `offered`, or None where that is below the minimum."""
+        """Return the largest allowed size that is not above `offered`, or None where that is below the minimum."""
         size = min(offered, self.maximum)
         if size < self.minimum:
             return None

@@ -24,7 +24,7 @@ class SpeedUpLaw(Protocol):
 
 
 def amdahl_through(one: tuple[int, float], other: tuple[int, float]) -> AmdahlLaw[float]:
-    """Amdahl's law through two measurements (processors, run time).
+    """Return Amdahl's law through two measurements (processors, run time).
 
     Raises:
         WorkloadError: they are of the same number of processors, or no such law goes through them.

@@ -64,7 +64,7 @@ class Actor:
     unheeded: list[ev.Command] = field(default_factory=list)
 
     def arm(self, queue: EventQueue[Happening]) -> None:
-        """See that the party is woken at its deadline, by its own clock."""
+        """Wake the party at its deadline, by its own clock."""
         assert self.host is not None
         deadline = self.host.deadline
         if deadline == self.armed_for:

@@ -16,6 +16,6 @@ class CountedIds:
         self._counts: Counter[str] = Counter()
 
     def new(self, kind: str) -> str:
-        """A new identifier."""
+        """Return a new identifier."""
         self._counts[kind] += 1
         return f"{kind}-{self._owner}-{self._counts[kind]}"

@@ -44,11 +44,11 @@ class Isolation:
     until: Instant
 
     def after(self, start: Instant) -> Isolation:
-        """The same in virtual time."""
+        """Return the same isolation in virtual time."""
         return Isolation(self.name, start + self.since, start + self.until)
 
     def cuts(self, message: Message, now: Instant) -> bool:
-        """Whether a message sent now is lost."""
+        """Return whether a message sent now is lost."""
         return self.since <= now < self.until and self.name in (message.sender, message.receiver)
 
 

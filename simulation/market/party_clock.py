@@ -33,7 +33,7 @@ class ClockFault:
         return bool(self.steps)
 
     def offset_after(self, passed: Duration) -> Duration:
-        """By how much it is ahead of the true time, but for the drift, so long after the run's start."""
+        """Return how far it is ahead of the true time, without drift, this long after the run's start."""
         return self.offset + sum(by for when, by in self.steps if when <= passed)
 
     @property
@@ -60,12 +60,12 @@ class PartyClock:
         return self._ahead - before
 
     def time(self, now: Instant) -> Instant:
-        """What it shows at a true time."""
+        """Return what it shows at a true time."""
         drift = self._fault.drift_ppm
         return now + self._ahead + (drift * (now - self._start) // MILLION if drift else 0)
 
     def when(self, reading: Instant) -> Instant:
-        """The first true time at which it shows a reading, or more."""
+        """Return the first true time at which it shows a reading, or more."""
         drift = self._fault.drift_ppm
         if not drift:
             return reading - self._ahead

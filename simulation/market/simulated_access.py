@@ -92,15 +92,15 @@ class SimulatedAccess:
         return self.world.now
 
     def new_id(self, kind: str) -> str:
-        """An identifier that is counted, so that runs repeat."""
+        """Return an identifier that is counted, so that runs repeat."""
         return self._ids.new(kind)
 
     def open(self) -> Line:
-        """A connection; there may be several, one of which is served at a time."""
+        """Return a connection; there may be several, one of which is served at a time."""
         return _SimulatedLine(self)
 
     def reopen(self) -> Line:
-        """The same: nobody here crashes."""
+        """Return the connection itself: no market crashes here."""
         return self.open()
 
 

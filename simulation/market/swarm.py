@@ -79,7 +79,7 @@ SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * S
 
 
 def new_checkers() -> list[Checker]:
-    """One of each; the checkers of safety first."""
+    """Return one of each; the checkers of safety first."""
     return [
         VoteBinds(),
         DecisionIsFinal(),
@@ -219,7 +219,7 @@ def _new_world(
 
 
 def _draw_timing(random: Random) -> Timing:
-    """Limits as in production or much shorter, so that holds and money run out while votes are on their way."""
+    """Draw limits as in production or much shorter, so that holds and money run out while votes are on their way."""
     return replace(
         SWARM_TIMING,
         hold_time=random.choice((9, 12, 25, 40)) * SECOND,
@@ -296,7 +296,7 @@ def _unheard_refunds(world: World) -> bool:
 
 
 def draw_rules(seed: int) -> Random | None:
-    """In three of ten markets every request draws its auction rule, from this stream; the others go as ever."""
+    """Draw, in three of ten markets, an auction rule for every request from this stream."""
     random = stream(seed, "rules")
     return random if random.random() < 0.3 else None
 
@@ -354,7 +354,7 @@ def _cancel_some(world: World, random: Random) -> None:
 
 
 def _ask_some(world: World, random: Random) -> None:
-    """Owners ask for balances and sellers meanwhile; the answers show that questions do not disturb the rest."""
+    """Let owners ask for balances and sellers; the answers show that questions do not disturb the rest."""
     for name in world.users:
         if random.random() < 0.3:
             world.command(name, ev.AccountAsked(f"nonce-{name}", None, None))

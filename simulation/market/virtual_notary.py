@@ -99,7 +99,7 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
 
 
 def _has_own_price(signed: Signed) -> bool:
-    """Whether the offer that sets an agreement's price, where there is one, is what its resource has sealed."""
+    """Return whether the offer that sets an agreement's price, where there is one, is what its resource has sealed."""
     body = signed.body
     price = body.price if isinstance(body, Agreement) else None
     if price is None or price.runner_up is None:

@@ -29,15 +29,15 @@ class Wire:
             self._notaries[name] = XmlNotary(name, key, certificate, (ca,))
 
     def notary(self, name: str) -> XmlNotary:
-        """The party's notary."""
+        """Return the party's notary."""
         return self._notaries[name]
 
     def encode(self, message: Message) -> EncodedMessage:
-        """The message as it travels."""
+        """Return the message as it travels."""
         return encode(message)
 
     def decode(self, sender: str, receiver: str, encoded: EncodedMessage, now: Instant) -> Message:
-        """The message as the receiver reads it; seals and signatures are checked by the receiver's notary.
+        """Return the message as the receiver reads it; seals and signatures are checked by the receiver's notary.
 
         Raises:
             SealInvalid: if it is to be dropped.

@@ -161,7 +161,7 @@ class World(MarketView):
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
     def _add_resource(self, resource: ResourceSpec) -> None:
-        """A seller with its journal, and its machine and price strategy as guests; its identifiers go on counting."""
+        """Add a seller with its journal, and its machine and price strategy as guests; its identifiers count on."""
         name, faults, guests = resource.name, self.faults, self._guests
         watch = partial(self._watch, name)
         machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
@@ -177,7 +177,7 @@ class World(MarketView):
         self._add(name, Role.RESOURCE, party, fixed)
 
     def _add_user(self, user: UserSpec) -> None:
-        """A buyer with its journal; its identifiers go on counting."""
+        """Add a buyer with its journal; its identifiers continue to count."""
         party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
         self._add(user.name, Role.USER, party, {"journal": self._journal(user.name)})
 
@@ -257,13 +257,13 @@ class World(MarketView):
             checker.on_step(self)
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
-        """The message as its receiver reads it, or None where the shell drops it for its seal."""
+        """Return the message as its receiver reads it, or None where the shell drops it for its seal."""
         read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
         self.refused += read is None
         return read
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
-        """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
+        """Give a command to a party; after restart once more if it was down, or crashed before it noted the command."""
         if actor.host is None:
             actor.unheeded.append(command)
             return
@@ -420,5 +420,5 @@ class World(MarketView):
 
 
 def _taking(call: str, checkers: Sequence[Checker]) -> tuple[Checker, ...]:
-    """Those that do something when they are called so."""
+    """Return the checkers that override a call."""
     return tuple(each for each in checkers if getattr(type(each), call) is not getattr(Checker, call))

@@ -43,17 +43,17 @@ class Placer(Protocol):
         ...
 
     def mask(self, placement: Placement) -> StateVector:
-        """What a placement holds."""
+        """Return what a placement holds."""
         ...
 
     def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
-        """Where the request would go with just that taken, or None."""
+        """Return where the request would go with just that taken, or None."""
         ...
 
     def earliest(
         self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
     ) -> tuple[int, Placement] | None:
-        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
+        """Return the earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
         ...
 
     def plan(
@@ -182,10 +182,10 @@ class UnitPlacer:
 
 
 def units_of(words: StateVector) -> int:
-    """The unit words of a state as one bit set."""
+    """Return the unit words of a state as one bit set."""
     return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
 def placer_of(machine: GridMachine) -> Placer:
-    """The placer of a machine in its present state of service."""
+    """Return the placer of a machine in its present state of service."""
     return CabledPlacer(machine) if has_cables(machine) else UnitPlacer(machine)

@@ -41,14 +41,14 @@ class Plan:
         self._times.cancel(*self._bookings.pop(key))
 
     def fits_at(self, request: JobRequest, begin: int, length: int) -> Placement | None:
-        """A placement that is free during [begin, begin + length), or None."""
+        """Return a placement that is free during [begin, begin + length), or None."""
         found = self._times.earliest(request, length, begin, begin)
         return found[1] if found is not None else None
 
     def earliest(
         self, request: JobRequest, length: int, not_before: int | None = None, latest: int | None = None
     ) -> tuple[int, Placement] | None:
-        """The earliest start with a placement that stays free for the whole time.
+        """Return the earliest start with a placement that stays free for the whole time.
 
         Args:
             request: what is asked of the machine.

@@ -42,7 +42,7 @@ class Bars:
 
 
 def runs_of_bits(units: int) -> list[tuple[int, int]]:
-    """Runs of set bits: the first one's number, and the last one's and 1."""
+    """Return runs of set bits: the first one's number, and the last one's and 1."""
     runs = []
     low = 0
     while units:
@@ -63,13 +63,13 @@ class PlacementRecorder:
         self._rows: list[tuple[int, int, int, int, int, int]] = []
 
     def __call__(self, ended: EndedJob) -> None:
-        """A job has ended."""
+        """Note a job that has ended."""
         number, size = ended.job.job_number, ended.job.request.size
         for segment in ended.segments:
             self._add(segment.begin, segment.end, segment.placement.nodes, number, size)
 
     def reserved(self, granted: AdvanceReservation) -> None:
-        """A reservation was kept."""
+        """Note a reservation that was granted."""
         self._add(granted.begin_time, granted.end_time, granted.placement.nodes, RESERVED, granted.placement.size)
 
     def bars(self) -> Bars:
@@ -160,7 +160,7 @@ class Steps:
     def mean_least_most(
         self, edges: Int64Array
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Mean, least and largest value between neighbouring times.
+        """Return the mean, least and largest value between neighbouring times.
 
         Args:
             edges: microseconds, ascending, none before the first step; shape (n + 1,).
@@ -183,7 +183,7 @@ class Steps:
 
 
 def amount_over_time(begin: Int64Array, end: Int64Array, amount: Int64Array | None = None) -> Steps:
-    """How much there is of what begins and ends.
+    """Return the running total of amounts that begin and end.
 
     Args:
         begin: microseconds, shape (n,).

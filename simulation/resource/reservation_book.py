@@ -73,7 +73,7 @@ class Entry:
     earlier: tuple[Slot, ...] = ()
 
     def standing(self, now: Instant) -> Standing:
-        """What it is at an instant."""
+        """Return the state of the key at an instant."""
         if self.released or self.reservation is None:
             return Standing.RELEASED
         if self.reservation.firm:
@@ -98,7 +98,7 @@ class Change:
 
 
 def book_path(state_dir: Path, resource: str) -> Path:
-    """The journal of a machine in the folder of the reservations."""
+    """Return the journal of a machine in the folder of the reservations."""
     return state_dir / f"{resource}.reservations.jsonl"
 
 
@@ -148,17 +148,17 @@ class ReservationBook:
         return self._read_bytes
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of a key, or None."""
+        """Return what is known of a key, or None."""
         self._read_new()
         return self._entries.get(key)
 
     def standing(self, key: str, now: Instant) -> Standing:
-        """What became of a key."""
+        """Return the state of a key at an instant."""
         entry = self.entry(key)
         return Standing.UNKNOWN if entry is None else entry.standing(now)
 
     def live(self, now: Instant) -> tuple[Reservation, ...]:
-        """Holds and reservations that take cores now or later, by start; the same object as long as nothing changes."""
+        """Return holds and reservations that take cores now or later, by start; the same object until one changes."""
         self._read_new()
         if self._live_until is not None and now >= self._live_until:
             found: list[Reservation] = []
@@ -207,7 +207,7 @@ class ReservationBook:
             self.write({"op": "forget", "keys": gone}, descriptor)
 
     def next_reservation_id(self) -> str:
-        """The machine's name for the next reservation; within `writing` only."""
+        """Return the machine's name for the next reservation; within `writing` only."""
         return f"{self._resource}-{self._held_ever + 1}"
 
     def write(self, record: dict[str, Any], descriptor: int | None) -> None:
@@ -267,7 +267,7 @@ class ReservationBook:
         self._read_new()
 
     def _begin_reading(self) -> None:
-        """Know nothing: what is in the file comes next."""
+        """Forget everything before the file is read from its beginning."""
         if self._read is not None:
             self._read.close()
         self._read = None

@@ -48,7 +48,7 @@ def brier(came: Mask, chance: FloatArray) -> float:
 
 
 def reliability(came: Mask, chance: FloatArray, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Return mean chance, share that started in time, and jobs, for each of equal bins of the chance that has jobs."""
+    """Return the mean chance, share that started in time, and jobs, for each of equal bins of the chance with jobs."""
     number = np.minimum((chance * bins).astype(np.int64), bins - 1)
     rows = []
     for each in range(bins):

@@ -13,7 +13,7 @@ class FirstFound(TwoPhase):
     """
 
     def link_cost(self, links: int) -> int:
-        """Nothing: all candidates are worth the same."""
+        """Return 0: all candidates are worth the same."""
         return 0
 
 

@@ -40,7 +40,7 @@ def draw_changes(seed: int, *, resized: bool | None) -> Random | None:
 
 
 def with_time_for_changes(faults: FaultPlan, changes: Random | None) -> FaultPlan:
-    """Faults that go on long enough to strike changes of what is bought before, where there are any."""
+    """Return faults that last long enough to strike changes of purchases, if the plan has faults."""
     return faults if changes is None else replace(faults, heal_after=faults.heal_after + LONGER)
 
 

@@ -65,7 +65,7 @@ class FullDisk:
 
 
 def kind_of(effect: fx.Effect) -> str:
-    """The name by which an aim knows an effect: of the record, of what a message says, or of the effect itself."""
+    """Return the name by which an aim knows an effect: of the record, of the message's content, or of the effect."""
     match effect:
         case fx.Persist(record):
             return type(record).__name__
@@ -109,10 +109,10 @@ class Breakdowns:
         return None
 
     def check_write(self, name: str, effect: fx.Effect, now: Instant) -> bool:
-        """A party is about to write; says whether the write, which succeeds, is to be reported as failed.
+        """Decide a party's write; return whether the write, which succeeds, is to be reported as failed.
 
         Raises:
-            OSError: if there is no room on its disk.
+            OSError: if its disk is full.
         """
         if now >= self._healed_at:
             return False
@@ -127,7 +127,7 @@ class Breakdowns:
 
 
 def no_space(name: str) -> OSError:
-    """What the operating system says when a disk is full."""
+    """Return what the operating system says when a disk is full."""
     return OSError(errno.ENOSPC, "No space left on device", name)
 
 

@@ -191,7 +191,7 @@ class LateGuest(Generic[Question]):
         self._counts = counts
 
     def ask(self, question: Question, now: Instant) -> ev.Answer | None:
-        """The answer where it comes at once, else None."""
+        """Return an answer that comes at once, else None."""
         around = self._around
         fate = around.scripted(self._name, question) if around.scripted is not None else None
         fate = fate or self._draw(question)
@@ -242,7 +242,7 @@ class LateGuest(Generic[Question]):
 
 
 def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
-    """The key or call that a question is about."""
+    """Return the key or call that a question is about."""
     if isinstance(question, fx.QuoteSlots | fx.DescribeMachine | fx.PriceSlots):
         return question.call_id
     if isinstance(question, fx.TendSlots):

@@ -21,7 +21,7 @@ class Coordinates(StrEnum):
 
 
 def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], grid: Grid, key: str) -> tuple[str, ...]:
-    """The nodes' names by their numbers in the grid.
+    """Return the nodes' names by their numbers in the grid.
 
     Args:
         how: the source of their places.
@@ -61,7 +61,7 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
 
 
 def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[str, list[int], str]]:
-    """Names and coordinates by the last characters of the names, a digit in base 36 each."""
+    """Return names and coordinates by the last characters of the names, a digit in base 36 each."""
     told = []
     for node in nodes:
         try:
@@ -72,7 +72,7 @@ def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[st
 
 
 def _in_rows(rows: Mapping[str, Any], key: str) -> list[tuple[str, list[int], str]]:
-    """Names and coordinates as the table tells them."""
+    """Return names and coordinates as the table tells them."""
     if not rows:
         raise ConfigurationError("is missing; expected for example rows = { 'n[0-3]' = [0, 0] }", key=key)
     told = []

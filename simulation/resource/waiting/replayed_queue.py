@@ -232,7 +232,7 @@ class ReplayedQueue:
 
 
 def _kept(path: Path | None) -> list[_Own]:
-    """The market's jobs of an earlier run."""
+    """Return the market's jobs of an earlier run."""
     if path is None or not path.exists():
         return []
     try:
@@ -247,7 +247,7 @@ def _since(begin: int) -> Callable[[Submission], bool]:
 
 @takes(ReplayedQueueOptions)
 def open_queue(settings: PluginSettings) -> ReplayedQueue:
-    """The entry point `log` of the group `ramp.job_queues`.
+    """Open a queue: the entry point `log` of the group `ramp.job_queues`.
 
     Raises:
         ConfigurationError: an option is wrong, or there is no such log.

@@ -62,7 +62,7 @@ class _Job:
     deleted: Instant | None = None
 
     def end(self) -> Instant:
-        """When its cores are free again, once it has started."""
+        """Return when its cores are free again, once it has started."""
         assert self.start is not None
         end = self.start + self.run
         return end if self.deleted is None else max(min(end, self.deleted), self.start)
@@ -170,7 +170,7 @@ class SimulatedQueue:
 
 
 def _local_jobs(cores: int, options: SimulatedQueueOptions, random: Random, begin: Instant) -> list[_Job]:
-    """Jobs of a quarter of the machine at most, as many as keep it as busy as said, that ask for twice their time."""
+    """Draw jobs of at most a quarter of the machine, enough for the load, that ask for twice their time."""
     if options.load == 0:
         return []
     jobs, at = [], begin
@@ -209,7 +209,7 @@ def _told(job: _Job) -> OwnJob:
 
 @takes(SimulatedQueueOptions)
 def open_queue(settings: PluginSettings) -> SimulatedQueue:
-    """The entry point `simulated` of the group `ramp.job_queues`.
+    """Open a queue: the entry point `simulated` of the group `ramp.job_queues`.
 
     Raises:
         ConfigurationError: an option is wrong.

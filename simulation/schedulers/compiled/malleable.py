@@ -41,7 +41,7 @@ CHUNKS: Final = 32
 
 @compiled
 def speed_up(processors: float, average: float, variance: float) -> float:
-    """Downey's model (`simulation.malleable.speedup.DowneyLaw`)."""
+    """Return the speed-up by Downey's model (`simulation.malleable.speedup.DowneyLaw`)."""
     if variance <= 1:
         if processors <= average:
             return average * processors / (average + variance / 2 * (processors - 1))
@@ -55,7 +55,7 @@ def speed_up(processors: float, average: float, variance: float) -> float:
 
 @compiled
 def rescaled(length: int, before: int, after: int, average: float, variance: float) -> int:
-    """How long the work of some time at one size takes at another, microseconds, rounded up."""
+    """Return how long the work of some time at one size takes at another, microseconds, rounded up."""
     if before == after:
         return length
     ratio = (1 / speed_up(after, average, variance)) / (1 / speed_up(before, average, variance))
@@ -104,7 +104,7 @@ def promise_to(
 
 @compiled
 def priority(strategy: int, size: int, minimum: int, preferred: int, maximum: int) -> float:
-    """The smallest grows first, the largest shrinks first."""
+    """Return the priority of a size: the smallest grows first, the largest shrinks first."""
     if strategy == MINIMUM:
         return float(size - minimum)
     if strategy == PREFERRED:
@@ -427,7 +427,7 @@ def _to_minimum(running: Int64Array, size: Int64Array, minimum: Int64Array) -> i
 
 @compiled
 def _order(strategy: int, waiting: Int64Array, requested: Int64Array, preferred: Int64Array) -> Int64Array:
-    """In which order waiting jobs are looked at: places in the queue."""
+    """Return in which order waiting jobs are looked at: places in the queue."""
     if strategy != MARGINAL_GAIN or waiting.size < 2:
         return np.arange(waiting.size)
     work = requested[waiting].astype(np.float64) * preferred[waiting]
@@ -437,7 +437,7 @@ def _order(strategy: int, waiting: Int64Array, requested: Int64Array, preferred:
 
 @compiled
 def _first_left(waiting: Int64Array, started: NDArray[np.bool_]) -> int:
-    """The oldest waiting job that has not been started."""
+    """Return the oldest waiting job that has not been started."""
     for place in range(started.size):
         if not started[place]:
             return int(waiting[place])

@@ -47,7 +47,7 @@ class _VainStarts:
     known: dict[Hashable, list[tuple[int, int]]] = field(default_factory=dict)
 
     def floor(self, job: Job, default: int, booked: int | None = None) -> int:
-        """The first start that is worth looking at.
+        """Return the first start that is worth looking at.
 
         A job with a promise of its own, from `booked` on, may have been what stood in the way of the others from the
         start on at which they would have met it.
@@ -59,7 +59,7 @@ class _VainStarts:
         return floor
 
     def note(self, job: Job, start: int) -> None:
-        """No job like it, nor a longer one, can start before."""
+        """Note that no job of the kind and this length, or longer, can start before a time."""
         pairs = self.known.setdefault(job.kind, [])
         pairs[:] = [pair for pair in pairs if pair[0] < job.planned_length or pair[1] > start]
         pairs.append((job.planned_length, start))
