@@ -29,7 +29,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.market.plots.auction_rules import draw_rules
-from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.result import Column, Columns, grouped, write_rows, write_summary
 from simulation.experiments.trials.plan import table2_resources
 from simulation.experiments.worker_processes import run_all
 from simulation.market.random_streams import stream
@@ -173,8 +173,7 @@ _CELL: Final = ("rule", "rounds", "load", "sellers")
 def means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The mean over the repetitions of each rule, number of rounds, load and sort of sellers."""
     table = []
-    for cell in dict.fromkeys(tuple(row[key] for key in _CELL) for row in rows):
-        mine = [row for row in rows if tuple(row[key] for key in _CELL) == cell]
+    for cell, mine in grouped(rows, *_CELL).items():
         found: dict[str, Any] = dict(zip(_CELL, cell, strict=True))
         for measure in _MEASURES:
             values = [row[measure] for row in mine if row[measure] is not None]
