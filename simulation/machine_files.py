@@ -85,7 +85,7 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
     path, description, written = _read(str(name))
     kind = description.pop("kind", None)
     if kind != MULTICLUSTER:
-        raise ConfigurationError(f"is of the kind {kind!r}; a {MULTICLUSTER} is wanted", path=path, key="kind")
+        raise ConfigurationError(f"got the kind '{kind}', expected '{MULTICLUSTER}'", path=path, key="kind")
     read = read_options(description, MulticlusterDescription, source=path.name, text=written)
     try:
         check(read)

@@ -66,7 +66,7 @@ class Experiment:
 
 def _adopt(given: Any) -> Experiment:
     if not isinstance(given, Experiment):
-        raise ConfigurationError(f"{given!r} is no Experiment", key="experiment")
+        raise ConfigurationError(f"got {given!r}, expected an Experiment", key="experiment")
     return given
 
 

@@ -71,7 +71,7 @@ def check_executor(text: str) -> str:
     address = text.removeprefix(DASK)
     if not text.startswith(DASK) or _ADDRESS.fullmatch(address) is None:
         raise ConfigurationError(
-            f"{text!r}; wanted is {LOCAL} or {DASK}ADDRESS, as in {DASK}tcp://10.0.0.5:8786", key="--executor"
+            f"got '{text}', expected {LOCAL} or {DASK}ADDRESS, as in {DASK}tcp://10.0.0.5:8786", key="--executor"
         )
     return address
 

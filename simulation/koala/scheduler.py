@@ -54,7 +54,7 @@ class KoalaOptions:
             if name not in known:
                 raise ConfigurationError(f"unknown {name!r}: expected one of {', '.join(known)}", key=key)
         if self.poll_interval < 1:
-            raise ConfigurationError(f"{self.poll_interval} us; at least 1 is wanted", key="poll_interval")
+            raise ConfigurationError(f"got {self.poll_interval} us, expected at least 1", key="poll_interval")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class ResizeCost:
 
     def __post_init__(self) -> None:
         if self.suspension < 0 or self.redistribution < 0:
-            raise WorkloadError(f"a change of size that costs {self.suspension} and {self.redistribution} us: below 0")
+            raise WorkloadError(f"cost: got {self.suspension} and {self.redistribution} us, expected at least 0")
 
     def pause(self, before: int, after: int) -> int:
         """Return microseconds for which the job stands still; none where the size stays."""

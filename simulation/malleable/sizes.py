@@ -60,13 +60,13 @@ class Sizes:
     def __post_init__(self) -> None:
         if not 1 <= self.minimum <= self.preferred <= self.maximum:
             raise WorkloadError(
-                f"sizes {self.minimum}, {self.preferred}, {self.maximum}: a minimum of at least 1, a preferred size "
-                "and a maximum are wanted in this order"
+                f"sizes: got {self.minimum}, {self.preferred}, {self.maximum}, expected a minimum of at least 1, "
+                "a preferred size and a maximum, ascending"
             )
         if self.step < 1:
-            raise WorkloadError(f"step {self.step}: multiples of at least 1 are wanted")
+            raise WorkloadError(f"step: got {self.step}, expected at least 1")
         if self.most_of(self.maximum) is None:
-            raise WorkloadError(f"none of the {self.allowed} lies from {self.minimum} to {self.maximum}")
+            raise WorkloadError(f"sizes: no allowed size ({self.allowed}) from {self.minimum} to {self.maximum}")
 
     def __str__(self) -> str:
         words = f"{self.minimum} to {self.maximum}"

@@ -31,7 +31,7 @@ def amdahl_through(one: tuple[int, float], other: tuple[int, float]) -> AmdahlLa
     """
     (few, long), (many, short) = sorted((one, other))
     if few == many or few < 1:
-        raise WorkloadError(f"Amdahl's law through {one} and {other}: two numbers of processors are wanted")
+        raise WorkloadError(f"Amdahl's law: got {one} and {other}, expected two different numbers of processors")
     parallel = (long - short) / (1 / few - 1 / many)
     return AmdahlLaw(short - parallel / many, parallel)
 

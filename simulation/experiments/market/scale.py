@@ -22,11 +22,10 @@ from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.discovery import Progress
-from simulation.experiments.market.experiment_frame import Study, market_experiment
+from simulation.experiments.market.experiment_frame import Study, market_experiment, run_plans
 from simulation.experiments.market.plots.scale import draw_scale
 from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation
 from simulation.experiments.result import Column, Columns, write_rows
-from simulation.experiments.trials.backends import run_plans
 from simulation.experiments.trials.plan import (
     MarketPlan,
     MarketResult,

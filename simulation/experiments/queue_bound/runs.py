@@ -94,7 +94,7 @@ def named_log(text: str, waits: str, seed: int) -> Setting:
     path = find_log(log)
     if path is None:
         raise ConfigurationError(
-            f"there is no log {log!r}; give a file, or one of {', '.join(known_logs())}", key="log"
+            f"unknown log '{log}': expected a file, or one of {', '.join(known_logs())}", key="log"
         )
     cores = int(count) if count else known_logs()[log].cores if log in known_logs() else _stated_cores(path)
     if not cores:
