@@ -98,7 +98,6 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
 
 
 def _foundation_of_change(message: Message) -> tuple[type, str] | None:
-    """The same of what is said about changes of size."""
     match message.content:
         case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
             return AmendmentProposed, agreement_id

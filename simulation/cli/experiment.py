@@ -163,7 +163,6 @@ def report_command(out: Path) -> None:
 
 
 def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
-    """Refuse options that the experiment does not know."""
     for key, value in further.items():
         if key not in chosen.further:
             option = f"--{value}" if key == "mode" else OPTION_OF[key]

@@ -47,7 +47,6 @@ def prepare(experiments: Sequence[Experiment], out: Path, *, replace: bool) -> N
 
 
 def _is_result(folder: Path, name: str) -> bool:
-    """Whether a folder is what an experiment left behind."""
     try:
         return bool(json.loads((folder / SUMMARY_FILE).read_text("utf-8"))["experiment"] == name)
     except (OSError, ValueError, KeyError, TypeError):

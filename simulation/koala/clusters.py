@@ -43,7 +43,7 @@ class Cluster:
 
     @property
     def idle(self) -> int:
-        """Processors that nobody holds."""
+        """Processors that are not held."""
         return self.processors - self.local - self._managed
 
     @property

@@ -108,7 +108,7 @@ class MalleabilityManager:
         )
 
     def grow(self, cluster: str) -> None:
-        """Offer what is idle in a cluster to its running malleable jobs."""
+        """Offer a cluster's idle processors to its running malleable jobs."""
         value = self._information.available(cluster)
         if cluster in self._rounds or not (value or self._policy.rebalances):
             return

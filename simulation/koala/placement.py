@@ -147,7 +147,7 @@ def cluster_minimization(
 
 
 def _pack(components: Sequence[Component], rest: Sequence[int], left: dict[str, int], where: dict[int, str]) -> bool:
-    """Put the components, the largest first, into what is left of some clusters; whether all found room."""
+    """Put the components, the largest first, into the rest of some clusters; return whether all found room."""
     if not rest:
         return True
     index = rest[0]

@@ -82,7 +82,7 @@ class SizePolicy(Protocol):
 
     @property
     def steals(self) -> bool:
-        """Whether running jobs shrink for all waiting jobs at once, and what is released is given out as it comes."""
+        """Whether running jobs shrink for all waiting jobs at once, with processors given out as they are released."""
         ...
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
@@ -182,7 +182,7 @@ class Equipartition:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Take from those above their share, and offer to those below it what is free already."""
+        """Take from those above their share, and offer idle processors to those below it."""
         targets = equal_sizes(jobs, sum(job.size for job in jobs) + value)
         for job in jobs:
             if job.size > targets[job.number]:
@@ -270,7 +270,7 @@ class ByPriority:
                     value -= taken[job.number]
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Ask each job for what is still wanted, the largest priority first."""
+        """Ask each job for the processors still wanted, the largest priority first."""
         for job in sorted(jobs, key=self._priority, reverse=True):
             if job.can_give and value > 0:
                 value -= yield Message(job.number, -min(job.can_give, value))

@@ -129,7 +129,7 @@ class AngaraMachine(GridUnits):
         return None
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Return whether the request fits when nothing runs, given what is drained, down or failed now."""
+        """Return whether the request fits when nothing runs, without units and links now drained, down or failed."""
         if request.size > self.capacity:
             return False
         empty = self.copy()

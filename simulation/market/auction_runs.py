@@ -285,7 +285,6 @@ def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
 def _strategies(
     resources: Sequence[ResourceConfig], pricing: Pricing | Mapping[str, Pricing] | None
 ) -> dict[str, PricingStrategy]:
-    """Return the strategies given, by resource."""
     names = [each.name for each in resources]
     given = pricing if isinstance(pricing, Mapping) else {} if pricing is None else dict.fromkeys(names, pricing)
     for name in given:

@@ -143,11 +143,11 @@ class Interceptor(Protocol):
     """Takes the messages of one party, and sends in its name whatever it likes under that party's own key."""
 
     def says(self, message: Message, now: Instant) -> Sequence[Said]:
-        """Return what is sent instead of a signed and sealed message of the party; `now` is the party's clock."""
+        """Return the messages sent in place of a signed and sealed one of the party; `now` is the party's clock."""
         ...
 
     def hears(self, message: Message, now: Instant) -> Sequence[Said]:
-        """Return what is sent because a message has been delivered to the party; `now` is the party's clock."""
+        """Return the messages sent after a message was delivered to the party; `now` is the party's clock."""
         ...
 
 

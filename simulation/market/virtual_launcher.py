@@ -1,4 +1,4 @@
-"""A launcher in virtual time: jobs that start, run and end as their fates say, whatever becomes of their agent."""
+"""A launcher in virtual time: jobs that start, run and end as their fates say, also without their agent."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ class World(MarketView):
             self._start(actor)
 
     def deliver(self, message: Message, delay: Duration) -> None:
-        """Let a message arrive that nobody here has sent."""
+        """Deliver a message that no party of the market has sent."""
         self._queue.schedule(self.now + delay, Delivery(message))
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:

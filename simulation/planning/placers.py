@@ -121,7 +121,7 @@ class CabledPlacer:
 
 
 class UnitPlacer:
-    """Placer of a machine whose jobs exclude one another from units only: what is taken is drained on a copy."""
+    """Placer of a machine whose jobs exclude one another from units only: taken units are drained on a copy."""
 
     def __init__(self, machine: GridMachine) -> None:
         self._machine: Any = machine.copy()

@@ -60,8 +60,6 @@ _Point = tuple[float, float]
 
 
 class _Paper:
-    """Where units lie on paper."""
-
     def __init__(self, extents: Sequence[int]) -> None:
         self.extents = tuple(extents)
         self.plane_height = -DEPTH[1] * (extents[2] - 1) + PLANE_GAP
@@ -362,7 +360,6 @@ def _draw_axes_cross(axes: Axes, paper: _Paper, names: Sequence[str]) -> None:
 
 
 def _draw_legend(figure: Any, view: MachineView, colors: Mapping[int, str], letters: Mapping[int, str]) -> None:
-    """The jobs beside the map."""
     jobs = view.placed_jobs
     spot: dict[str, Any] = {"marker": "s", "linestyle": "", "markersize": 9}
     lines: list[Line2D | Patch] = [

@@ -118,7 +118,6 @@ def jobs_to_simulate(log: SwfLog) -> Int64Array:
 
 
 def _check_numbers(log: SwfLog, jobs: Int64Array) -> None:
-    """Refuse a job number that occurs twice."""
     numbers = log.job_number[jobs]
     order = np.lexsort((jobs, numbers))
     twice = np.flatnonzero(np.diff(numbers[order]) == 0)

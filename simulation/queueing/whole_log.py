@@ -112,7 +112,7 @@ def run_log(
     malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
 ) -> LogRun:
-    """Run jobs through a machine that nobody else uses.
+    """Run jobs through a machine that has no other users.
 
     Args:
         machine: empty at the start and again at the end.

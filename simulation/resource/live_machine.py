@@ -266,7 +266,7 @@ class LiveMachine:
         return len(waiting) >= len(known) and all(map(is_, known, waiting)) and outlook.holders == self._holders()
 
     def _without_queue(self) -> Outlook:
-        """Return what runs and what is reserved, without the jobs that wait."""
+        """Return the outlook of running jobs and reservations, without waiting jobs."""
         now, queue = self.now, self._queue
         running = [(now, each.expected_end(now), each.placement) for each in self._running().values()]
         reserved = [(each.begin_time, each.end_time, each.placement) for each in queue.reservations]

@@ -386,7 +386,6 @@ def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife |
 
 
 def _cables_a_dimension(machine: BlueGene) -> list[int]:
-    """Return cables on all lines of each dimension."""
     grid = machine.grid
     tables = machine.layout.tables
     return [len(table.wiring.cables) * grid.line_count(dimension) for dimension, table in enumerate(tables)]

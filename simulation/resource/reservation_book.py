@@ -148,7 +148,7 @@ class ReservationBook:
         return self._read_bytes
 
     def entry(self, key: str) -> Entry | None:
-        """Return what is known of a key, or None."""
+        """Return the entry of a key, or None."""
         self._read_new()
         return self._entries.get(key)
 
@@ -178,7 +178,7 @@ class ReservationBook:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[BookWriter]:
-        """Write while nobody else can: checks and changes within are one step.
+        """Write under the journal's lock: checks and changes within are one step.
 
         Raises:
             StorageFailed: the journal cannot be written; may succeed later.
@@ -252,7 +252,7 @@ class ReservationBook:
             os.close(descriptor)  # it was written anew while this process waited for it
 
     def _write_anew(self, path: Path) -> None:
-        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes."""
+        """Replace the journal by one of the known entries alone; within `writing`, so under its lock."""
         with storing(path):
             with path.open("rb") as journal:
                 lines = journal.read(self._read_bytes).splitlines(keepends=True)[1:]
@@ -397,7 +397,7 @@ class BookWriter:
         self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over and that nobody asks for again; those that are live stay."""
+        """Forget keys that are over and not asked for again; live ones stay."""
         self._book.forget(keys, now, self._descriptor)
 
 

@@ -104,14 +104,10 @@ def choose_tori(jobs: int, torus_probability: float, rng: random.Random) -> list
 
 
 def check_probability(what: str, value: float) -> None:
-    """Refuse what is no share.
-
-    Args:
-        what: its name.
-        value: 0 to 1 is right.
+    """Refuse a value outside 0 to 1.
 
     Raises:
-        WorkloadError: it is not.
+        WorkloadError: with the name `what` of the value.
     """
     if not 0 <= value <= 1:
         raise WorkloadError(f"{what} must be 0 to 1, got {value}")

@@ -113,7 +113,6 @@ def _redundancy(means: Sequence[Mapping[str, Any]], shares: Sequence[float]) -> 
 
 
 def _means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and standard deviation over the draws."""
     table = []
     for case, draws in grouped(rows, *_CASE).items():
         utilisation = [row["utilisation_while_arriving"] for row in draws]

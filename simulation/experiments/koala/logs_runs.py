@@ -181,5 +181,4 @@ def run_log_setting(setting: LogSetting) -> dict[str, Any]:
 
 
 def _hours(times: NDArray[np.int64]) -> float | str:
-    """Mean in hours; empty without jobs."""
     return float(times.mean()) / HOUR if len(times) else ""

@@ -94,8 +94,6 @@ class RunningMarket:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the control channel said about a submission."""
-
     ended: RequestEnded
     rounds: Sequence[RoundClosed]
 

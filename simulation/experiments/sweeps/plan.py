@@ -121,7 +121,6 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def _parameters_of(run: str, path: Path) -> tuple[str, ...]:
-    """Names of the parameters of what is run."""
     if run == SIMULATE:
         return tuple(name for name in inspect.signature(simulate).parameters if name not in _NOT_SWEPT)
     if not run.startswith(EXPERIMENT):
@@ -148,7 +147,6 @@ def _flat(data: Mapping[str, Any], table: str, path: Path) -> dict[str, Any]:
 
 
 def _check_values(fixed: Mapping[str, Any], vary: Mapping[str, Any], path: Path) -> None:
-    """What is fixed has one value, what varies a list of different ones, and nothing is both."""
     if not vary:
         raise ConfigurationError("is missing, expected a list of values for each parameter", path=path, key="vary")
     for name, value in fixed.items():

@@ -137,7 +137,6 @@ def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | Non
 
 
 def _netem(line: Line) -> list[str]:
-    """The queueing discipline, in the words of tc-netem(8)."""
     arguments = ["netem", "limit", str(NETEM_LIMIT), "delay", f"{line.latency}us"]
     if line.jitter:
         arguments.append(f"{line.jitter}us")

@@ -125,7 +125,7 @@ class _Recorder:
         """Only messages are counted."""
 
     def crashed(self, name: str, now: Instant) -> None:
-        """Nobody crashes here."""
+        """No party crashes here."""
 
     def restarted(self, name: str, now: Instant) -> None:
-        """Nobody crashes here."""
+        """No party crashes here."""

@@ -94,7 +94,7 @@ class Stations:
         return {name: busy / SECOND for name, busy in sorted(self._busy.items())}
 
     def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
-        """Nobody crashes."""
+        """No party crashes."""
         return None
 
     def _serve(self, station: str, arrival: Instant, work: Duration) -> Instant:

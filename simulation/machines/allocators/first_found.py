@@ -1,4 +1,4 @@
-"""The first box that can be cabled, whatever it takes: what the merit of the two-phase allocation is worth."""
+"""The first box that can be cabled, at any cost: a base to compare the two-phase allocation with."""
 
 from __future__ import annotations
 

@@ -221,7 +221,6 @@ class Catalogue:
         ]
 
     def _add(self, layouts: Iterable[_Layout]) -> int:
-        """Lay out the candidates of a new kind, given as extents and connections; returns its number."""
         found: list[tuple[list[int], Candidate]] = []
         for extents, connection in layouts:
             self._add_rotation(extents, connection, found)

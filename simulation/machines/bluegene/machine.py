@@ -213,15 +213,15 @@ class BlueGene(GridUnits):
         return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
 
     def out_of_service(self) -> StateVector:
-        """Return the state vector of what is drained, down or failed, as `place_within` takes it; a copy."""
+        """Return a copy of the state vector of drained, down and failed parts, for `place_within`."""
         return self._state.out.copy()
 
     def state_vector(self) -> StateVector:
-        """Return the state vector of what is taken or out of service now, as `place_within` takes it; a copy."""
+        """Return a copy of the state vector of all parts taken or out of service now, for `place_within`."""
         return self._state.busy.copy()
 
     def mask_of(self, placement: Placement) -> StateVector:
-        """Return the state vector of what a placement holds; read-only."""
+        """Return the read-only state vector of a placement."""
         return self._catalogue.mask(placement.members, placement.links)
 
     def place_within(self, busy: StateVector, request: JobRequest) -> Placement | None:

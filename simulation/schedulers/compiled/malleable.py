@@ -23,9 +23,9 @@ RIGID: Final = 0
 MINIMUM: Final = 1
 """Jobs start at their minimum; who has the fewest processors above its minimum grows first."""
 PREFERRED: Final = 2
-"""Jobs start at their preferred size where it is free; nobody grows beyond it while another is below its own."""
+"""Jobs start at their preferred size where it is free; no job grows beyond it while another is below its own."""
 AVERAGE_POOL: Final = 3
-"""Who has the least of its range grows first, who has the most shrinks first; what is freed is the first job's."""
+"""The job with the least of its range grows first, that with the most shrinks first, for the first waiting job."""
 AVERAGE_STEAL: Final = 4
 """The same, and later jobs that the freed processors are enough for start as well."""
 MARGINAL_GAIN: Final = 5
@@ -33,7 +33,7 @@ MARGINAL_GAIN: Final = 5
 has waited for `PATIENCE` it has EASY's promise. What is left goes where it speeds a job up the most, as believed."""
 
 PATIENCE: Final = 24 * 3600 * 1_000_000
-"""Microseconds after which nobody is passed by those who would make it wait longer."""
+"""Microseconds of waiting after which no later job that would prolong the wait passes a job."""
 
 CHUNKS: Final = 32
 """Number of parts in which idle processors are given out; fewer processors go one by one."""

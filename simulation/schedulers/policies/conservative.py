@@ -141,7 +141,7 @@ class ConservativeBackfill:
             self._given_back = moved  # those before a job that moved forward look at what it left the next time
 
     def _see_what_changed(self, site: Site) -> None:
-        """Note what has been given back since the last decision; drop promises that rest on what is no longer true."""
+        """Note what has been given back since the last decision; drop promises that no longer hold."""
         now, ends, capacity = site.now, expected_ends(site), site.machine.capacity
         for number, end in self._expected_ends.items():
             if number not in ends:

@@ -122,7 +122,7 @@ def _steps_beside_reservations(site: Site, head: Job) -> list[JobRequest]:
 
 
 def _can_start(site: Site, machine: Machine, running: Iterable[RunningJob], head: Job) -> bool:
-    """Return whether a job could start now and run for its requested time beside what runs and what is reserved."""
+    """Return whether a job could start now and run for its requested time beside running jobs and reservations."""
     runs = [(each.job.job_number, site.now, each.expected_end(site.now), each.placement) for each in running]
     reserved = [(each.number, each.begin_time, each.end_time, each.placement) for each in site.reservations]
     plan = Plan(machine, site.now, [*runs, *reserved])
@@ -130,7 +130,7 @@ def _can_start(site: Site, machine: Machine, running: Iterable[RunningJob], head
 
 
 def _stays_clear(site: Site, running: RunningJob, request: JobRequest) -> bool:
-    """Return whether a job with that size could go on beside what is reserved; true where nothing is."""
+    """Return whether a job with that size could continue beside all reservations."""
     if not site.reservations:
         return True
     job = _resized(site.machine.copy(), running, request, site.now)

@@ -35,7 +35,6 @@ _HATCH: Final = "////"
 
 
 def _label(name: str, workload: str) -> str:
-    """A resource's name as axes and legends have it."""
     return f"{name} ({_STAND_IN})" if workload == _STAND_IN else name
 
 
