@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, Balance
+from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
-from ramp.ledger.partial_refunds import check_no_addition, left_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -30,8 +30,12 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
+
+Problem = tuple[RefusalCode, str]
+"""Why a change is not posted: code, and the same as a sentence."""
 
 
 def open_account(records: Records, account: Account) -> Account:
@@ -256,3 +260,38 @@ def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
         if balances[account_id].account.closed_at is not None:
             refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed")
     return balances
+
+
+def addition_of(records: Records, agreement_id: str) -> str:
+    """The agreement to whose slot something was added by an order's line of this id; empty where none was.
+
+    Args:
+        records: the ledger.
+        agreement_id: the id given as an agreement.
+    """
+    if CHANGE_MARK not in agreement_id:
+        return ""
+    order = records.order_of(agreement_id)
+    line = None if order is None else order.line(agreement_id)
+    named = None if line is None else line.amended
+    return "" if named is None else named[0]
+
+
+def addition_named(records: Records, agreement_id: str) -> Problem | None:
+    """Return a refusal if the id names an amendment's addition instead of an agreement."""
+    of = addition_of(records, agreement_id)
+    if not of:
+        return None
+    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {of}; cancel {of} instead"
+
+
+def check_no_addition(records: Records, agreement_id: str) -> None:
+    """Refuse what is no agreement, but what an amendment has added to one."""
+    problem = addition_named(records, agreement_id)
+    if problem is not None:
+        refuse(*problem)
+
+
+def left_of(records: Records, payment: Transfer) -> int:
+    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back."""
+    return payment.amount - given_back(records.amendments(payment.agreement_id))

@@ -1,6 +1,6 @@
 """Events of a party besides messages: commands of its owner and answers of its plug-in or ledger.
 
-What a ledger answers is in `ramp.protocol.answers.ledger`.
+What a ledger answers is in `ramp.protocol.ledger_answers`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ramp.model.request import RequestForQuotation
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.protocol.amending.asking import AgreementResized, AmendingAnswer
-from ramp.protocol.answers.ledger import LedgerAnswer
 from ramp.protocol.enrolment.authority import AuthorityAnswer
+from ramp.protocol.ledger_answers import LedgerAnswer
 from ramp.protocol.pricing import PriceRefusal
 
 

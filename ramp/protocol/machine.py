@@ -74,7 +74,6 @@ class PatientMachine(StateMachine[State], ABC):
         """What is asked in the present state."""
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._retry.clock_set(by)
         self._limit = moved(self._limit, by)
         self._arm()

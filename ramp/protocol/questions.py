@@ -11,7 +11,7 @@ from ramp.model.contents import Content
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
-from ramp.protocol.directory.directories import Directories
+from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import Answer, QueryAnswered
 from ramp.protocol.timing import Pace, Retry, earliest
@@ -130,7 +130,6 @@ class Questions:
         return [Report(QueryAnswered(query_id, None))] if self._open.pop(query_id, None) is not None else []
 
     def clock_set(self, by: Duration) -> None:
-        """Move tries and limits with the clock after it was set."""
         for question in self._open.values():
             question.retry.clock_set(by)
             question.limit += by

@@ -13,8 +13,14 @@ from typing import Final
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, standing_digest
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.partial_refunds import Problem, addition_named, check_no_addition, left_of
-from ramp.ledger.payment_rules import open_balances, store_evidence
+from ramp.ledger.payment_rules import (
+    Problem,
+    addition_named,
+    check_no_addition,
+    left_of,
+    open_balances,
+    store_evidence,
+)
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,

@@ -25,8 +25,7 @@ from ramp.ledger.entry import (
 )
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
-from ramp.ledger.partial_refunds import check_no_addition
-from ramp.ledger.payment_rules import give_back, store_evidence
+from ramp.ledger.payment_rules import Problem, check_no_addition, give_back, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -183,7 +182,7 @@ def _check_order(order: Order) -> None:
         check_amount(f"cost of {line.agreement_id}", line.cost)
 
 
-def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
+def _problem(records: Records, order: Order) -> Problem | None:
     """Why an order that is not here yet cannot be reserved: code and reason, or None if it can."""
     if not order.lines:
         return RefusalCode.NO_LINES, f"order {order.order_id} has no lines, expected at least one agreement"
@@ -200,9 +199,7 @@ def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
     return problem or _funds_problem(order, balances[order.user].available)
 
 
-def _account_problem(
-    accounts: dict[str, Account], account_id: str, kind: AccountKind
-) -> tuple[RefusalCode, str] | None:
+def _account_problem(accounts: dict[str, Account], account_id: str, kind: AccountKind) -> Problem | None:
     account = accounts.get(account_id)
     if account is None:
         return RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}"
@@ -213,7 +210,7 @@ def _account_problem(
     return None
 
 
-def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[RefusalCode, str] | None:
+def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> Problem | None:
     for named in (Counter(line.agreement_id for line in lines), Counter(_slot_of(line) for line in lines)):
         for agreement_id, count in named.items():
             if count > 1:
@@ -237,7 +234,7 @@ def _slot_of(line: OrderLine) -> str:
     return line.agreement_id if named is None else named[0]
 
 
-def _funds_problem(order: Order, available: int) -> tuple[RefusalCode, str] | None:
+def _funds_problem(order: Order, available: int) -> Problem | None:
     if order.total <= available:
         return None
     reason = f"{order.user} has {credits_text(available)} available, needs {credits_text(order.total)}"

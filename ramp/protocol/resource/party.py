@@ -1,4 +1,4 @@
-"""The Resource Agent's whole protocol: bidding, holding, selling, cancelling, and staying registered (section 6.2)."""
+"""The Resource Agent's whole protocol: bidding, holding, selling, cancelling, registration (section 6.2)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from ramp.model.contents import (
     HoldRefused,
     MachineQuery,
     NotUnderstood,
+    PaymentMade,
+    PaymentRefused,
+    RefundMade,
+    RefundRefused,
     Registered,
     Rejection,
     SlotMoveHeard,
@@ -63,7 +67,6 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
-from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
 from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
@@ -71,18 +74,21 @@ from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Pace, Timing, earliest
 
+BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
+"""Messages of the bank about what the resource has sold."""
+
 
 class ResourceParty(KeptParticipants):
     """Everything one Resource Agent does.
 
     Args:
         name: the agent's name.
-        directories: names of the directories, in each of which it is entered.
-        bank: name of the Banking Agent that the resource trusts with its money.
+        directories: names of the directories.
+        bank: name of the bank that the resource trusts.
         seller: the bidding side.
         timing: the protocol's limits.
-        quotas: what one buyer may have set aside without having paid.
-        launching: how it launches jobs; None where it does not.
+        quotas: limits of one buyer's unpaid slots.
+        launching: how it launches jobs; None if it does not.
     """
 
     def __init__(
@@ -119,22 +125,19 @@ class ResourceParty(KeptParticipants):
 
     @property
     def clock(self) -> ClockCompared | None:
-        """How far the clock is from the bank's, as far as is known."""
         return self._clock.known
 
     @property
     def source(self) -> str:
-        """What drives the machine's queue (`log`, `synthetic`, `live`)."""
         return self._seller.source
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Register with every directory."""
         return self._armed(self._entry.renew(now))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take every hold and sale up again from the journal, and register."""
+        """Resume every hold and sale from the journal, and register."""
         self._replay(records)
         effects = self.start(now)
         for participant in list(self.participants.values()):
@@ -149,16 +152,15 @@ class ResourceParty(KeptParticipants):
         return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take one accepted offer up again after a bug has raised in it; no other is touched."""
+        """Resume one accepted offer after a bug in it."""
         self.forget(reference)
         self._replay([each for each in records if reference_of(each) == reference])
         participant = self.participants.get(reference)
-        if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
+        if participant is None:  # without records nothing was promised or held
             return self._armed([])
         return self._armed(self._kept(participant, self._recovered(participant, now)))
 
     def forget(self, reference: str) -> None:
-        """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
         if not self._forget_participant(reference):
             self._seller.drop(reference)
 
@@ -177,7 +179,7 @@ class ResourceParty(KeptParticipants):
         """Take a message or the plug-in's answer.
 
         Raises:
-            RemoteProtocolError: if a message has no place here.
+            RemoteProtocolError: if a message is not for a resource.
         """
         effects: list[Effect] = []
         match event:
@@ -208,13 +210,11 @@ class ResourceParty(KeptParticipants):
         return self._armed(effects)
 
     def _on_selling(self, event: SlotsQuoted | SlotsPriced | MachineDescribed, now: Instant) -> list[Effect]:
-        """What machine and strategy say before anything is sold."""
         if isinstance(event, MachineDescribed):
             return self._queries.answered(event.call_id, self._seller.described(event.snapshot))
         return guarded(event.call_id, partial(self._on_quotes, event, now))
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let holds run out, ask the bank again, renew the registration."""
         effects: list[Effect] = []
         if now >= self._entry.deadline:
             effects += self._entry.renew(now)
@@ -228,14 +228,14 @@ class ResourceParty(KeptParticipants):
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
-        """What machine or strategy say of slots that are called for, or of what would be added to sold ones."""
+        """Hand an answer to the auction's seller or to the prices of additions."""
         asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
-        """Forget what has been over for long enough, and move it to the archive."""
+        """Archive offers whose retention is over."""
         keys: list[str] = []
         for offer_id in self._over.due(now):
             participant = self.participants.get(offer_id)
@@ -251,7 +251,6 @@ class ResourceParty(KeptParticipants):
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._entry.clock_set(by)
         self._clock.clock_set()
         self._seller.clock_set(by)
@@ -267,11 +266,10 @@ class ResourceParty(KeptParticipants):
         self._arm()
 
     def leave(self, now: Instant) -> list[Effect]:
-        """Deregister, so that no later auction calls this resource."""
         return self._entry.leave(now)
 
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
-        """The administrator's prices from the next call on, and whether nothing new is sold."""
+        """Set prices from the next call on, and whether to stop new sales."""
         self._seller.set_selling(prices, draining=draining)
         return self._armed(self._entry.drain(draining, now))
 
@@ -355,7 +353,7 @@ class ResourceParty(KeptParticipants):
         assert isinstance(body, Agreement)
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
-        if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
+        if sold is not None and sold is not participant:  # the bank pays an agreement id once
             detail = "another slot is already sold under this agreement id"
             return [self._hold_refused(message, body.offer, RefusalCode.BAD_AGREEMENT, detail)]
         if participant is not None:
@@ -364,7 +362,7 @@ class ResourceParty(KeptParticipants):
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for this offer")]
 
     def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
-        """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
+        """Take a buyer's cancellation or resize of a sold slot."""
         if not isinstance(content, Signed):
             sold = self._by_agreement.get(content.agreement_id)
             act = partial(self.sizes.on_growth, message, content, sold, now)

@@ -1,4 +1,4 @@
-"""What a ledger answers to a bank: how orders stand, what was paid back or put in, and what is in the accounts."""
+"""A ledger's answers to the bank: orders, refunds, deposits and accounts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramp.model.instant import Instant
 
 
 class OrderFate(StrEnum):
-    """How an order stands in the ledger."""
+    """The state of an order in the ledger."""
 
     RESERVED = "reserved"
     POSTED = "posted"
@@ -20,19 +20,16 @@ class OrderFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderStanding:
-    """An order as the ledger has it.
+    """The present state of an order.
 
     Attributes:
-        order_id: which.
-        user: whose money.
-        lines: one an agreement; none of a void that was remembered before its order came.
+        lines: one an agreement; empty for a void remembered before its order came.
         valid_until: by the bank's clock.
-        fate: reserved, posted, voided or refused.
         code: why it is void or refused.
         detail: the same as a sentence.
-        transfers: the payments of a posted order, in the order of the lines.
-        refunds: what has been given back of it since.
-        awaited: the lines whose countersigned agreement is not there.
+        transfers: payments of a posted order, in the order of the lines.
+        refunds: of its payments so far.
+        awaited: lines without their countersigned agreement.
     """
 
     order_id: str
@@ -49,7 +46,7 @@ class OrderStanding:
 
 @dataclass(frozen=True, slots=True)
 class OrderStands:
-    """The ledger's answer about an order; None where it knows none, with the code of its refusal."""
+    """The ledger's answer about an order; None for an unknown one, with the code of its refusal."""
 
     call_id: str
     order: OrderStanding | None
@@ -59,12 +56,7 @@ class OrderStands:
 
 @dataclass(frozen=True, slots=True)
 class OrdersSwept:
-    """The ledger's answer to `SweepOrders`.
-
-    Attributes:
-        voided: orders that have been voided now.
-        reserved: those that are still reserved.
-    """
+    """The ledger's answer to `SweepOrders`: orders voided now, and those still reserved."""
 
     voided: tuple[OrderStanding, ...]
     reserved: tuple[OrderStanding, ...]
