@@ -1,4 +1,4 @@
-"""`Book`: the ledger in memory, as the simulator uses it; immutable entries and an index over them."""
+"""`Book`: the ledger in memory, as the simulator uses it: immutable entries with an index."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Book(Ledger):
     """The ledger in memory: a list of entries that only grows, and everything else derived from it."""
 
     def __init__(self, entries: Iterable[Entry] = (AccountOpened(ISSUER),)) -> None:
-        """Make a book of entries; they are not judged: `validate` does that.
+        """Make a book of entries without judging them; `validate` does that.
 
         Args:
-            entries: everything that has happened so far; a new book has the opening of the issuing account.
+            entries: all entries so far; a new book has the opening of the issuing account.
 
         Raises:
-            LedgerCorrupt: if an entry moves money of an account that no entry before it opened.
+            LedgerCorrupt: if an entry moves money of an account that no earlier entry opened.
         """
         self._records = _Index()
         for entry in entries:
             self._records.append(entry)
 
     def validate(self) -> list[str]:
-        """Check the book's own invariants, under the name that every state machine of the project gives this."""
+        """Check the invariants, under the common name of all state machines."""
         return self.audit()
 
     def _read(self, work: Callable[[Records], Answer]) -> Answer:
@@ -61,7 +61,7 @@ class Book(Ledger):
 
 
 class _Index:
-    """Entries, and what is looked up in them; implements `Records`."""
+    """Entries with indexes over them; implements `Records`."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []

@@ -1,12 +1,12 @@
-"""The rules of the ledger: what each operation checks and enters. Written once, for every kind of storage.
+"""The rules of the ledger: checks and entries of each operation, for every storage.
 
-A rule reads through `Records`, refuses by raising `LedgerRefusal`, and otherwise appends entries, which storage applies
-to balances; it checks everything before it writes anything. Orders have rules of their own,
-`ramp.ledger.orders.order_rules`. Every operation is idempotent: the same again gives the same answer and enters
-nothing, the same key with other terms is refused. Checks run in a fixed order (values, what is already there, accounts,
-funds), so that every storage refuses with the same code.
+A rule reads through `Records`, refuses with `LedgerRefusal`, and otherwise appends entries, which storage applies to
+balances. It checks everything before it writes. Every operation is idempotent: repeated on the same terms it gives the
+same answer and enters nothing; the same key with other terms is refused. Checks run in a fixed order (values, existing
+entries, accounts, funds), so that every storage refuses with the same code. `ramp.ledger.orders.order_rules` has the
+rules of orders.
 
-Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, keys on file).
+Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, certificates).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 
 Problem = tuple[RefusalCode, str]
-"""Why a change is not posted: code, and the same as a sentence."""
+"""Code and sentence of a refusal."""
 
 
 def open_account(records: Records, account: Account) -> Account:
@@ -144,12 +144,10 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
 
 
 def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
-    """Enter the refund of a posted payment that has none yet, whether or not the resource still has the money.
-
-    What has gone back of it already does not go back again.
+    """Refund the rest of a posted payment that has no refund, even if the resource lacks the money.
 
     Raises:
-        LedgerRefusal: `account_closed`, `refunded` where nothing is left of it.
+        LedgerRefusal: `account_closed`, `refunded` if nothing is left.
     """
     name = charge.agreement_id
     left = left_of(records, charge)
@@ -263,12 +261,7 @@ def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
 
 
 def addition_of(records: Records, agreement_id: str) -> str:
-    """The agreement to whose slot something was added by an order's line of this id; empty where none was.
-
-    Args:
-        records: the ledger.
-        agreement_id: the id given as an agreement.
-    """
+    """Return the agreement whose slot an order's line of this id has enlarged, or the empty string."""
     if CHANGE_MARK not in agreement_id:
         return ""
     order = records.order_of(agreement_id)
@@ -278,7 +271,7 @@ def addition_of(records: Records, agreement_id: str) -> str:
 
 
 def addition_named(records: Records, agreement_id: str) -> Problem | None:
-    """Return a refusal if the id names an amendment's addition instead of an agreement."""
+    """Return a refusal if the id names an addition to a slot instead of an agreement."""
     of = addition_of(records, agreement_id)
     if not of:
         return None
@@ -286,12 +279,12 @@ def addition_named(records: Records, agreement_id: str) -> Problem | None:
 
 
 def check_no_addition(records: Records, agreement_id: str) -> None:
-    """Refuse what is no agreement, but what an amendment has added to one."""
+    """Refuse the id of an addition, which is refunded and amended only with its agreement."""
     problem = addition_named(records, agreement_id)
     if problem is not None:
         refuse(*problem)
 
 
 def left_of(records: Records, payment: Transfer) -> int:
-    """What is left of a payment, in minor units: with what was paid for additions, less all that has gone back."""
+    """Return what is left of a payment with its additions after all refunds, in minor units."""
     return payment.amount - given_back(records.amendments(payment.agreement_id))

@@ -1,7 +1,7 @@
 """States and transitions of every protocol machine, as data.
 
-The machines refuse to move along an edge that is not here, and the diagrams in the documentation are drawn from here.
-A stimulus is the name of a message content, an answer of plug-in or ledger, a command, or `deadline`.
+The machines refuse any other transition, and the documentation's diagrams are drawn from here. A stimulus is the name
+of a message content, an answer of plug-in or ledger, a command, or `deadline`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class VotingState(StrEnum):
 
 
 class ConfirmationState(StrEnum):
-    """User: the bank's vote, then the coordinator's second phase (step 8); voiding where it cannot go on."""
+    """User: the bank's vote, then the coordinator's second phase (step 8); voiding if it cannot continue."""
 
     NEW = "new"
     RESERVING = "reserving"
@@ -60,7 +60,7 @@ class ParticipantState(StrEnum):
 
 
 class CancellationState(StrEnum):
-    """User: giving one bought unit back, or claiming the money of one that its seller has failed."""
+    """User: cancelling one bought unit, or claiming the money for one that its seller failed to deliver."""
 
     NEW = "new"
     ASKING = "asking"
@@ -69,7 +69,7 @@ class CancellationState(StrEnum):
 
 
 class AmendmentState(StrEnum):
-    """User: making one bought slot smaller; in the end the bank says whether it is."""
+    """User: shrinking one bought slot, which the bank's answer decides."""
 
     NEW = "new"
     ASKING = "asking"
@@ -79,7 +79,7 @@ class AmendmentState(StrEnum):
 
 
 class AdditionState(StrEnum):
-    """User: adding to bought slots by one order, all or none; in the end the bank says whether it is paid."""
+    """User: enlarging bought slots by one order, all or none, which the bank's answer decides."""
 
     NEW = "new"
     ASKING = "asking"
@@ -90,7 +90,7 @@ class AdditionState(StrEnum):
 
 
 class SizeChangeState(StrEnum):
-    """Resource: taking a part of one sold slot back at the instant agreed on, or setting more aside; and the bank."""
+    """Resource: shrinking a sold slot at the agreed instant, or reserving an addition; then the bank."""
 
     NEW = "new"
     CHECKING = "checking"
@@ -112,7 +112,7 @@ class Transition:
 
 
 def _moves(*edges: tuple[StrEnum, StrEnum, *tuple[str, ...]]) -> frozenset[Transition]:
-    """Return the transitions of some edges, each given as state, next state and every stimulus that leads there."""
+    """Return the transitions of edges, each given as state, next state and all stimuli that lead there."""
     return frozenset(
         Transition(state, stimulus, next_state) for state, next_state, *stimuli in edges for stimulus in stimuli
     )
@@ -266,11 +266,7 @@ TABLES: Final = {
 
 
 def mermaid(name: str) -> str:
-    """Draw one table as a Mermaid state diagram, parallel edges merged, in a fixed order.
-
-    Args:
-        name: a key of `TABLES`.
-    """
+    """Draw a table of `TABLES` as a Mermaid state diagram, parallel edges merged, in a fixed order."""
     edges: dict[tuple[str, str], list[str]] = {}
     order = {state: index for index, state in enumerate(type(next(iter(TABLES[name])).state))}
     moves = sorted(TABLES[name], key=lambda move: (order[move.state], order[move.next_state], move.stimulus))

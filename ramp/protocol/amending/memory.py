@@ -80,3 +80,8 @@ OwnAmendmentRecord = AmendmentProposed | AmendmentConcluded
 
 SizeRecord = AmendmentReceived | CapacityTaken | AmendmentSettled | AmendmentDropped
 """Records of a resource about resizes of a slot."""
+
+
+def document_name(agreement_id: str, number: int) -> str:
+    """Return the name under which an amendment's documents are saved, beside those of its agreement."""
+    return f"{agreement_id}.amendment-{number}"

@@ -28,7 +28,7 @@ _EVERYBODY_HAS: Final = {"cores": 1, "cores_per_node": 1, "nodes": 0}
 _EXACT: Final = ("operating_system", "os_version", "architecture")
 
 ROW_BYTES: Final = 1_024
-"""Growth of rows in bytes; each has room for eight machines."""
+"""Growth of rows in bytes; each byte covers eight machines."""
 
 
 class _Property:

@@ -236,7 +236,7 @@ class Participant(ParticipantAnswers):
         if isinstance(answer, Reservation) and answer.started_at is not None:
             self._enter(S.SETTLING, "SlotLookedUp")
             return [self._request(now)]
-        self._retry.wait(now)
+        self._retry.again(now)
         self._await()
         return [self._to_bank()] if now >= self.agreed.valid_until else []
 

@@ -92,7 +92,7 @@ class OpenOffer:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A call whose quotes the plug-in, and then whose prices the strategy is working out."""
+    """A call that waits for the plug-in's quotes, then for the strategy's prices."""
 
     message: Message
     call: CallForProposals

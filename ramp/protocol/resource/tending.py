@@ -1,8 +1,8 @@
 """Sold slots on a machine that must know their buyers, and may lose or move slots (`plugins.TendedPlugin`).
 
 The machine regularly gets all sold slots with the buyers' local accounts, at once after a sale, and answers with lost
-and moved slots. Repetition makes records unnecessary: after a restart the buyer of a moved slot is told once more,
-without effect.
+and moved slots. Repetition makes records unnecessary: after a restart the buyer of a moved slot gets the message once
+more, without effect.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class EndedRequests:
         for request_id in self._retention.due(now):
             purchase = self._purchases.get(request_id)
             if purchase is None or purchase.outcome is None:
-                continue  # a bug has struck it: it rests until the next start
+                continue  # suspended after a bug until the next start
             agreement_ids = self._drawn_up.get(request_id, [])
             if any(map(is_open, agreement_ids)):
                 self._retention.keep(request_id, now)

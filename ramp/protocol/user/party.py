@@ -417,7 +417,7 @@ class UserParty:
         return guarded(purchase.request_id, lambda: self._kept(purchase, act(), now))
 
     def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Keep a purchase's agreements; forget its deadline once it has ended."""
+        """Keep a purchase's agreements; remove it from the running ones once it has ended."""
         confirmation = purchase.confirmation
         if confirmation is not None:
             for agreement in confirmation.agreements:

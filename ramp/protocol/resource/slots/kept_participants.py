@@ -67,7 +67,7 @@ class Alarms:
 
 
 class KeptParticipants:
-    """Base of the resource's party.
+    """The accepted offers of one resource, and the indexes that follow their states.
 
     Args:
         unpaid: unpaid slots of each buyer.
@@ -79,6 +79,8 @@ class KeptParticipants:
 
     Attributes:
         participants: by the offer's id.
+        by_agreement: the same by the agreement's id, once there is an agreement.
+        alarms: deadlines of the participants, by the offer's id.
     """
 
     def __init__(
@@ -92,37 +94,33 @@ class KeptParticipants:
         tending: Tending,
     ) -> None:
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self.jobs = jobs
-        self.sizes = sizes
-        self._by_agreement: dict[str, Participant] = {}
+        self.by_agreement: dict[str, Participant] = {}
+        self.alarms = Alarms()
+        self._jobs = jobs
+        self._sizes = sizes
         self._unpaid = unpaid
         self._open: dict[str, None] = {}
-        self._alarms = Alarms()
         self._releases = releases
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = over
         self._tending = tending
 
     @property
-    def has_open_participants(self) -> bool:
-        """Whether an accepted offer is neither sold nor released on the machine."""
-        return bool(self._open or self._releases)
+    def has_open(self) -> bool:
+        """Whether an accepted offer is neither sold nor released."""
+        return bool(self._open)
 
-    def is_releasing(self, offer_id: str) -> bool:
-        """Return whether the machine has not confirmed the release of a slot."""
-        return offer_id in self._releases
-
-    def _forget_participant(self, reference: str) -> bool:
+    def forget(self, reference: str) -> bool:
         """Remove an accepted offer from every index; return whether it was there."""
         gone = self.participants.pop(reference, None)
         if gone is None:
             return False
         for index in (self._open, self._released):
             index.pop(reference, None)
-        self._alarms.set(reference, None)
+        self.alarms.set(reference, None)
         self._over.drop(reference)
-        self.jobs.forget(reference)
-        self.sizes.forget(reference)
+        self._jobs.forget(reference)
+        self._sizes.forget(reference)
         self._tending.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
@@ -130,21 +128,23 @@ class KeptParticipants:
 
     def _drop_agreement(self, gone: Participant) -> None:
         # After a restart, memory may also have a later slot sold under the same agreement id.
-        if gone.agreement is not None and self._by_agreement.get(gone.agreed.agreement_id) is gone:
-            del self._by_agreement[gone.agreed.agreement_id]
+        if gone.agreement is not None and self.by_agreement.get(gone.agreed.agreement_id) is gone:
+            del self.by_agreement[gone.agreed.agreement_id]
 
-    def _act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
-        return guarded(participant.offer.offer_id, lambda: self._kept(participant, act()))
+    def act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
+        """Run a participant's action and update the indexes; a bug stays in its conversation."""
+        return guarded(participant.offer.offer_id, lambda: self.follow(participant, act()))
 
-    def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
+    def follow(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
+        """Update the indexes after a participant's action, and return its effects."""
         offer_id = participant.offer.offer_id
         self._tending.kept(participant)
-        self.sizes.kept(participant)
+        self._sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
                 self._releases.asked(effect.key)
         if participant.agreement is not None:
-            self._by_agreement[participant.agreed.agreement_id] = participant
+            self.by_agreement[participant.agreed.agreement_id] = participant
         if participant.state in UNPAID:
             self._unpaid.add(participant.user, offer_id, participant.offer.cores)
         else:
@@ -156,7 +156,7 @@ class KeptParticipants:
         else:
             self._open[offer_id] = None
             self._over.drop(offer_id)
-        self._alarms.set(offer_id, participant.deadline)
+        self.alarms.set(offer_id, participant.deadline)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
@@ -164,25 +164,25 @@ class KeptParticipants:
                 self._drop_agreement(self.participants.pop(oldest))
         return effects
 
-    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+    def lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """Report a sold slot as failed, and end its jobs."""
         participant = self.participants.get(offer_id)
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
-        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+        return self.act(participant, lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now))
 
-    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Report slots as failed that have neither the new nor the old size.
+    def with_stranded(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Precede effects by the failure of slots that have neither their new nor their old size.
 
-        Their failure comes first: after a crash between the two the resize is still open, and ends once more.
+        After a crash between the two the resize is still open, and ends once more.
         """
-        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
+        lost = (self.lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self._sizes.stranded())
         return [*(effect for each in lost for effect in each), *effects]
 
-    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
+    def judge_delivery(self, job_id: str, now: Instant) -> list[Effect]:
         """Report the slot as failed if a job shows that it was not delivered."""
-        found = self.jobs.undelivered(job_id)
-        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
+        found = self._jobs.undelivered(job_id)
+        return [] if found is None else self.lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
 
 def told_of_slot(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Signed
-from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused, Content
+from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
@@ -29,6 +29,7 @@ from ramp.protocol.amending.memory import (
     AmendmentReceived,
     AmendmentSettled,
     CapacityTaken,
+    document_name,
 )
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
@@ -141,7 +142,11 @@ class SizeChange(StateMachine[SizeChangeState]):
         self.last_word = Amended(self.signed, content, seal)
         settled = Persist(AmendmentSettled(self.body.offer_id, content, seal, now))
         # the document first: after a crash between the two the bank is asked again, and both are written
-        return [SaveAgreement(document_name(self.body), self.signed, seal.text), settled, self.tell(self.last_word)]
+        return [
+            SaveAgreement(document_name(self.body.agreement_id, self.body.number), self.signed, seal.text),
+            settled,
+            self.tell(self.last_word),
+        ]
 
     def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
         """Take cores back at the agreed instant, or ask machine or bank again.
@@ -171,7 +176,8 @@ class SizeChange(StateMachine[SizeChangeState]):
         performative = {Amended: Performative.INFORM, AmendmentRefused: Performative.REFUSE}.get(
             type(content), Performative.AGREE
         )
-        return self._send(performative, self.body.user, content)
+        body, about = self.body, self.conversation_id
+        return Send(Message(performative, body.resource, body.user, about, content, in_reply_to=body.key))
 
     # -- the machine ---------------------------------------------------------------------------------------------
 
@@ -284,19 +290,8 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self.tell(AmendmentAgreed(self.body.agreement_id, self.body.number))
 
     def _to_bank(self) -> Send:
-        return self._send(Performative.REQUEST, self.body.bank, self.signed)
-
-    def _send(self, performative: Performative, receiver: str, content: Content) -> Send:
-        reference = f"{self.body.agreement_id}#{self.body.number}"
-        if receiver == self.body.bank:
-            message = Message(
-                performative, self.body.resource, receiver, self.conversation_id, content, reply_with=reference
-            )
-        else:
-            message = Message(
-                performative, self.body.resource, receiver, self.conversation_id, content, in_reply_to=reference
-            )
-        return Send(message)
+        body, about = self.body, self.conversation_id
+        return Send(Message(Performative.REQUEST, body.resource, body.bank, about, self.signed, reply_with=body.key))
 
 
 class SlotGrowth(SizeChange):
@@ -366,11 +361,6 @@ class SlotGrowth(SizeChange):
 
     def _limit(self) -> Instant | None:
         return self.body.valid_until if self.state in (S.HOLDING, S.AGREED) else None
-
-
-def document_name(body: Amendment) -> str:
-    """Return the file name of an amendment's documents."""
-    return f"{body.agreement_id}.amendment-{body.number}"
 
 
 def refusal_code(refusal: Refusal, *, able: bool) -> str:

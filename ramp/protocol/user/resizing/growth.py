@@ -33,6 +33,7 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
 from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
@@ -212,7 +213,7 @@ class Growth(PatientMachine[AdditionState]):
         body = line.body
         line.proved = True
         effects: list[Effect] = [
-            SaveAgreement(f"{body.agreement_id}.amendment-{body.number}", proof.amendment, proof.posted_seal.text)
+            SaveAgreement(document_name(body.agreement_id, body.number), proof.amendment, proof.posted_seal.text)
         ]
         if all(each.proved for each in self._lines.values()):
             self._end("Amended", proof.posted_seal, now, done=True)

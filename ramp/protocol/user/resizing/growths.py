@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, Amendment, amendment_key
 from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -278,7 +278,7 @@ class Growths:
             if each.agreement_id not in inquiry.prices:
                 agreement = each.agreement
                 call = AmendmentCall(each.agreement_id, each.number, each.cores, each.until, each.asking)
-                about, key = agreement.request_id, f"{each.agreement_id}#{each.number}"
+                about, key = agreement.request_id, amendment_key(each.agreement_id, each.number)
                 receiver, sender = agreement.resource, agreement.user
                 effects.append(Send(Message(Performative.CFP, sender, receiver, about, call, reply_with=key)))
         return effects

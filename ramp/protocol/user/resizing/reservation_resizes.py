@@ -30,7 +30,7 @@ from ramp.protocol.amending.asking import (
     AgreementResized,
     AmendmentOutcome,
 )
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.faults import guarded
@@ -324,7 +324,7 @@ class Changes:
         # the bank's answer has concluded it; this is the copy with both signatures
         said_by(message, amendment.resource, Role.RESOURCE)
         check_proof(amendment, content)
-        return [SaveAgreement(f"{agreement_id}.amendment-{number}", content.amendment, content.posted_seal.text)]
+        return [SaveAgreement(document_name(agreement_id, number), content.amendment, content.posted_seal.text)]
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Take a NOT_UNDERSTOOD about an amendment; ignore any other."""

@@ -15,10 +15,12 @@ from ramp.model.contents import (
     AmendmentPriced,
     AmendmentRefused,
     AmendmentWithdrawal,
+    Content,
 )
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
@@ -72,9 +74,8 @@ class Change(PatientMachine[AmendmentState]):
         if isinstance(content, Amended):
             said_by(message, body.resource, Role.RESOURCE)
             check_proof(body, content)
-            saved = SaveAgreement(
-                f"{body.agreement_id}.amendment-{body.number}", content.amendment, content.posted_seal.text
-            )
+            document = document_name(body.agreement_id, body.number)
+            saved = SaveAgreement(document, content.amendment, content.posted_seal.text)
             return [saved, *self._end(content.posted, content.posted_seal, "Amended", now)]
         if isinstance(content, AmendmentAgreed):
             said_by(message, body.resource, Role.RESOURCE)
@@ -139,22 +140,12 @@ class Change(PatientMachine[AmendmentState]):
         return [self._withdrawal() if self.state is S.WITHDRAWING else self._propose()]
 
     def _propose(self) -> Send:
-        body = self.amendment
-        return Send(
-            Message(
-                Performative.REQUEST,
-                body.user,
-                body.resource,
-                self.conversation_id,
-                Signed(body),
-                reply_with=f"{body.agreement_id}#{body.number}",
-            )
-        )
+        return self._request(self.amendment.resource, Signed(self.amendment))
 
     def _withdrawal(self) -> Send:
         body = self.amendment
-        wish = AmendmentWithdrawal(body.agreement_id, body.number)
-        reference = f"{body.agreement_id}#{body.number}"
-        return Send(
-            Message(Performative.REQUEST, body.user, body.bank, self.conversation_id, wish, reply_with=reference)
-        )
+        return self._request(body.bank, AmendmentWithdrawal(body.agreement_id, body.number))
+
+    def _request(self, receiver: str, content: Content) -> Send:
+        user, about, key = self.amendment.user, self.conversation_id, self.amendment.key
+        return Send(Message(Performative.REQUEST, user, receiver, about, content, reply_with=key))
