@@ -19,7 +19,7 @@ from ramp.model.sizes.amended import order_line
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import CountersignLine, LookUpAgreement, Send, VoidOrder, reply
-from ramp.protocol.ledger_answers import OrderStanding
+from ramp.protocol.events import OrderStanding
 from ramp.protocol.timing import Timing
 
 UNKNOWN_ORDER: Final = "unknown_order"

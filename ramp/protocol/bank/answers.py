@@ -19,7 +19,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.ledger_answers import OrderFate, OrderStanding
+from ramp.protocol.events import OrderFate, OrderStanding
 
 
 def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Content]:

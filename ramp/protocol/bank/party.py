@@ -43,7 +43,7 @@ from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
-from ramp.protocol import ledger_answers as said
+from ramp.protocol import events as said
 from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.amending.asking import AmendmentDecided
 from ramp.protocol.bank import amending
@@ -51,9 +51,8 @@ from ramp.protocol.bank.amending import BAD_TERMS
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
 from ramp.protocol.faults import guarded
-from ramp.protocol.ledger_answers import OrderFate, OrderStanding
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest

@@ -14,7 +14,7 @@ from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol import ledger_answers as said
+from ramp.protocol import events as said
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 
 NONCE_LIFETIME: Duration = 30 * MINUTE

@@ -13,7 +13,7 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import RefusalCode
 from ramp.protocol import events as ev
 from ramp.protocol.bank.answers import agreement_answer
-from ramp.protocol.ledger_answers import OrderFate, OrderStanding
+from ramp.protocol.events import OrderFate, OrderStanding
 
 COST = 96_000
 FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
