@@ -156,7 +156,7 @@ def _told(buyer: str, purchase: Purchase) -> str:
 
 
 def _cannot_launch(psij_python: str, account: str) -> str:
-    """Why the agent cannot launch jobs through PSI/J as an account, or the empty string."""
+    """Return why the agent cannot launch jobs through PSI/J as an account, or ""."""
     if not psij_python:
         return "no --psij-python is given"
     if os.geteuid() != 0:
@@ -175,7 +175,7 @@ def _cannot_launch(psij_python: str, account: str) -> str:
 
 
 def _launched(market: Market, reservation: str) -> str:
-    """What a job prints that the seller's agent launches; it waits for the slot to begin."""
+    """Launch a job by the seller's agent when its slot begins; return its output."""
     (job,) = market.launch(reservation, JOB, cores=JOB_CORES)
     until = time.monotonic() + JOB_LIMIT_S
     while not job.has_ended and time.monotonic() < until:
@@ -188,7 +188,7 @@ def _launched(market: Market, reservation: str) -> str:
 
 
 def _submitted(cluster: EmulatedCluster, reservation: str, account: str) -> str:
-    """What a job prints that its buyer submits herself, as her account; it waits for the slot to begin."""
+    """Submit a job as its buyer when the slot begins; return its output."""
     user = None if account == getpass.getuser() else account
     with tempfile.TemporaryDirectory(prefix="ramp-", dir="/tmp") as name:
         output = Path(name) / "output"

@@ -1,4 +1,4 @@
-"""`ramp doctor`: what is wrong with a market and its batch systems, and what to do about each."""
+"""`ramp doctor`: diagnosis of a market and its batch systems, with suggested fixes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
-    """Look a market over, and say of each thing that is wrong what to do; nothing is changed.
+    """Diagnose a market's problems and suggest fixes; nothing is changed.
 
     Looked at are the agents, the servers, certificates that end soon, clocks, room on the disk, versions and, of each
     resource on a Slurm or Grid Engine: reservations of the market that no agreement covers and the other way round, the

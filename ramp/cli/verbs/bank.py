@@ -1,4 +1,4 @@
-"""`ramp bank`: what the market's keeper sees and orders (paper section 6.3), and the audit of the ledger."""
+"""`ramp bank`: overview and deposits of the market's keeper (paper section 6.3), and the audit of the ledger."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
             f"ledger not found: {state.ledger}; give --state-dir, or --ledger if the configuration names a database"
         )
         raise click.UsageError(reason)
-    from ramp.runtime.ledger.store import LedgerStore  # what it needs takes longer to load than the other verbs to run
+    from ramp.runtime.ledger.store import LedgerStore  # its imports take longer than other commands run
 
     with waiting("reading the ledger"), LedgerStore.open(ledger or state.ledger) as store:
         accounts = len(store.balances())
@@ -153,16 +153,7 @@ def _walked(store: Ledger) -> list[str]:
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
-    """Hold a dialogue with the keeper's agent.
-
-    Args:
-        state: state folder of the running market.
-        dialogue: what to ask.
-
-    Raises:
-        NoMarket: if no market runs there.
-        MarketRefused: if the bank refuses.
-    """
+    """Hold a dialogue with the agent of the running market's keeper."""
     (keeper,) = running(state).names("keeper")
     with waiting("asking the bank"), SocketLine(state.socket(keeper)) as line:
         return converse(line, dialogue)

@@ -1,4 +1,4 @@
-"""`ramp launch`, `jobs` and `job`: what is run on what one has bought."""
+"""`ramp launch`, `jobs` and `job`: jobs on reservations."""
 
 from __future__ import annotations
 
@@ -175,7 +175,6 @@ def job(
 
 
 def _waited(market: Market, found: Job) -> Job:
-    """Look at a job until it has ended."""
     told = time.monotonic()
     while not found.has_ended:
         if time.monotonic() - told > TOLD_EVERY_S:
@@ -219,7 +218,7 @@ def _print(found: Job) -> None:
 
 
 def job_object(found: Job) -> dict[str, object]:
-    """A job for JSON."""
+    """Convert a job to JSON types."""
     return {
         "job_id": found.job_id,
         "agreement_id": found.agreement_id,

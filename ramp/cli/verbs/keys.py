@@ -167,7 +167,6 @@ def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
 
 
 def _runs(state: StateFolder, full_name: str) -> bool:
-    """Whether an agent of that full name runs with this state folder."""
     local, _, domain = full_name.partition("@")
     found = status(state)
     return found is not None and found.agent(local) is not None and market_domain(state, found) == domain
@@ -192,7 +191,7 @@ def _check_name(name: str) -> None:
 
 
 def _full_name(store: KeyStore, name: str, now: int) -> str:
-    """The party that a name means: the address itself, or the one address of that local name."""
+    """Return an address, given whole or by a local name that is unique."""
     known = sorted({entry.name for entry in store.inventory(now)})
     if name in known:
         return name
@@ -205,7 +204,7 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
 
 
 def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:
-    """Certificates of parties, by name; each party's present one first, then those it replaced, the newest first."""
+    """Print certificates by name, each party's current one first, then the newest."""
     entries = [entry for entry in store.inventory(now) if entry.name in names]
     entries.sort(key=lambda entry: (entry.name, not entry.current, -entry.valid_from))
     if as_json:
@@ -233,7 +232,6 @@ def _certificate_file(store: KeyStore, entry: CertificateEntry) -> str:
 
 
 def _state_text(entry: CertificateEntry) -> str:
-    """How a certificate stands; one that its party signs with no more is replaced, whatever else it is."""
     if entry.current:
         return entry.state
     return "replaced" if entry.state == "valid" else f"replaced, {entry.state}"

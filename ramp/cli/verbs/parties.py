@@ -1,4 +1,4 @@
-"""`ramp user` and `ramp resource`: who takes part in a market that runs, and what resources ask."""
+"""`ramp user` and `ramp resource`: changes of the parties of a running market, and of prices."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def user() -> None:
 def add_user(name: str, deposit: int | None, overdraft: int | None, state: StateFolder, as_json: bool) -> None:
     """Add a user: key and certificate, XMPP account, bank account, agent.
 
-    On an external server its owner makes the XMPP account first. Whoever had the name before is not known any more, but
-    the bank account of that name is, with what is on it. It warns of resources that will refuse the user, because
-    [accounts] of the configuration gives it no local account to run jobs as.
+    On an external server its owner makes the XMPP account first. A former user's bank account of that name stays, with
+    its balance. A warning lists resources that will refuse the user because [accounts] of the configuration gives it no
+    local account for jobs.
     """
     with waiting(f"adding {name}"):
         changed = operate(state.path).add_user(name, deposit=_credits(deposit), overdraft=_credits(overdraft))
@@ -141,9 +141,9 @@ def resume(name: str, state: StateFolder, as_json: bool) -> None:
 def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a resource: its agent ends and its certificates are revoked; journal and bank account stay.
 
-    Refused, with what is open, while slots that it has sold or holds are not over, or it owes the bank; drain it first.
-    By force its buyers keep agreements that nobody serves; the bank refunds them on the buyer's word alone if they
-    cancel before their slots begin.
+    Refused, with a list, while slots that it sold or holds are not over, or it owes the bank; drain it first.
+    With --force its buyers keep agreements that no resource serves; the bank refunds those that they cancel before
+    their slots begin.
     """
     with waiting(f"removing {name}"):
         changed = operate(state.path).remove_resource(name, force=force)

@@ -82,7 +82,7 @@ def check(
     code = 1 if Verdict.BROKEN in verdicts else 0
     if any("did not return" in result.reason for result in results):
         sys.stdout.flush()
-        os._exit(code)  # a call still hangs, and the interpreter would wait for what it holds
+        os._exit(code)  # a call still hangs, and the interpreter would wait for its threads
     ctx.exit(code)
 
 
@@ -99,7 +99,7 @@ def _subject(name: str, config: str | None, resource: str | None, cores: int | N
     except ConfigurationError as error:
         hint = "; give its options with --config CONFIG" if config is None else ""
         raise ConfigurationError(f"cannot open {name}: {error}{hint}") from error
-    except Exception as error:  # whatever a guest raises: the rules tell it
+    except Exception as error:  # a plug-in may raise anything, which the rules report
         say(f"cannot open {name}: {error}")
     return subject
 

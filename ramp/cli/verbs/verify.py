@@ -1,4 +1,4 @@
-"""`ramp verify`: agreements with what has changed them, cancellations and sealed messages checked offline."""
+"""`ramp verify`: offline checks of agreements with their amendments, of cancellations and of sealed messages."""
 
 from __future__ import annotations
 
@@ -129,7 +129,6 @@ def _print_chain(chain: Chain) -> None:
 
 
 def _is_request(file: Path) -> bool:
-    """Whether a file looks like a request for quotation."""
     with file.open("rb") as stream:
         return b"<RequestForQuotation" in stream.read(2000)
 

@@ -17,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from ramp.client.watching.every_user import EveryUser, WatchUser, watch_user
+from ramp.client.every_user import EveryUser, WatchUser, watch_user
 from ramp.errors import ConfigurationError
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.web.metrics.counted import Counted
