@@ -92,9 +92,9 @@ minimum_price = 20
 def demo_slurm(ctx: click.Context, psij_python: str, as_json: bool) -> None:
     """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
 
-    Needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes well under a minute and
-    leaves nothing running. With --psij-python the job is launched by the agent that has sold the slot (`ramp launch`),
-    as the buyer's account; else its buyer submits it herself, with sbatch.
+    This needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes less than a minute
+    and leaves nothing running. With --psij-python the seller's agent launches the job (`ramp launch`) as the buyer's
+    account; otherwise the buyer submits it with sbatch.
     """
     begin = time.monotonic()
 

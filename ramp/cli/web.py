@@ -80,13 +80,13 @@ def web(
     results: Path | None,
     state: StateFolder,
 ) -> None:
-    """Serve the running market's pages, until Ctrl-C.
+    """Serve the pages of the running market until Ctrl-C.
 
-    Prints a login link for every user and one for the market's keeper, each good once and for fifteen minutes. A
-    session is one user's and signs by that user's agent. The market may stop and start meanwhile.
+    A login link is printed for every user and for the market's keeper. Each works once and expires after 15 minutes. A
+    session belongs to one user, and that user's agent signs. The market may stop and start meanwhile.
 
-    The pages of the laboratory show what `ramp experiment run ... --out DIR` and `ramp simulate ... --trace
-    DIR/NAME.jsonl` write; the keeper runs experiments there. A run ends with the server.
+    The laboratory pages show results of `ramp experiment run ... --out DIR` and traces of `ramp simulate ... --trace
+    DIR/NAME.jsonl`. The keeper can run experiments there; a run ends with the server.
     """
     if ctx.invoked_subcommand is not None:
         return

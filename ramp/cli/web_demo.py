@@ -52,10 +52,10 @@ CANCEL_SHARE: Final = 0.3
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Seed of the random requests.")
 def demo(open_it: bool, port: int, name: str, seed: int) -> None:
-    """Launch a market of machines and live tori, let requests come, and serve its pages until Ctrl-C.
+    """Launch a market of machines and live tori with random requests, and serve its pages until Ctrl-C.
 
-    Every user asks for something every few seconds, single machines and tori, and gives some of it back. Everything is
-    stopped at the end, whenever Ctrl-C comes; nothing stays.
+    Each user submits a request every few seconds, for single machines and tori, and cancels some of the reservations.
+    Ctrl-C stops everything and removes its files.
     """
     from ramp.runtime.config_file import load_config
 

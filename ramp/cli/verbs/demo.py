@@ -113,10 +113,10 @@ class _Shown:
 @json_option
 @click.pass_context
 def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> None:
-    """Launch a market, buy a two-unit request, show every round, the agreements and the balances, and stop.
+    """Launch a market, buy two units, show every round, the agreements and the balances, and stop.
 
-    Takes some seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
-    `balances`, `verified` and `total_s` besides.
+    This takes a few seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
+    `balances`, `verified` and `total_s`.
     """
     from ramp.runtime.config_file import load_config
 

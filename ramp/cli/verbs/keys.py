@@ -32,9 +32,9 @@ _days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS
 def keys() -> None:
     """Make, show, renew and revoke keys and certificates.
 
-    `ramp up` does all that is needed by itself; these verbs are for markets over several machines, for renewal, and for
-    a key that was lost. A party's NAME is its agent's address, such as alice@localhost. A certificate states the role
-    in which its owner is believed: user, resource, bank, directory, keeper or enrolment.
+    `ramp up` makes all keys of a market on one computer. These commands are for markets on several computers, for
+    renewal, and for lost keys. NAME is the address of a party's agent, such as alice@localhost. A certificate states
+    the party's role: user, resource, bank, directory, keeper or enrolment.
     """
 
 
@@ -43,7 +43,7 @@ def keys() -> None:
 @state_option
 @json_option
 def init(market: str, state: StateFolder, as_json: bool) -> None:
-    """Make the market's certificate authority; one that is there stays."""
+    """Make the market's certificate authority, unless it exists."""
     from ramp.rfql.signing import certificates
 
     store, now = _store(state)
@@ -71,7 +71,7 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Issue certificates; a party that has one that holds keeps it."""
+    """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
     for name in names:
         _check_name(name)
@@ -127,7 +127,7 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Give a party a new certificate, by default for the key it has; an agent that runs signs with it at once."""
+    """Give a party a new certificate, by default for its present key; a running agent uses it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     if _runs(state, full_name):
@@ -151,7 +151,7 @@ def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as
 @state_option
 @json_option
 def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
-    """Revoke all certificates of a party: its key is not trusted any more, whenever it signed."""
+    """Revoke all certificates of a party; its key is not trusted any more, for old signatures either."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     revoked = store.revoke(full_name, now, reason)

@@ -46,13 +46,12 @@ WATCH_S: Final = 1.0
 def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
-    CONFIG is a TOML file, or the name of one that comes with RAMP: quickstart (the twenty machines of the paper's
-    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone),
-    real (your own Slurm, which it asks what there is).
+    CONFIG is a TOML file or a market that comes with RAMP: quickstart (the twenty machines of the paper's Table 2 and
+    four live torus machines; the default), table2 (only the twenty), torus (only live torus machines), real (your own
+    Slurm cluster).
 
-    Keys, journals and the ledger are kept in the state folder, so the next `ramp up` there carries on with the same
-    accounts and reservations.
-    Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
+    The state folder keeps keys, journals and the ledger. The next `ramp up` there continues with the same accounts and
+    reservations. Without --detach the command runs until Ctrl-C. With --detach, --json prints the running agents.
     """
     from ramp.runtime.configuration_changes.overlay import load_market
 

@@ -87,10 +87,9 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 def resources(
     brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show the resources that sell now: cores, architecture, free cores and first price.
+    """Show the sellers that the next request would call: cores, architecture, free cores and starting price.
 
-    These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`. Where
-    there are several sites, the site of each is shown.
+    Every machine is asked; one that does not answer in time shows `?`. With several sites, a column names the site.
     """
     if brief and with_load:
         raise click.UsageError("--brief and --load exclude each other")

@@ -50,12 +50,12 @@ def check(
     limit_s: float,
     as_json: bool,
 ) -> None:
-    """Try every rule of the plug-in contract on NAME, as its entry point in `ramp.resource_plugins` is called.
+    """Check all rules of the plug-in contract on the plug-in NAME (an entry point in `ramp.resource_plugins`).
 
-    Each rule opens the plug-in with an empty state folder, quotes, holds, confirms and releases slots in the week to
-    come, and gives everything back: on a machine in use some cores are set aside for some seconds, some rules take all
-    that is free in one hour. Calls that should not come are tried too, and none is waited for longer than --limit.
-    Exit code 0: no rule is broken; 1: some are.
+    Each rule opens the plug-in with an empty state folder. It quotes, holds, confirms and releases slots in the coming
+    week and gives everything back. On a machine in use this reserves some cores for some seconds; some rules take all
+    free cores of one hour. Invalid calls are tried too. No call may take longer than --limit. Exit code 0: all rules
+    hold; 1: at least one is broken.
     """
     from ramp.plugins.contract import Verdict, check_plugin
 

@@ -47,11 +47,11 @@ WHOM: Final = "asking the User Agent"
 def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show requests, or one in full.
 
-    The status is running, committed, quoted, no_offers, withdrawn, rejected or failed. A doubt is shown with the way it
-    will be resolved. An id may be cut short as long as it is unique.
+    The status is running, committed, quoted, no_offers, withdrawn, rejected or failed. If something is in doubt, the
+    way to its resolution is shown. A unique beginning of an id is enough.
 
-    An hour after its end, or that of its slots ([timing] retention_s), a request goes to the archive: --all lists it,
-    and it can be shown by its id like any other.
+    One hour after its end, or that of its slots ([timing] retention_s), a request moves to the archive. --all lists it,
+    and its id still works.
     """
     market = open_market(state, user)
     listing = ask(market, dialogues.listing(), WHOM)
@@ -150,9 +150,9 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
 def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a request, an agreement or a reservation in full.
 
-    --as prints a snippet for using the reservation instead: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for
-    Python), parsl (Parsl on Slurm), mpirun (a script for Blue Gene/L), env (environment variables). An id may be cut
-    short as long as it is unique.
+    --as prints instead how to use the reservation: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for Python),
+    parsl (Parsl on Slurm), mpirun (a script for Blue Gene/L), env (environment variables). A unique beginning of an id
+    is enough.
     """
     market = open_market(state, user)
     if style is not None and as_json:
@@ -229,15 +229,15 @@ def resize(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Change the number of cores or the end of a reservation, also while it runs.
+    """Change the number of cores or the end of a reservation, before or while it runs.
 
-    You and the seller sign an amendment. Fewer cores or an earlier end take effect some seconds later (the notice),
-    when the seller's machine has given back what you give up; then the bank returns what was paid for it, rounded down.
-    More cores or a later end cost what the seller asks by its load, at most --price (by default what you asked for the
-    slot) and --max-cost: the seller sets them aside, the bank the money, and with both signatures they are paid and
-    yours. Until then the slot stays as it was, and so it does if anything fails. What is added to several reservations
-    that are given together is paid by one order: all or none. `ramp verify` checks the agreement together with its
-    amendments.
+    You and the seller sign an amendment. Fewer cores or an earlier end take effect after a few seconds of notice. The
+    bank then refunds the price of what you gave up, rounded down.
+
+    For more cores or a later end the seller asks a price by its load, up to --price (default: the price limit of the
+    request) and --max-cost. The addition is yours once both have signed and you have paid. Until then, and if a step
+    fails, the reservation stays as it was. Additions to several reservations are paid together or not at all. `ramp
+    verify` checks an agreement with its amendments.
 
     Exit code 1 if the change failed, 2 for an invalid id or size.
     """

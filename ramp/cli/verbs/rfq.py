@@ -118,10 +118,10 @@ def _with_terms(command: Any) -> Any:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Output file (default: standard output).")  # fmt: skip
 def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
-    """Write a request for one unit, or with --add for several that are bought together or not at all.
+    """Write a request for one unit, or with --add for several that are bought all or none.
 
-    Without --end the window has room for the run to begin later than its start (--slack), so that a request that is
-    submitted a little later, or meets a machine that is full at first, can still be bought.
+    Without --end the run may start later than --start by --slack. This leaves room for a late submission or a machine
+    that is busy at first.
     """
     from ramp.cli.verbs.submit import load_requests
     from ramp.rfql.request_for_quotation import parse_request, write_request

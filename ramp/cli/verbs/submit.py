@@ -105,7 +105,7 @@ def submit(
 ) -> None:
     """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
-    Several files make one request with all their units, in the order given: all are bought or none. `-` reads standard
+    Several files make one request with all their units, in this order; all are bought or none. `-` reads standard
     input. Ctrl-C or SIGTERM withdraws the request and waits for its end. A second Ctrl-C prints its state and stops
     waiting. If the output pipe closes, the request continues, and the exit code gives its result.
     """
@@ -141,9 +141,9 @@ def quote(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Auction a request for quotation, but stop before accepting: nothing is bought, nothing is held.
+    """Auction a request for quotation without buying or holding anything.
 
-    The object that --json prints is that of `ramp submit`, its status `quoted`.
+    --json prints the object of `ramp submit` with the status `quoted`.
     """
     options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True, rule=fixed_rule(rule))
     ctx.exit(_auction(files, options, user, state, as_json, sites, start_probability))

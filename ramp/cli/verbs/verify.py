@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 def verify(
     ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Check signed documents offline: the signer, the role, and that the parts agree.
+    """Check signed documents offline: the signatures, the signers' roles, and that the parts agree.
 
-    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP
-    sealed message 1"). Every check is listed. An agreement that is given together with amendments of it is followed
-    through them: each must change the state that the one before has made, and give back what that is worth.
+    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
+    message 1"). Every check is listed. Give an agreement together with its amendments to check the whole chain: each
+    must change the state that the previous one made, and refund the right amount.
 
     Exit code 0: all are valid; 1: at least one is invalid; 2: no such file or authority, or an unknown document.
     """

@@ -96,8 +96,8 @@ def make(
 ) -> None:
     """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
 
-    The invitation fixes name, role and end, says where the market is and pins its authority. The market's bank opens
-    the party's account when its certificate is issued. What a resource refunds it may owe without an overdraft.
+    The invitation fixes the name, the role and the end date. It tells where the market is and pins its authority. The
+    bank opens the account when the certificate is issued. A resource needs no overdraft for refunds.
     """
     found = running(state)
     config = running_config(Path(found.config), state)
@@ -195,8 +195,8 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
     """Issue the certificate for a request of `ramp join INVITATION --request FILE`.
 
-    Works without a running market, where the state folder with the authority's key is: on a computer without a network
-    if so wished. The same request again gets the same certificate.
+    No market needs to run, so the state folder with the authority's key may be on a computer without a network. The
+    same request gets the same certificate again.
     """
     now = SystemClock().now()
     asked = read_request(click.open_file(str(request)).read(), str(request))
@@ -218,10 +218,10 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
 @state_option
 @json_option
 def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
-    """Revoke the invitation of NAME (or by its id), and the certificate that was issued on it.
+    """Revoke the invitation NAME (a name or an id) and the certificate that was issued on it.
 
-    The market rejects that party at once here, and at other sites as soon as they have the next
-    revocation list. Its bank account stays, with what is on it.
+    This market rejects the party at once, other sites with their next revocation list. The bank account stays, with its
+    balance.
     """
     now = SystemClock().now()
     revoked = Authority(KeyStore(state.keys), Register(state.invitations)).revoke(invited, now, reason)

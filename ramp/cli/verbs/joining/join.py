@@ -70,11 +70,11 @@ def join(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Join a market with INVITATION: a file, or the one line that `ramp invite --token` prints (`-`: standard input).
+    """Join a market with INVITATION: a file, or the line printed by `ramp invite --token` (`-`: standard input).
 
-    The key and the password of the XMPP account are made here and stay. CONFIG is the site's own configuration, with a
-    table [site]: its server, users and resources. Without it the party is a user with an account at the market's own
-    server. Once all users and resources of the site have joined, its agents are started; `ramp down` and `ramp up
+    The private key and the XMPP password are made here and never leave this computer. CONFIG is the site's own
+    configuration, with a table [site]: its server, users and resources. Without it, the party is a user with an account
+    on the market's server. After all parties of the site have joined, its agents start; `ramp down` and `ramp up
     CONFIG` work as for any market.
     """
     given, now = _given(invitation), SystemClock().now()
