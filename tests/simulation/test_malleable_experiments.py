@@ -87,6 +87,14 @@ def test_the_quick_study_leaves_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_malleable_logs_run_where_the_logs_are_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs_runs, "find_log", lambda _: None)
+    logs_runs.jobs_of.cache_clear()
+    summary = logs_study.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
+    assert "synthetic in place of CTC, SDSC" in str(summary)
+
+
+@pytest.mark.slow
 def test_malleable_logs_tell_where_ours_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A strategy that is better than all others by the intervals is said to be so, and one that is not is named."""
 

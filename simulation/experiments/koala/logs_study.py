@@ -19,6 +19,7 @@ from simulation.experiments.koala.logs_runs import (
     LOGS,
     OURS,
     STRATEGIES,
+    WHOLE,
     LogSetting,
     Span,
     is_stand_in,
@@ -66,7 +67,8 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
     """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
     logs = list(LOGS)[:2] if quick else list(LOGS)
     shares = QUICK_SHARES if quick else SHARES
-    spans = {log: (QUICK_SPAN,) if quick else LOGS[log].spans for log in logs}
+    stand_ins = [log for log in logs if is_stand_in(log)]  # shorter than the logs: taken whole
+    spans = {log: (WHOLE,) if log in stand_ins else (QUICK_SPAN,) if quick else LOGS[log].spans for log in logs}
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
     rigid = [LogSetting(log, span, EASY, 0.0, seed) for log in logs for span in spans[log]]
     main = [
@@ -84,7 +86,6 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
     write_rows(out / "runs.csv", rows)
     write_rows(out / "gains.csv", gains)
     draw_gains(out / "gains.csv", out / "gains.png", quick=quick)
-    stand_ins = [log for log in logs if is_stand_in(log)]
     return write_summary(
         out,
         experiment=EXPERIMENTS[0].name,
