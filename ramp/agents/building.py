@@ -41,7 +41,7 @@ from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import ResourceConfig, SwarmConfig
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
@@ -57,8 +57,8 @@ from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
 from ramp.xmpp.settings import TransportSettings
 
 if TYPE_CHECKING:
+    from ramp.runtime.ledger.bank_lease import BankLease
     from ramp.runtime.ledger.store import LedgerStore
-    from ramp.runtime.redundancy.bank_lease import BankLease
 
 _log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class PartyBuilder:
         config = self.config
         if name not in config.bank_names or not config.redundancy.banks.standby:
             return None
-        from ramp.runtime.redundancy.bank_lease import BankLease  # imports sqlalchemy, as below
+        from ramp.runtime.ledger.bank_lease import BankLease  # imports sqlalchemy, as below
 
         if name not in self.leases:
             self.leases[name] = BankLease(config.ledger_url, name, duration=config.redundancy.banks.lease)
@@ -168,8 +168,8 @@ class PartyBuilder:
         """
         if not self.config.ledger_url:
             check_room(self.state.path)
+        from ramp.runtime.ledger.bank_lease import FencedLedger
         from ramp.runtime.ledger.store import LedgerStore  # imports sqlalchemy, which only the bank needs
-        from ramp.runtime.redundancy.fenced_ledger import FencedLedger
 
         location = self.config.ledger_url or self.state.ledger
         ledger = LedgerStore.open(location) if lease is None else FencedLedger.under(lease, str(location))

@@ -37,8 +37,8 @@ from ramp.model.seal import Role
 from ramp.options import nearest_name
 from ramp.rfql.signing import certificates
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line
 from ramp.runtime.configuration_changes.differences import Step, StepKind, steps_between, waiting_steps
 from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay, text_of

@@ -49,7 +49,7 @@ from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.resource.party import ResourceParty
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder

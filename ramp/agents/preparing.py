@@ -11,12 +11,12 @@ from typing import Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
-from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
-from ramp.servers.federated_prosody import FederatedProsody
 from ramp.servers.process import ServerProcess
-from ramp.servers.prosody import ProsodyServer
+from ramp.servers.prosody import FederatedProsody, ProsodyServer
 
 USERS_PER_PROCESS: Final = 50
 """Maximum number of User Agents in one process, which can use only one processor."""

@@ -46,7 +46,7 @@ from ramp.xmpp.bundles import PARTS_MAX, Part, pack
 from ramp.xmpp.wire import Bounce
 
 if TYPE_CHECKING:
-    from ramp.runtime.redundancy.bank_lease import BankLease
+    from ramp.runtime.ledger.bank_lease import BankLease
 
 WRITE_PAUSE_S = 1.0
 """Pause before the directory saves its registrations in seconds, because many change at once."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
-from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
 from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder

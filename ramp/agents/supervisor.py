@@ -30,7 +30,7 @@ from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentS
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import save_overlay, starting
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.logs.events import record

@@ -57,7 +57,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     Every user asks for something every few seconds, single machines and tori, and gives some of it back. Everything is
     stopped at the end, whenever Ctrl-C comes; nothing stays.
     """
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.configuration.file import load_config
 
     check_installed()
     address = served_address("127.0.0.1", port)

@@ -54,7 +54,7 @@ class LaunchingConfig:
 
 
 class TableReader(Protocol):
-    """What is needed of `ramp.runtime.config_file.Reader`."""
+    """What is needed of `ramp.runtime.configuration.file.Reader`."""
 
     def wrong(self, key: str, value: object, right: str) -> None:
         """Note a value that is wrong."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ramp.errors import ConfigurationError
-from ramp.runtime.config import QuotaConfig
+from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.outbox import OUTBOX_MESSAGES_MAX

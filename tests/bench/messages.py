@@ -34,7 +34,7 @@ from ramp.protocol.progress import Progress, RequestEnded
 from ramp.rfql.codec import EncodedMessage, encode
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess

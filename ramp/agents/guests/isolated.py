@@ -23,7 +23,7 @@ from ramp.errors import ConfigurationError, PluginError, plain
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.runtime.config import GuestLimits
+from ramp.runtime.configuration.values import GuestLimits
 from ramp.runtime.guests.answers import (
     OUT_OF_MEMORY,
     SOURCES,

@@ -17,7 +17,7 @@ from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress
-from ramp.runtime.config import (
+from ramp.runtime.configuration.values import (
     PLUGIN_GROUP,
     PRICING_GROUP,
     GuestLimits,
@@ -28,8 +28,7 @@ from ramp.runtime.config import (
     plugin_settings,
     pricing_strategy,
 )
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin
-from ramp.runtime.guests.guarded_strategy import GuardedStrategy
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Guest
 from ramp.runtime.sqlite_file import FROM_BACKUP

@@ -75,8 +75,7 @@ class _Worker:
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
         from ramp.plugins.interface import PluginSettings, TendedPlugin
         from ramp.runtime.guests.answers import SOURCES
-        from ramp.runtime.guests.guarded_plugin import GuardedPlugin
-        from ramp.runtime.guests.guarded_strategy import GuardedStrategy
+        from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:

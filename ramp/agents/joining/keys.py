@@ -11,7 +11,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, Duration, Instant
 from ramp.rfql.signing import certificates
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.membership import kept_key, not_enrolled, server_certificate_file, server_key_file
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ramp.model.money import credits_text
-from ramp.runtime.config import ResourceConfig, SwarmConfig, UserConfig
-from ramp.runtime.config_file import tables_of
+from ramp.runtime.configuration.file import tables_of
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, UserConfig
 from ramp.runtime.configuration_changes.overlay import PARTIES
 
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion, check_version
 from ramp.plugins.found_terms import completed, found_terms
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import read_tables, tables_of
+from ramp.runtime.configuration.file import read_tables, tables_of
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 

@@ -1,8 +1,8 @@
-"""A plug-in as the host asks it: a guest, whose failures stay where they are and whose answers are checked.
+"""A plug-in and a price strategy as the host asks them: guests whose answers are checked.
 
-Whatever a guest raises, and whatever it answers that cannot be, is told once to whoever listens and becomes an answer
-that the pure machines know: a quote is refused with a code at once; a hold, confirmation or release is in doubt, for
-nobody knows what has been done, and is asked about again. For a while after that it is asked for no further offers.
+An exception or an impossible answer of a guest is reported once and becomes an answer that the protocol knows. A quote
+or price is refused with a code. A hold, confirmation or release is in doubt, because its effect is unknown; the party
+asks about it again. For a while after a failure the guest is asked for no further offers.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from ramp.plugins.interface import (
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.events import MachineInDoubt
-from ramp.runtime.guests.answers import call_of, raised, snapshot_problem, without_answer
+from ramp.protocol.effects import PriceSlots
+from ramp.protocol.events import MachineInDoubt, SlotsPriced
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
+from ramp.runtime.guests.answers import call_of, price_problem, raised, snapshot_problem, snapshot_text, without_answer
 from ramp.runtime.guests.health import Health
-from ramp.runtime.guests.snapshot import snapshot_text
 
 Answer = TypeVar("Answer")
 
@@ -204,3 +205,41 @@ class GuardedPlugin:
         sentence = f"{what}: {plain(problem)}"
         self._health.failed(what, sentence, now)
         return MachineInDoubt(sentence, transient)
+
+
+FAILED = "the price strategy failed: "
+"""How the sentence begins that refused callers are told."""
+
+
+class GuardedStrategy:
+    """A strategy that names no impossible price and raises nothing: what is wrong becomes a coded refusal.
+
+    Args:
+        strategy: the guest.
+        health: is told how its calls end.
+    """
+
+    def __init__(self, strategy: PricingStrategy, health: Health) -> None:
+        self._strategy = strategy
+        self._health = health
+
+    def ask(self, question: PriceSlots, now: Instant) -> SlotsPriced:
+        """A bid for each slot, or a coded refusal; for a while after a failure it is not asked."""
+        return SlotsPriced(question.call_id, tuple(self._price(each, now) for each in question.questions))
+
+    def _price(self, question: PriceQuestion, now: Instant) -> int | PriceRefusal:
+        resting = self._health.resting("price", now)
+        if resting:
+            return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + resting)
+        try:
+            priced = self._strategy(question)
+            problem = price_problem(priced)
+        except Exception as error:  # whatever a guest raises
+            problem = raised(error)
+        else:
+            if not problem:
+                self._health.answered("price")
+                return priced
+        sentence = plain(problem)
+        self._health.failed("price", sentence, now)
+        return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + sentence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.errors import ConfigurationError
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation
 from ramp.runtime.joining.invitations import Invitation
 from ramp.runtime.state_folder import StateFolder

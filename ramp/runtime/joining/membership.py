@@ -16,7 +16,7 @@ from ramp.model.instant import Instant, iso
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.requests import make_request
 from ramp.runtime.keys.store import KeyStore

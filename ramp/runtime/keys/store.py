@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -34,9 +35,45 @@ from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
-from ramp.runtime.keys.inventory import CertificateEntry, state_of
 from ramp.runtime.keys.revocation_lists import KeptList, SignedList, sign_list
 from ramp.runtime.keys.revocations import Revocation, RevocationList
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateEntry:
+    """One certificate of the inventory.
+
+    Attributes:
+        name: the party it is for.
+        role: what it certifies the party to be.
+        serial: serial number in hexadecimal.
+        key_kind: `P-256`, `RSA-3072` or `Ed25519`.
+        fingerprint: SHA-256 of the certificate, in hexadecimal pairs.
+        valid_from: first instant.
+        valid_until: last instant.
+        state: `valid`, `expired`, `not yet valid` or `revoked`.
+        current: whether the party signs with it now.
+    """
+
+    name: str
+    role: Role
+    serial: str
+    key_kind: str
+    fingerprint: str
+    valid_from: Instant
+    valid_until: Instant
+    state: str
+    current: bool
+
+
+def state_of(certificate: x509.Certificate, now: Instant, *, revoked: bool) -> str:
+    """How a certificate stands at a time: `valid`, `expired`, `not yet valid` or `revoked`."""
+    if revoked:
+        return "revoked"
+    if now > certificates.valid_until(certificate):
+        return "expired"
+    return "not yet valid" if now < certificates.valid_from(certificate) else "valid"
+
 
 CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
 """A market outlives its certificates; ten years is what private CAs usually take."""

@@ -29,7 +29,10 @@ from ramp.protocol.retention import least_retention
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.config import (
+from ramp.runtime.configuration.reader import Reader
+from ramp.runtime.configuration.servers import REDUNDANCY_KEYS, read_redundancy, read_server
+from ramp.runtime.configuration.sites import JOINING_TABLES, market_agents, read_joining
+from ramp.runtime.configuration.values import (
     MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
@@ -43,10 +46,6 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
-from ramp.runtime.configuration.reader import Reader
-from ramp.runtime.joining.configuration import JOINING_TABLES, market_agents, read_joining
-from ramp.runtime.redundancy.configuration import REDUNDANCY_KEYS, read_redundancy
-from ramp.runtime.redundancy.server_table import read_server
 
 CONFIG_VERSION: Final = 1
 """Of the file's format; a file that states none is of version 1."""

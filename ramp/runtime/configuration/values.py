@@ -1,6 +1,6 @@
 """A swarm's configuration as values, and what it names by entry point: plug-ins and pricing strategies.
 
-`ramp.runtime.config_file` reads it from TOML.
+`ramp.runtime.configuration.file` reads it from TOML.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.joining.configuration import JoiningConfig
-from ramp.runtime.redundancy.configuration import RedundancyConfig
+from ramp.runtime.configuration.servers import RedundancyConfig, ServerConfig
+from ramp.runtime.configuration.sites import JoiningConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -38,36 +38,8 @@ BATCH_PACKAGE: Final = "ramp.batch."
 QUEUE_BOUND: Final = "queue-bound"
 """The plug-in that reserves nothing: what is bought is a job in a queue."""
 
-EMBEDDED: Final = "embedded"
-PROSODY: Final = "prosody"
-
 MEMORY_MB_MIN: Final = 128
 """Less no guest is given: Python and what the interface needs take half of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
-    """The XMPP server.
-
-    Attributes:
-        kind: `embedded`, `prosody` (both started with the swarm) or `external`.
-        addresses: host and port of an external one; several are tried in turn.
-        spread: whether agents begin with different ones of several; only where these are one cluster.
-        ca_file: authorities that sign its certificate; without it the system's.
-        register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
-        federation: whether agents of other domains take part.
-        passwords: JSON file `{"name": "password"}` for accounts that exist already.
-        accounts: local names of further accounts that a server started with the swarm has, for agents that are not.
-    """
-
-    kind: str = EMBEDDED
-    addresses: tuple[tuple[str, int], ...] = ()
-    spread: bool = False
-    ca_file: Path | None = None
-    register: bool = False
-    federation: bool = False
-    passwords: Path | None = None
-    accounts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

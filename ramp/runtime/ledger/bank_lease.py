@@ -32,6 +32,7 @@ from sqlalchemy import (
 from ramp.errors import BankSuperseded, LedgerUnavailable
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 from ramp.runtime.ledger.schema import open_engine
+from ramp.runtime.ledger.store import LedgerStore
 
 Answer = TypeVar("Answer")
 
@@ -240,3 +241,28 @@ def _make(connection: Connection) -> None:
     if connection.execute(select(_EPOCH.c.epoch)).one_or_none() is None:
         connection.execute(insert(_EPOCH).values(only=_ONLY, epoch=0, holder=""))
         connection.execute(insert(_LEASE).values(only=_ONLY, epoch=0, until=0))
+
+
+class FencedLedger(LedgerStore):
+    """The ledger on PostgreSQL under a lease; writes, and reads that lead to an answer, fail once it is another's."""
+
+    def __init__(self, engine: Engine, lease: BankLease) -> None:
+        super().__init__(engine)
+        self._lease = lease
+
+    @classmethod
+    def under(cls, lease: BankLease, location: str) -> FencedLedger:
+        """Open a ledger under a lease that has been taken.
+
+        Raises:
+            ConfigurationError: as `LedgerStore.open`.
+        """
+        LedgerStore.open(location).close()  # makes the tables, which changes nothing where they are
+        return cls(fenced_engine(location, lease.duration), lease)
+
+    def _attempt(self, engine: Engine, work: Callable[[Connection], Any]) -> Any:
+        def fenced(connection: Connection) -> Any:
+            self._lease.check(connection)
+            return work(connection)
+
+        return super()._attempt(engine, fenced)
