@@ -150,7 +150,7 @@ def _bought(party: UserParty, now: Instant) -> list[str]:
     kept = sum(state == "active" and party.changes.state(each).until > now for each, state in states.items())
     between = sum(state in ("settling", "cancelling") for state in states.values())
     return [
-        *_counted(going_on, "request that goes on", "requests that go on"),
+        *_counted(going_on, "open request", "open requests"),
         *_counted(kept, "slot bought that is not over", "slots bought that are not over"),
         *_counted(between, "purchase or refund under way", "purchases and refunds under way"),
     ]

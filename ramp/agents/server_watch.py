@@ -27,7 +27,7 @@ class ServerWatch:
         told: called with the problem when it has changed; empty when it is solved.
 
     Attributes:
-        problem: the current problem; empty if there is none.
+        problem: the current problem, or empty.
     """
 
     def __init__(

@@ -54,12 +54,12 @@ FROM archived AS ended WHERE ended.kind = 'RequestConcluded' ORDER BY ended.numb
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record on its way from the journal.
+    """A record from the journal.
 
     Attributes:
         sequence: its number in the journal.
-        reference: what it is about (`reference_of`).
-        record: as JSON text.
+        reference: its conversation (`reference_of`).
+        record: the record as JSON text.
     """
 
     sequence: int
@@ -68,32 +68,28 @@ class Row:
 
 
 class Archive:
-    """An agent's archive; the file is opened for each use and made at the first.
-
-    Args:
-        path: the file.
-    """
+    """An agent's archive, opened for each use and created at the first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check(self) -> None:
-        """See that the file, if there is one, can be added to.
+        """Check that the file, if it exists, can be extended.
 
         Raises:
-            WrongVersion: if it is of another version.
-            StateDamaged: if it is no archive, or broken.
-            StorageFailed: if it cannot be opened.
+            WrongVersion: the file has another version.
+            StateDamaged: the file is no archive, or broken.
+            StorageFailed: the file cannot be opened.
         """
         if self.path.exists():
             self._open().close()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Add records that are not there yet; all are durable when this returns.
+        """Add records that are not in the archive yet; all are durable when this returns.
 
         Raises:
-            StorageFailed: if they cannot be written; then none of them is.
-            StateDamaged: if the file is no archive, or broken.
+            StorageFailed: the records cannot be written; the archive is unchanged.
+            StateDamaged: the file is no archive, or broken.
         """
         with storing(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,28 +101,20 @@ class Archive:
                 connection.executemany(_INSERT, [asdict(row) for row in rows])
 
     def of_reference(self, reference: str) -> Iterator[dict[str, Any]]:
-        """All records of one reference in the order of their writing, as the plain objects of their JSON text.
-
-        Raises:
-            StateDamaged: if the file is broken.
-        """
+        """Yield the records of a reference in the order of writing, as JSON objects; `StateDamaged` if it is broken."""
         where = "SELECT record FROM archived WHERE reference = ? ORDER BY sequence, number"
         yield from (json.loads(text) for (text,) in self._rows(where, reference))
 
     def of_kind(self, kind: str) -> Iterator[dict[str, Any]]:
-        """All records of one class as the plain objects of their JSON text, oldest first.
-
-        Raises:
-            StateDamaged: if the file is broken.
-        """
+        """Yield the records of a class, oldest first, as JSON objects; `StateDamaged` if it is broken."""
         where = "SELECT record FROM archived WHERE kind = ? ORDER BY number"
         yield from (json.loads(text) for (text,) in self._rows(where, kind))
 
     def requests(self) -> list[dict[str, Any]]:
-        """Every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without its rounds.
+        """Return every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without rounds.
 
         Raises:
-            StateDamaged: if the file is broken.
+            StateDamaged: the file is broken.
         """
         return [
             {"request_id": request_id, "units": units or 0, "outcome": json.loads(outcome)}
@@ -134,7 +122,6 @@ class Archive:
         ]
 
     def request_count(self) -> int:
-        """How many requests there are."""
         counted = self._rows("SELECT count(*) FROM archived WHERE kind = 'RequestConcluded'")
         return sum(count for (count,) in counted)
 

@@ -10,7 +10,6 @@ from ramp.protocol.rules.auction_rule import AuctionRule
 
 
 def _adopt(given: Any) -> AuctionRule:
-    """A rule of a guest, which may hand over the class or one made of it."""
     rule = given() if isinstance(given, type) and issubclass(given, AuctionRule) else given
     if not isinstance(rule, AuctionRule):
         raise ConfigurationError(f"{given!r} is not an AuctionRule", key="auction rule")

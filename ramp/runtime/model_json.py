@@ -18,7 +18,7 @@ TYPE_TAG: Final = "type"
 
 
 def model_converter() -> cattrs.Converter:
-    """A converter for values of the model: fields that may hold one of several classes name it; no extra keys."""
+    """Return a converter for values of the model: unions name the class; unknown keys are errors."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     configure_tagged_union(TotalDiskSpace | NodeDiskSpace, converter, tag_name=TYPE_TAG)
     _optional_disk(converter)
@@ -27,7 +27,7 @@ def model_converter() -> cattrs.Converter:
 
 
 def _optional_disk(converter: cattrs.Converter) -> None:
-    """`disk` is a union with None, which the tagged strategy does not take apart by itself."""
+    """Convert the union of `disk` with None, which the tagged strategy does not support."""
     disk = TotalDiskSpace | NodeDiskSpace
     optional = TotalDiskSpace | NodeDiskSpace | None
 

@@ -106,7 +106,7 @@ class IsolatedGuest(Generic[Asking]):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the guest's warden; None while there is none."""
+        """Process id of the guest's warden, or None."""
         return self._process.pid if self._process is not None else None
 
     def begin(self) -> None:

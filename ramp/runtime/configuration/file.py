@@ -55,8 +55,8 @@ def load_config(path: Path) -> SwarmConfig:
     """Read and check a swarm's configuration.
 
     Raises:
-        WrongVersion: if it is of another format version.
-        ConfigurationError: with every finding; the file is named.
+        WrongVersion: the file has another format version.
+        ConfigurationError: lists every problem and names the file.
     """
     try:
         text = path.read_text("utf-8")
@@ -68,11 +68,7 @@ def load_config(path: Path) -> SwarmConfig:
 
 
 def tables_of(text: str, path: Path) -> dict[str, Any]:
-    """The tables of a configuration's text.
-
-    Raises:
-        ConfigurationError: if it is no TOML.
-    """
+    """Parse the text of a configuration; `ConfigurationError` if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -80,15 +76,11 @@ def tables_of(text: str, path: Path) -> dict[str, Any]:
 
 
 def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
-    """Read and check the tables of a configuration.
-
-    Args:
-        data: the tables, as TOML has them.
-        path: the file they are from.
+    """Check the tables of a configuration from the file `path`.
 
     Raises:
-        WrongVersion: if they are of another format version.
-        ConfigurationError: with every finding.
+        WrongVersion: the tables have another format version.
+        ConfigurationError: lists every problem.
     """
     reader = Reader(path)
     data = with_found_terms(data)
@@ -114,12 +106,7 @@ _MARKET_KEYS: Final = {
 
 
 def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
-    """Read a swarm from a file's tables; what is wrong is in the reader's findings (`load_config` raises them).
-
-    Args:
-        reader: checks every value; the reference of the configuration listens to one.
-        data: the tables, as TOML has them.
-    """
+    """Read a swarm from a file's tables and note problems in the reader's findings (`load_config` raises them)."""
     known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
     known |= {"bank", "users", "machines", "resources", *JOINING_TABLES}
     reader.unknown("", data, known)
@@ -262,7 +249,7 @@ def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
 def _read_durations(
     reader: Reader, where: str, table: Mapping[str, Any], known: Mapping[str, str]
 ) -> dict[str, Duration]:
-    """Those keys of a table that are a number of seconds, by the names of the fields that they fill."""
+    """Return the keys of a table that are numbers of seconds, by the names of their fields."""
     found = {}
     for key, value in table.items():
         if key not in known:

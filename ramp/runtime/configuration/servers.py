@@ -54,8 +54,8 @@ class BankConfig:
     """The Banking Agents.
 
     Attributes:
-        standby: whether a second one stands by, and takes over where the first is silent; needs PostgreSQL.
-        lease: so long after its last sign in the database a bank counts as lost.
+        standby: whether a second bank takes over when the first is silent; needs PostgreSQL.
+        lease: time after the last renewal in the database when a bank counts as lost.
     """
 
     standby: bool = False
@@ -64,10 +64,10 @@ class BankConfig:
 
 @dataclass(frozen=True, slots=True)
 class RedundancyConfig:
-    """What there is several of.
+    """Numbers of agents with the same role.
 
     Attributes:
-        directories: directory agents; resources register with all, users ask any.
+        directories: number of directory agents; resources register with all, users ask any.
         banks: the Banking Agents.
     """
 
@@ -76,13 +76,7 @@ class RedundancyConfig:
 
 
 def read_redundancy(reader: Reader, data: Mapping[str, Any], market: Mapping[str, Any]) -> RedundancyConfig:
-    """Read what there is several of.
-
-    Args:
-        reader: checks every value.
-        data: all tables.
-        market: the table `[market]`.
-    """
+    """Read the numbers of directories and Banking Agents from all tables and `[market]`."""
     directories = reader.whole("market.", market, "directories", 1)
     if directories > DIRECTORIES_MAX:
         reader.wrong("market.directories", directories, f"a whole number from 1 to {DIRECTORIES_MAX}")
@@ -100,12 +94,7 @@ def _read_bank(reader: Reader, table: Mapping[str, Any], market: Mapping[str, An
 
 
 def read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
-    """Read the table.
-
-    Args:
-        reader: checks every value.
-        table: as TOML has it.
-    """
+    """Read the table `[server]`."""
     known = {"kind", "addresses", "spread", "ca_file", "register", "federation", "passwords", "accounts"}
     reader.unknown("server.", table, known)
     addresses = _read_addresses(reader, table)

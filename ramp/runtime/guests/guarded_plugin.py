@@ -45,13 +45,12 @@ Answer = TypeVar("Answer")
 
 
 class GuardedPlugin:
-    """A plug-in that answers nothing that cannot be, and raises nothing but `StorageFailed` of a change.
+    """A plug-in whose impossible answers and exceptions become refusals or doubts; only `StorageFailed` passes.
 
     Args:
         plugin: the guest.
-        health: is told how its calls end.
-        own_memory: whether the plug-in's book of reservations is the agent's own memory, so that the agent cannot go on
-            where it cannot be written.
+        health: records how its calls end.
+        own_memory: whether the plug-in's book of reservations is the agent's own memory, without which it must end.
     """
 
     def __init__(self, plugin: ResourcePlugin, health: Health, *, own_memory: bool = True) -> None:
@@ -60,10 +59,10 @@ class GuardedPlugin:
         self._own_memory = own_memory
 
     def ask(self, question: fx.AskMachine, now: Instant) -> ev.Answer:
-        """What the plug-in says to a party's question; while it rests, it is asked only for what has been promised.
+        """Return the plug-in's answer to a party's question; during a pause it answers only about promised slots.
 
         Raises:
-            StorageFailed: if a change could not be written to the agent's own book of reservations.
+            StorageFailed: the agent's own book of reservations cannot be written.
         """
         if isinstance(question, fx.HoldSlot | fx.DescribeMachine):
             reason = self._health.resting(call_of(question), now)
@@ -95,7 +94,6 @@ class GuardedPlugin:
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """The earliest slot for a unit, or a coded refusal."""
         resting = self._health.resting("quote", now)  # asked for every unit: the one before may have failed
         if resting:
             return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=resting)
@@ -108,7 +106,6 @@ class GuardedPlugin:
     def hold(
         self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant, account: str = ""
     ) -> Reservation | Refusal | MachineInDoubt:
-        """Set a slot aside, for a buyer's local account where the machine has to know it."""
         plugin = self.plugin
 
         def call() -> Reservation | Refusal:
@@ -119,30 +116,26 @@ class GuardedPlugin:
         return self._ask("hold", now, call, lambda given: held_problem(key, slot, given), changes=True)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal | MachineInDoubt:
-        """Make a hold firm."""
         call = lambda: self.plugin.confirm(key, now)  # noqa: E731
         return self._ask("confirm", now, call, lambda given: firm_problem(key, given), changes=True)
 
     def look_up(self, key: str, now: Instant) -> Reservation | MachineInDoubt | None:
-        """What the machine has under a key."""
-
         def problem(given: object) -> str:
             return "" if given is None else reservation_problem(key, None, given)
 
         return self._ask("reservation", now, lambda: self.plugin.reservation(key, now), problem)
 
     def release(self, key: str, now: Instant) -> MachineInDoubt | None:
-        """Give a hold or reservation back; None once that is done."""
         return self._ask("release", now, lambda: self.plugin.release(key, now), lambda _: "", changes=True)
 
     def forget(self, keys: tuple[str, ...], now: Instant) -> None:
-        """Let the plug-in forget keys that nobody asks for again, if it can; where it fails, it remembers them."""
+        """Let the plug-in forget unused keys if it can; after a failure it keeps them."""
         plugin = self.plugin
         if isinstance(plugin, ForgettingPlugin):
             self._ask("forget", now, lambda: plugin.forget(keys, now), lambda _: "", changes=True)
 
     def tend(self, slots: tuple[tuple[str, str], ...], now: Instant) -> ev.SlotsTended:
-        """Tell the plug-in whose the sold slots are; which it has lost. Where it fails, it is told again later."""
+        """Report the buyers of sold slots to the plug-in and return the lost slots; a failed report is repeated."""
         plugin = self.plugin
         if not isinstance(plugin, TendedPlugin):
             return ev.SlotsTended()
@@ -160,7 +153,6 @@ class GuardedPlugin:
         return ev.SlotsTended(lost, tuple(moves.items()))
 
     def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
-        """Give a firm slot another size, if the machine can."""
         plugin, key, step = self.plugin, asked.key, asked.step
         if not isinstance(plugin, ResizablePlugin):
             detail = "this machine cannot change its reservations"
@@ -174,7 +166,6 @@ class GuardedPlugin:
         return SlotResized(key, step, answer)
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
-        """The machine as a JSON object in text."""
         return self._ask("snapshot", now, lambda: snapshot_text(self.plugin.snapshot(now, horizon)), snapshot_problem)
 
     def _ask(
@@ -208,23 +199,18 @@ class GuardedPlugin:
 
 
 FAILED = "the price strategy failed: "
-"""How the sentence begins that refused callers are told."""
+"""Start of the sentence for refused callers."""
 
 
 class GuardedStrategy:
-    """A strategy that names no impossible price and raises nothing: what is wrong becomes a coded refusal.
-
-    Args:
-        strategy: the guest.
-        health: is told how its calls end.
-    """
+    """A strategy whose impossible prices and exceptions become coded refusals; `health` records how its calls end."""
 
     def __init__(self, strategy: PricingStrategy, health: Health) -> None:
         self._strategy = strategy
         self._health = health
 
     def ask(self, question: PriceSlots, now: Instant) -> SlotsPriced:
-        """A bid for each slot, or a coded refusal; for a while after a failure it is not asked."""
+        """Return a bid or a coded refusal for each slot; refuse during the pause after a failure."""
         return SlotsPriced(question.call_id, tuple(self._price(each, now) for each in question.questions))
 
     def _price(self, question: PriceQuestion, now: Instant) -> int | PriceRefusal:

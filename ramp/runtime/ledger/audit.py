@@ -25,11 +25,11 @@ FINDINGS_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing that must not be found.
+    """A query for rows that must not exist.
 
     Attributes:
-        sentence: what a row of the answer says, with the names of its columns in braces.
-        query: statement without an end; an empty answer means that all is well.
+        sentence: finding for a row of the answer, with names of columns in braces.
+        query: SQL statement without a semicolon; an empty answer is correct.
     """
 
     sentence: str
@@ -177,13 +177,10 @@ _ENTRIES: Final = "SELECT COUNT(transfer_id), COUNT(order_id) FROM entries"
 
 
 def contradictions(connection: Connection) -> list[str]:
-    """Compare everything.
-
-    Args:
-        connection: in a transaction that sees one state of the ledger.
+    """Compare everything in a transaction that sees one state of the ledger.
 
     Returns:
-        One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; none if the books
+        One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; empty if the books
         agree.
     """
     # Hundreds of thousands of rows come and go at once, and none refers to another: the collector's walks through

@@ -31,17 +31,13 @@ TRADES_PER_PAGE = 250
 
 
 class BankLedger:
-    """Carries out what the bank asks of its ledger.
-
-    Args:
-        ledger: the accounts.
-    """
+    """Carries out the effects of the bank on its ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
     def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
-        """Carry one effect out; it is durable when this returns."""
+        """Carry out one effect; it is durable when this returns."""
         match effect:
             case fx.SweepOrders():
                 return self._sweep(now)
@@ -206,7 +202,6 @@ class BankLedger:
 
 
 def _terms_of(amendment: Amendment) -> AmendmentTerms:
-    """What an amendment asks of the ledger."""
     return AmendmentTerms(
         amendment.agreement_id,
         amendment.number,

@@ -51,7 +51,7 @@ _SCHEMA_LOCK: Final = 0x52414D50
 
 
 class Action(StrEnum):
-    """What an entry did, in the `entries` table."""
+    """Kind of an entry in the `entries` table."""
 
     OPENED = "opened"
     CLOSED = "closed"
@@ -213,15 +213,15 @@ CERTIFICATES = Table(
 
 
 def open_engine(location: str | Path) -> Engine:
-    """Make the engine for a ledger; connects to nothing yet.
+    """Create the engine for a ledger; it opens no connection yet.
 
-    Transactions of the engine read one consistent state; those of its `writing_engine` are serialisable.
+    Its transactions read one consistent state; those of its `writing_engine` are serialisable.
 
     Args:
         location: path of an SQLite file, or a URL of SQLite or PostgreSQL.
 
     Raises:
-        ConfigurationError: for another kind of database, a missing directory or a missing driver.
+        ConfigurationError: another kind of database, a missing directory or a missing driver.
     """
     url = _url(location)
     shown = url.render_as_string(hide_password=True)
@@ -237,20 +237,18 @@ def open_engine(location: str | Path) -> Engine:
 
 
 def writing_engine(engine: Engine) -> Engine:
-    """The same engine for units of work that write: serialisable, on SQLite with the write lock from the start."""
+    """Return the engine for writing transactions: serialisable, on SQLite with the write lock from the start."""
     if engine.dialect.name == "sqlite":
         return engine.execution_options(ramp_writing=True)
     return engine.execution_options(isolation_level="SERIALIZABLE")
 
 
 def create_tables(engine: Engine) -> None:
-    """Make the tables where there are none, in one transaction.
-
-    Several processes may do so at once.
+    """Create missing tables in one transaction; several processes may do so at once.
 
     Raises:
-        ConfigurationError: if the database cannot be used.
-        WrongVersion: if it holds a ledger of another version.
+        ConfigurationError: the database cannot be used.
+        WrongVersion: the ledger has another version.
     """
     shown = engine.url.render_as_string(hide_password=True)
     # Under READ COMMITTED what another process made while we waited for the lock is seen.
@@ -318,7 +316,7 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
 def _begin_write_ahead_log(connection: Any) -> None:
     """Switch to the write-ahead log.
 
-    SQLite does not wait with that while another process is about to write its first page, whatever the timeout.
+    SQLite's timeout does not cover this step while another process is about to write its first page.
     """
     end = time.monotonic() + LOCK_WAIT_S
     while True:

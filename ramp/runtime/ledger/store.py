@@ -43,7 +43,7 @@ entered meanwhile (the repeat finds that transfer)."""
 
 
 class LedgerStore(Ledger):
-    """The ledger in a database; made by `open`, used by one thread or several, by one process or several."""
+    """The ledger in a database, created by `open`; several threads and processes may use it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -51,13 +51,13 @@ class LedgerStore(Ledger):
 
     @classmethod
     def open(cls, location: str | Path) -> LedgerStore:
-        """Open a ledger, and make it (with the market's issuing account) where there is none.
+        """Open a ledger; create it with the market's issuing account if it does not exist.
 
         Args:
             location: path of an SQLite file, or a URL: `sqlite:///file`, `postgresql://user@host/database`.
 
         Raises:
-            ConfigurationError: if the database cannot be opened, is of another version, or its driver is missing.
+            ConfigurationError: the database cannot be opened, has another version, or its driver is missing.
         """
         engine = open_engine(location)
         try:
@@ -70,7 +70,6 @@ class LedgerStore(Ledger):
         return store
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -80,13 +79,10 @@ class LedgerStore(Ledger):
         self.close()
 
     def contradictions(self) -> list[str]:
-        """What `audit` finds, asked of the database instead of being read row by row: many times faster.
-
-        Returns:
-            One sentence for each finding, those about accounts first; see `ramp.runtime.ledger.audit`.
+        """Return the findings of `ramp.runtime.ledger.audit`, much faster than `audit`: the database compares the rows.
 
         Raises:
-            LedgerUnavailable: if the database does not answer, or its file is damaged.
+            LedgerUnavailable: the database does not answer, or its file is damaged.
         """
         return self._attempt(self._engine, contradictions)
 
