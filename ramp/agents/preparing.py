@@ -61,11 +61,7 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
 
 
 def read_passwords(path: Path) -> dict[str, str]:
-    """Read the passwords of existing accounts.
-
-    Raises:
-        ConfigurationError: the file is missing or invalid.
-    """
+    """Read the passwords of existing accounts; `ConfigurationError` if the file is missing or invalid."""
     try:
         passwords = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -77,11 +73,7 @@ def read_passwords(path: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def only_one(state: StateFolder) -> Iterator[None]:
-    """Hold the state folder's lock.
-
-    Raises:
-        ConfigurationError: another supervisor holds it.
-    """
+    """Hold the state folder's lock; `ConfigurationError` if another supervisor holds it."""
     with (state.run / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

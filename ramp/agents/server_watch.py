@@ -40,7 +40,6 @@ class ServerWatch:
         self._silent = 0
 
     async def run(self) -> None:
-        """Check until cancelled."""
         while True:
             self._take(await asyncio.to_thread(self._look))
             await asyncio.sleep(PROBE_S)

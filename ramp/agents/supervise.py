@@ -67,12 +67,10 @@ class Told:
         self._is_up = False
 
     def up(self) -> None:
-        """Note that all agents are ready or broken."""
         self._is_up = True
         _log.info("the market is up")
 
     def event(self, event: Mapping[str, str]) -> None:
-        """Log an event of an agent or the server."""
         if self._is_up and event["event"] != "stopped":  # at the end all agents stop
             detail = f": {event['detail']}" if event["detail"] else ""
             _log.info("%s is %s%s", event["agent"], event["event"], detail)

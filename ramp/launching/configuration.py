@@ -18,7 +18,7 @@ BATCH_SYSTEMS: Final = ("slurm", "gridengine")
 """Executors that submit jobs through PSI/J, by PSI/J's names."""
 
 EXECUTORS: Final = (NONE, LOCAL, *BATCH_SYSTEMS, HANDOVER)
-"""Nothing; the agent's own computer, where the machine is simulated; a batch system; the buyers themselves."""
+"""No jobs, the agent's own computer (simulated machines), a batch system, or the buyers themselves."""
 
 _ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 

@@ -16,13 +16,13 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 
 VERSION: Final = 1
-"""Of questions and answers; the worker's own constant says the same."""
+"""Version of questions and answers, equal to the worker's constant."""
 
 ANSWER_BYTES_MAX: Final = 200_000
-"""Longest answer: a piece of output in base64."""
+"""Maximum answer: a piece of output in base64."""
 
 DETAIL_MAX: Final = 1_000
-"""Characters of a sentence that are passed on."""
+"""Maximum length of a sentence in characters."""
 
 _VERBS: Final[Mapping[type, str]] = {
     fx.SubmitJob: "submit",

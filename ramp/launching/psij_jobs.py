@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 COMMAND_LIMIT_S: Final = 10
-"""Seconds for a command of a batch system; Slurm's own give up then, and Grid Engine's never where qmaster hangs."""
+"""Timeout of a command of a batch system in seconds: Slurm's own; Grid Engine's commands have none."""
 
 HANDED_OVER_S: Final = 10.0
 """Seconds to retry with a reservation that the buyer's account cannot use yet."""
@@ -41,13 +41,13 @@ DOUBT: Final = re.compile(
 """Complaints after which a job may or may not have been submitted; it is looked up by name."""
 
 GONE: Final = re.compile("does not exist|Invalid job id")
-"""How a system refuses to end a job that has ended."""
+"""Refusal to end a job that has ended."""
 
 ONE_NODE: Final = re.compile(r"^#SBATCH --(nodes|ntasks|ntasks-per-node)=1\n", re.MULTILINE)
-"""What PSI/J writes where no resources are given; options of our own have quotation marks there."""
+"""Lines of PSI/J for a job without resources; our own options have quotation marks there."""
 
 POLLING: Final = {"queue_polling_interval": 2, "initial_queue_polling_delay": 1}
-"""Of PSI/J, in seconds; by default half a minute."""
+"""Polling intervals of PSI/J in seconds; the default is half a minute."""
 
 
 def main() -> int:
@@ -78,7 +78,7 @@ class BatchSystem(ABC):
 
     NAME = ""
     LIMITED = True
-    """Whether a job says how long it runs at most: until its slot ends."""
+    """Whether a job states a time limit: the end of its slot."""
 
     @abstractmethod
     def executor(self, folder: Path) -> Any:

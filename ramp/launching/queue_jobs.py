@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 COMMAND_LIMIT_S: Final = 20
-"""Seconds for a command of a batch system."""
+"""Timeout of a command of a batch system in seconds."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
 LISTED: Final = {"slurm": ("squeue", "-h", "-o", "%T", "-j"), "gridengine": ("qstat", "-j")}
 """Commands that list a job by its number."""
 
 ENDED: Final = re.compile("|COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY|DEADLINE|BOOT_FAIL")
-"""States of a job in Slurm that has ended, squeue(1); nothing is said of one that it has forgotten."""
+"""States of ended jobs in Slurm, squeue(1); the output is empty for a forgotten job."""
 
 UNKNOWN: Final = re.compile("Invalid job id|do(es)? not exist")
 

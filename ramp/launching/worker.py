@@ -44,11 +44,10 @@ from pathlib import Path
 from typing import Any, Final
 
 VERSION: Final = 1
-"""Of questions and answers."""
 
 QUESTION_BYTES_MAX: Final = 400_000
 OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Of a file that a job may write, `ulimit -f`: what runs wild does not fill the site's disk."""
+"""Maximum size of a job's file (`ulimit -f`), so that a faulty job does not fill the site's disk."""
 
 PIECE_MAX: Final = 48 * 1024
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
@@ -56,16 +55,16 @@ FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 KILL_AFTER_S: Final = 5
-"""Between SIGTERM and SIGKILL at the slot's end."""
+"""Seconds between SIGTERM and SIGKILL at the slot's end."""
 
 BATCH_LIMIT_S: Final = 40
-"""Seconds for a question to a batch system; its agent gives up later."""
+"""Timeout of a question to a batch system in seconds, below that of the agent."""
 
 COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
 """Commands of a batch system that the account runs besides those of PSI/J."""
 
 SAID_MAX: Final = 20_000
-"""Bytes of what a command prints that are passed on."""
+"""Maximum output of a command in bytes."""
 
 PASSED: Final = (
     r"SLURM[A-Z0-9_]*\|SGE_[A-Z0-9_]*\|PE_HOSTFILE\|PE\|NHOSTS\|NSLOTS\|NQUEUES\|JOB_ID\|TMPDIR\|CUDA_VISIBLE_DEVICES"
@@ -274,7 +273,7 @@ def moment(text: str) -> int | None:
 
 
 def cores_of(folder: Path) -> int:
-    """Return the cores of a started job as the batch system writes them (`8(x2),4` or `20`), else the requested number."""
+    """Return the cores of a started job as the batch system states them (`8(x2),4` or `20`), else as requested."""
     given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder / "cores") or text_of(folder / "asked"))
     return sum(int(cores) * int(times or 1) for cores, times in given)
 

@@ -18,7 +18,6 @@ from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
 ARCHIVE_VERSION: Final = 1
-"""Of the file's format."""
 
 _SCHEMA: Final = (
     """

@@ -21,4 +21,3 @@ def _adopt(given: Any) -> AuctionRule:
 
 
 RULES: Final = Sort("auction rule", "ramp.protocol.rules.shipped", "RULE", "ramp.auction_rules", _adopt)
-"""Auction rules by name."""

@@ -13,7 +13,7 @@ STEP_MIN: Final[Duration] = 10 * MILLISECOND
 """Smallest step; a smaller difference is an error of reading. All processes of a computer agree within it."""
 
 READING_MAX: Final[Duration] = MILLISECOND
-"""Two clocks read at once are read within this; else the process was stopped between them, and they are read again."""
+"""Maximum time to read both clocks; after a longer time, the process was interrupted and reads them again."""
 
 READINGS_MAX: Final = 100
 """Maximum number of readings."""

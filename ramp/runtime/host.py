@@ -9,8 +9,8 @@ it has sent. A crash between two effects loses at most messages that the protoco
 The host separates two kinds of failure. An effect that cannot be carried out (a full disk) ends the host. It skips the
 remaining effects and refuses all later calls, because the party's memory is ahead of the journal. An exception in a
 machine is a bug of RAMP and stays in its conversation: the party restores that conversation from the journal, as after
-a restart. Earlier effects are in the journal; later ones were promised to no peer. Other auctions and sales of the party
-continue, whereas a restart of the whole party would give up all auctions of a user.
+a restart. Earlier effects are in the journal; later ones were promised to no peer. Other auctions and sales continue,
+whereas a restart of the whole party would give up all auctions of a user.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 Question = TypeVar("Question", contravariant=True)  # noqa: PLC0105 -- the word is what it is
 
 SIGNATURES_MAX = 256
-"""Signed documents at hand, one an agreement: those of the purchases that go on."""
+"""Maximum number of signed agreements in memory, for purchases under way."""
 
 
 class Journal(Protocol):

@@ -19,10 +19,9 @@ from ramp.runtime.sqlite_file import FROM_BACKUP, connect, damage_named, is_new,
 from ramp.runtime.storage_errors import storing
 
 JOURNAL_VERSION: Final = 1
-"""Of the file's format."""
 
 REFERENCES_AT_ONCE: Final = 200
-"""Archived in one step: with 15 kB each, 3 MB in memory at a time, however much there is."""
+"""References archived in one step: with 15 kB each, at most 3 MB in memory."""
 
 _SCHEMA: Final = """
 CREATE TABLE journal (

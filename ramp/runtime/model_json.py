@@ -14,7 +14,6 @@ from cattrs.strategies import configure_tagged_union
 from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
 
 TYPE_TAG: Final = "type"
-"""The key that names the class."""
 
 
 def model_converter() -> cattrs.Converter:

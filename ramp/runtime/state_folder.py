@@ -25,7 +25,7 @@ STATE_VARIABLE: Final = "RAMP_STATE"
 """Environment variable that names the state folder."""
 
 SOCKET_PATH_MAX = 100
-"""Unix sockets' paths end at 107 bytes on Linux; deeper state folders get their sockets elsewhere."""
+"""Maximum path of a Unix socket on Linux; deeper state folders get their sockets elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

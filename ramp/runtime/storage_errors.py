@@ -15,10 +15,10 @@ from typing import Final
 from ramp.errors import LedgerUnavailable, StorageFailed
 
 ROOM_BYTES: Final = 262_144
-"""An agent begins only where so much can still be written: with less it would stop again at one of its next records."""
+"""Free space that an agent needs to start; with less it would soon fail to write a record."""
 
 STORAGE_ERRORS: Final = (OSError, sqlite3.Error, StorageFailed, LedgerUnavailable)
-"""What is raised where durable memory fails: the world's fault, and no bug."""
+"""Errors of failed writes, which are no bugs of RAMP."""
 
 _BY_ERRNO: Final = {
     errno.ENOSPC: "disk full",

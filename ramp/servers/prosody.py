@@ -106,11 +106,6 @@ def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountT
 
 
 def _run_module(configuration: Path, module: str, domain: str, given: Mapping[str, object]) -> None:
-    """Run one of RAMP's modules with values by account name.
-
-    Raises:
-        TransportError: the module fails.
-    """
     executable = prosody_executable("prosodyctl")
     if executable is None:
         raise TransportError("prosodyctl is not installed; install Debian's package prosody")
@@ -169,7 +164,6 @@ class ProsodyServer(ServerProcess):
         return [executable, "-F", "--config", str(self._configuration)]
 
     def _federation(self) -> Mapping[str, str]:
-        """Return the settings of the configuration about other servers."""
         return {
             "further_modules": "",
             "disabled_modules": '"s2s"; "register"; "register_ibr"',

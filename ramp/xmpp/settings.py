@@ -55,11 +55,7 @@ class TransportSettings:
                 raise ConfigurationError(f"must be at least 1, got {getattr(self, key)}", key=key)
 
     def beginning_at(self, number: int) -> TransportSettings:
-        """Return the same settings with another server to try first.
-
-        Args:
-            number: number of the first server, modulo the number of servers.
-        """
+        """Return the same settings with another server first; `number` counts modulo the servers."""
         first = number % len(self.servers)
         return replace(self, servers=self.servers[first:] + self.servers[:first])
 

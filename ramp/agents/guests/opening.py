@@ -85,11 +85,7 @@ def open_machine(
 
 
 def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceSlots]:
-    """Open a resource's price strategy, or prepare its process.
-
-    Raises:
-        ConfigurationError: there is no strategy with this name.
-    """
+    """Open a resource's price strategy, or prepare its process; `ConfigurationError` if the name is unknown."""
     health = GuestHealth("price strategy", ports.watch)
     entry = entry_point(PRICING_GROUP, resource.pricing)
     if has_own_process(entry, resource.isolation):

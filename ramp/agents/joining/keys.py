@@ -24,11 +24,6 @@ RENEW_BEFORE: Final[Duration] = 30 * DAY
 def prepare_keys(config: SwarmConfig, state: StateFolder, now: Instant) -> None:
     """Create the missing keys of a market, or check that a site has all its keys.
 
-    Args:
-        config: configuration of the market or site.
-        state: its state folder.
-        now: the current time.
-
     Raises:
         ConfigurationError: a key or certificate is unusable, or a party of a site is not enrolled.
     """
@@ -64,7 +59,6 @@ def _check_enrolled(config: SwarmConfig, state: StateFolder, keys: KeyStore) -> 
 
 
 def _certify_server(domain: str, state: StateFolder, keys: KeyStore, now: Instant) -> None:
-    """Issue the certificate of the market's own server, which the other sites' servers trust."""
     key = kept_key(server_key_file(state, domain))
     path = server_certificate_file(state, domain)
     if path.exists():

@@ -48,7 +48,7 @@ from ramp.runtime.configuration.values import (
 )
 
 CONFIG_VERSION: Final = 1
-"""Of the file's format; a file that states none is of version 1."""
+"""Version of the file's format, and the default of a file without one."""
 
 
 def load_config(path: Path) -> SwarmConfig:

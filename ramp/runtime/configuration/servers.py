@@ -15,13 +15,13 @@ PROSODY: Final = "prosody"
 EXTERNAL: Final = "external"
 
 DIRECTORIES_MAX: Final = 9
-"""More serve nobody: every resource sends each of them a heartbeat every few seconds."""
+"""More would not help, because every resource sends each of them a heartbeat every few seconds."""
 
 LEASE_MIN_S: Final = 2
-"""A shorter lease would change hands whenever a busy computer lets a process wait."""
+"""Minimum lease; a shorter one would pass to the other bank whenever a busy computer delays a process."""
 
 REDUNDANCY_KEYS: Final = frozenset({"directories"})
-"""Keys of the table `[market]` that are read here."""
+"""Keys of the table `[market]` that `read_redundancy` reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,10 @@ PRICING_GROUP: Final = "ramp.pricing"
 OWN_DISTRIBUTION: Final = "ramp-market"
 BATCH_PACKAGE: Final = "ramp.batch."
 QUEUE_BOUND: Final = "queue-bound"
-"""The plug-in that reserves nothing: what is bought is a job in a queue."""
+"""Plug-in that sells jobs in a queue instead of reservations."""
 
 MEMORY_MB_MIN: Final = 128
-"""Less no guest is given: Python and what the interface needs take half of it."""
+"""Minimum memory of a guest; Python and the plug-in interface take half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class QuotaConfig:
 
 
 class LogFormat(StrEnum):
-    """How processes write their logs: lines of text, or a JSON object a line."""
+    """Format of logs: lines of text, or a JSON object a line."""
 
     TEXT = "text"
     JSON = "json"

@@ -22,10 +22,9 @@ from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 
 VERSION: Final = 1
-"""Of the file's format."""
 
 PARTIES: Final = ("users", "resources", "machines")
-"""Tables of a configuration that may change while the market runs; the others wait for its next start."""
+"""Tables that may change while the market runs; changes of others wait for its next start."""
 
 Table = Mapping[str, Any]
 

@@ -30,10 +30,10 @@ from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
 
 PRICE_MAX: Final = 10**9
-"""Highest price that a strategy may name, in credits per core hour; far above any that makes sense."""
+"""Maximum price of a strategy in credits per core hour, far above any realistic price."""
 
 SOURCES: Final = ("log", "synthetic", "live")
-"""What may drive a machine's queue."""
+"""Sources of a machine's queue."""
 
 Question = fx.AskMachine | fx.PriceSlots
 
@@ -98,7 +98,7 @@ def _refused(unit: int, reason: str) -> Refusal:
 
 
 OUT_OF_MEMORY: Final = "it exceeds its memory limit ([guests] memory_mb)"
-"""Why a guest has failed that has hit the limit of its process."""
+"""Reason of a failure at the memory limit of the process."""
 
 
 def raised(error: BaseException) -> str:
@@ -186,10 +186,10 @@ def price_problem(priced: Any) -> str:
 
 
 SNAPSHOT_BYTES_MAX: Final = 60_000
-"""Size of a snapshot's text; escaped and wrapped it stays below the size limit of a document."""
+"""Maximum size of a snapshot's text; escaped and wrapped it stays below the size limit of a document."""
 
 LISTS: Final = ("queued", "running")
-"""Lists that are cut where a snapshot is too large, in this order: the queue's end is what matters least."""
+"""Lists that are cut in a snapshot that is too large, in this order: the queue's end matters least."""
 
 
 def snapshot_text(snapshot: Mapping[str, Any], limit: int = SNAPSHOT_BYTES_MAX) -> str:

@@ -14,16 +14,15 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.progress import GuestFailed, Progress
 
 PAUSE_FIRST: Final[Duration] = SECOND
-"""A guest that has failed is asked for no offer for so long; twice as long after each further failure of the call."""
+"""Pause after the first failure of a call, without requests for offers; it doubles after each further failure."""
 
 PAUSE_LONGEST: Final[Duration] = MINUTE
-"""No pause is longer."""
 
 SNAPSHOT: Final = "snapshot"
-"""The call that anybody may bring about: that it fails keeps nobody from buying."""
+"""A call that every visitor can cause, so its failure must not stop sales."""
 
 PROCESS: Final = frozenset({"open", "process"})
-"""What concerns every call: that the guest cannot be opened, or that its process has ended by itself."""
+"""Failures that concern every call: the guest cannot be opened, or its process has ended."""
 
 
 class Health(Protocol):
@@ -47,7 +46,7 @@ ALSO_SHOWS: Final = {
     "hold": ("release", "reservation"),
     "confirm": ("hold", "release", "reservation"),
 }
-"""What else a call that was answered well shows to be well: nobody may have a reason to make the others again soon."""
+"""Other calls that a success proves to work, because they may not be made again soon."""
 
 
 @dataclass(slots=True)

@@ -16,10 +16,10 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
 
 TOKEN_BYTES: Final = 24
-"""Random bytes of a token: nobody guesses it, however long he tries."""
+"""Random bytes of a token, too many to guess."""
 
 TOKEN_CHARACTERS_MAX: Final = 256
-"""Longest token that a server looks at, or that is taken from a URI."""
+"""Maximum length of a token for a server or in a URI."""
 
 
 @dataclass(frozen=True, slots=True)

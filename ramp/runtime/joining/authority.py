@@ -25,10 +25,10 @@ from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 
 RENEW_BEFORE: Final[Duration] = 60 * DAY
-"""The same request gets a new certificate for the same key when the one that was issued has no longer to run."""
+"""A repeated request gets a new certificate for the same key if the current one expires within this time."""
 
 LIST_LIFETIME: Final[Duration] = 7 * DAY
-"""How long a revocation list holds that is signed beside a request."""
+"""Validity of a revocation list signed together with a certificate."""
 
 
 class Authority:

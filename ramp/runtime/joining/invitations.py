@@ -2,9 +2,9 @@
 
 An invitation fixes name, role and end, says where the market is, and pins its authority. Its secret never travels: it
 is the key of an HMAC (RFC 2104) over the request for a certificate. The invited party registers the XMPP account at the
-market's server with the token of the invitation (`account_tokens`), or the keeper has created it with a password derived
-from the secret (HKDF, RFC 5869). The authority's signature covers all parts, the token by its digest, so any change
-makes the invitation invalid. A person who reads the invitation can use it, once.
+market's server with the token of the invitation (`account_tokens`), or the keeper has created it with a password
+derived from the secret (HKDF, RFC 5869). The authority's signature covers all parts, the token by its digest, so any
+change makes the invitation invalid. A person who reads the invitation can use it, once.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
 from ramp.runtime.joining.account_tokens import token_digest
 
 VERSION: Final = 1
-"""Of the format."""
 
 TOKEN_PREFIX: Final = "ramp-invitation-1."  # noqa: S105 - public
-"""What an invitation as one line begins with."""
+"""Prefix of an invitation in one line."""
 
 SECRET_BYTES: Final = 32
 TEXT_MAX: Final = 65_536
-"""Longest invitation that is read, in characters."""
+"""Maximum length of an invitation in characters."""
 
 INVITED_ROLES: Final = (Role.USER, Role.RESOURCE)
-"""What a site may be invited as."""
+"""Roles of invited parties."""
 
 _SIGNED_LINE: Final = b"RAMP invitation 1\n"
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+")

@@ -20,7 +20,6 @@ from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 
 VERSION: Final = 1
-"""Of the file's format."""
 
 
 @dataclass(frozen=True, slots=True)

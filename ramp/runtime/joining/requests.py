@@ -33,7 +33,7 @@ from ramp.runtime.joining.invitations import Invitation, proof
 
 VERSION: Final = 1
 REQUEST_BYTES_MAX: Final = 8_192
-"""Longest request that is looked at, in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
+"""Maximum size of a request in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
 
 _TRANSCRIPT: Final = "RAMP enrolment 1"
 

@@ -18,16 +18,15 @@ from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import IDENTITY_SCHEME, PrivateKey, PublicKey
 
 CLOCK_SKEW: Final[Duration] = 5 * MINUTE
-"""Certificates hold from this long before their issue: parties' clocks differ."""
+"""Time from the start of validity to the issue of a certificate, because parties' clocks differ."""
 
 RSA_BITS: Final = 3072
 """Length of new RSA keys (128-bit strength, NIST SP 800-57)."""
 
 KEY_KINDS: Final = ("p256", "rsa", "ed25519")
-"""Kinds of keys that parties may have."""
 
 SEALING_ROLES: Final = frozenset({Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT})
-"""Roles that seal messages only and sign no XML, whose signatures know no Ed25519."""
+"""Roles that seal messages only; XML signatures do not support Ed25519."""
 
 
 def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, x509.Certificate]:
@@ -100,7 +99,7 @@ def certify_server(
 
 
 def _hash_for(key: PrivateKey) -> hashes.SHA256 | None:
-    """Ed25519 hashes by itself (RFC 8410)."""
+    """Return the hash for signatures; None for Ed25519, which has its own (RFC 8410)."""
     return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
 
 
@@ -136,7 +135,7 @@ def unsigned(
         key: the public key of the subject.
         begins: start of validity.
         ends: end of validity.
-        usage: allowed uses of the key (`key_usage`); a key that signs certificates gets a CA without further CAs.
+        usage: allowed uses of the key (`key_usage`); a key that signs certificates is that of a CA with no CA below it.
     """
     authority = usage.key_cert_sign
     constraints = x509.BasicConstraints(ca=authority, path_length=0 if authority else None)

@@ -24,7 +24,7 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.keys.revocations import Revocation
 
 LIST_BYTES_MAX = 60_000
-"""Longest list that is read, in characters of PEM: some 1 000 certificates; a stanza holds no more."""
+"""Maximum length of a list in characters of PEM: some 1 000 certificates, the maximum of a stanza."""
 
 
 @dataclass(frozen=True, slots=True)

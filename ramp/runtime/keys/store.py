@@ -76,10 +76,10 @@ def state_of(certificate: x509.Certificate, now: Instant, *, revoked: bool) -> s
 
 
 CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
-"""A market outlives its certificates; ten years is what private CAs usually take."""
+"""Ten years, as usual for private CAs."""
 
 CERTIFICATE_LIFETIME: Final[Duration] = 365 * DAY
-"""A year, so that a lost key that nobody noticed ends by itself."""
+"""A year, after which an unnoticed loss of a key does no more harm."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}(@[A-Za-z0-9][A-Za-z0-9.-]{0,127})?")
 

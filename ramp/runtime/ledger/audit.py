@@ -20,7 +20,7 @@ from sqlalchemy import Connection, text
 from ramp.runtime.ledger.comparison import compare_rows, read_rows
 
 FINDINGS_MAX: Final = 20
-"""Most findings of one question; a ledger that has lost a table has thousands."""
+"""Maximum findings of one question; a ledger without one of its tables has thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ _ADDED: Final = Question(
 )
 
 QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _REFUNDS, _REBATES, _AMENDED, _ADDED)
-"""What is asked beside the comparison of rows."""
+"""Questions besides the comparison of rows."""
 
 _ENTRIES: Final = "SELECT COUNT(transfer_id), COUNT(order_id) FROM entries"
 

@@ -43,13 +43,13 @@ LOCK_LIMIT_MS: Final = 2_000
 """Timeout of a takeover for transactions of the other bank, in milliseconds, before the next attempt."""
 
 JITTER: Final[Duration] = 10 * MILLISECOND
-"""The database's clock is compared over a connection: what is less, beside half of the round trip, is no difference."""
+"""Smallest difference of the database's clock that counts, besides half of the round trip of the comparison."""
 
 _KEY: Final = 0x52414D51
-"""Of the advisory lock under which the tables are made."""
+"""Key of the advisory lock for the creation of tables."""
 
 _ONLY: Final = 1
-"""Each table has one row."""
+"""Key of the only row of each table."""
 
 _METADATA: Final = MetaData()
 _EPOCH: Final = Table(

@@ -18,13 +18,13 @@ from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidA
 from ramp.protocol.answers import ledger as said
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
-"""Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
+"""Time to remember nonces of account queries; the queries themselves expire much earlier."""
 
 NOT_THEIR_PAYMENT = "bad_terms"
-"""Code of a refund that two parties ask for who are not the ones between whom the money moved."""
+"""Code of a refund requested by other parties than those of the payment."""
 
 NOT_THAT_OFFER = "unknown_agreement"
-"""Code of a failure that is about another offer than the one ordered."""
+"""Code of a failure report about another offer than the ordered one."""
 
 TRADES_PER_PAGE = 250
 """Lines of an overview in one message; with 300 bytes each they stay far below a message's size limit."""

@@ -48,7 +48,7 @@ _WHOLE: Final = {
 _KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
 _OWED: Final = frozenset({"refund", "rebate"})
-"""What a resource gives back of what it was paid, also where it has not the money any more."""
+"""Kinds of refunds, which a resource makes even without funds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,13 +41,13 @@ SCHEMA_VERSION: Final = 1
 """Version of the tables; a ledger of another version is refused and not touched."""
 
 LOCK_PAUSE_S: Final = 0.01
-"""Between two attempts where SQLite itself does not wait, in seconds."""
+"""Pause between two attempts in seconds, where SQLite itself does not wait."""
 
 LOCK_WAIT_S: Final = 10.0
-"""How long an operation waits for another process's, in seconds; an operation takes milliseconds."""
+"""Timeout of an operation for another process in seconds; an operation takes milliseconds."""
 
 _SCHEMA_LOCK: Final = 0x52414D50
-"""Key of the PostgreSQL advisory lock under which tables are made (RAMP in ASCII)."""
+"""Key of the PostgreSQL advisory lock for the creation of tables (RAMP in ASCII)."""
 
 
 class Action(StrEnum):

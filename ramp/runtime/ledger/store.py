@@ -32,7 +32,7 @@ from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engin
 from ramp.runtime.ledger.sql_records import Tables
 
 ATTEMPTS_MAX: Final = 100
-"""Tries of one unit of work before the database's error is passed on; conflicts end sooner, a dead server does not."""
+"""Attempts at a transaction before an error; conflicts end sooner, a dead server does not."""
 
 PAUSE_MAX_S: Final = 0.05
 """Longest pause between two tries, in seconds; drawn at random so that two processes do not collide again."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from ramp.model.instant import SECOND, Instant, from_iso, iso
 
 LOOK_S: Final = 0.3
-"""Pause between two looks for new lines while they are followed, in seconds."""
+"""Pause between two checks for new lines in seconds."""
 
 _ATTRIBUTE: Final = "market_event"
 _log = logging.getLogger("ramp.events")
