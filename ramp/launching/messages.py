@@ -1,4 +1,4 @@
-"""Questions to the worker and its answers, as JSON; what it answers is checked before it is believed."""
+"""Questions to the worker and its answers, as JSON; every answer is checked."""
 
 from __future__ import annotations
 

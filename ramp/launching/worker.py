@@ -1,28 +1,26 @@
-#!/usr/bin/python3 -I
-"""The worker: launches, looks up, ends and reads one buyer's jobs, as the local account that the buyer is mapped to.
+"""The worker: launches, looks up, ends and reads one buyer's jobs, as the buyer's local account.
 
-It is one file of the standard library alone, so that a site can read it, install it and allow it by one line of
-sudoers: it takes no arguments and no environment, reads one question as JSON from standard input, and prints one
-answer. It is run for every question anew and holds nothing between them: all that is known of a job lies in its folder.
+It is one file of the standard library, so that a site can read it, install it and allow it by one line of sudoers. It
+takes no arguments and no environment, reads one question as JSON from standard input, and prints one answer. Each
+question has its own run, and the state of a job is in its folder only.
 
     ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
         run                  the script that the executor starts; made once
-        work/                where the command runs: the staged files, and what it leaves
-        stdout, stderr       what it prints
-        cores                what the batch system has given it, in the system's own words
-        started/             made by the script before anything else: so no second start runs it again
-        began, ended         when, and with which exit code
-        cancelled            that its end was wanted
-        keeper               which process waits for the slot
-        native, psij/        the batch system's number of the job, and what PSI/J has written for it
-    ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: from when on it may begin, and its folder
+        work/                working directory of the command: the staged files, and its results
+        stdout, stderr       its output
+        cores                its cores, in the batch system's own words
+        started/             made by the script before anything else, so that no second start runs it again
+        began, ended         time of start; exit code and time of end
+        cancelled            marks a job that must end
+        keeper               the process that waits for the slot
+        native, psij/        the batch system's number of the job, and PSI/J's files about it
+    ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: its earliest start, and its folder
 
-The executor `local` runs jobs on this very computer, where a machine is simulated: a process of its own session waits
-for the slot, and ends the job at the slot's end. `slurm` and `gridengine` submit it into the slot's reservation by a
-program (`psij_jobs.py`) that the question brings along, with an interpreter that has PSI/J; where no slot is reserved,
-it is left to a job in a queue that the account has already (`queue_jobs.py`). For that the worker also runs, as the
-account, the few commands by which such jobs are held, let go and deleted. Orders are checked again here, for an agent
-may be wrong: sizes, names, and that nothing leaves the job's folder.
+The executor `local` runs jobs on this computer, for simulated machines: a process in its own session waits for the
+slot, and ends the job at the slot's end. `slurm` and `gridengine` submit the job into the slot's reservation by a
+program in the question (`psij_jobs.py`), with an interpreter that has PSI/J. Without a reservation, the order goes to a
+job that the account already has in a queue (`queue_jobs.py`). The worker also runs, as the account, the commands that
+hold, release and delete such jobs. It checks sizes, names and paths of orders again, because an agent may be wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The archive of one agent: the records of what is over, in a file that no start reads.
+"""The archive of one agent: the records of finished conversations, in a file that no start reads.
 
-Records come from the journal, in their order and with their numbers. They are durable here before they leave the
-journal, so after a crash in between they are in both, and are archived again: what is there is not written twice.
+Records come from the journal with their order and numbers. They are durable here before they leave the journal. After a
+crash in between they are in both and are archived again, but not written twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All auction rules: those declared in `ramp.protocol.rules.shipped`, by other packages, or at a place of one's own."""
+"""All auction rules: of `ramp.protocol.rules.shipped`, of other packages, or at `package.module:name`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers that nobody can guess: an offer id is also the right to accept it."""
+"""Unguessable identifiers: an offer id is also the right to accept it."""
 
 from __future__ import annotations
 

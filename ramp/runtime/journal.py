@@ -1,7 +1,7 @@
 """Journals: a party's records in the order of writing, in SQLite or in memory.
 
-A journal holds what is open or has ended lately; `archive` moves the rest to a second file (`ramp.runtime.archive`),
-which no start reads. One of another version is refused.
+A journal holds open and recent conversations; `archive` moves others to a second file (`ramp.runtime.archive`), which
+no start reads. A journal of another version is refused.
 """
 
 from __future__ import annotations

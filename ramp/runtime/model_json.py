@@ -1,7 +1,6 @@
-"""Values of the model as plain JSON types and back: the converter that journal and control channel share.
+"""The converter between values of the model and JSON types, for journal and control channel.
 
-cattrs reads the types from the classes themselves; wherever a field may hold one of several classes, the text names the
-class, so that people can read what was written.
+cattrs reads the types from the classes. A field of several possible classes names its class in the text, for readers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The configurations that come with the project, by name."""
+"""RAMP's own configurations by name."""
 
 from __future__ import annotations
 

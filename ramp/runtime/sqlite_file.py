@@ -1,4 +1,4 @@
-"""What journal and archive have in common as SQLite files: opening, format version, what is said when broken."""
+"""Common parts of journal and archive as SQLite files: opening, format version, errors of broken files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a swarm keeps everything that outlives its processes."""
+"""The folder of everything in a swarm that outlives its processes."""
 
 from __future__ import annotations
 

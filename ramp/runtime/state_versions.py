@@ -1,4 +1,4 @@
-"""Looks, before a market is launched, whether its state folder is of this program's format versions."""
+"""Checks the format versions of a state folder before the launch of its market."""
 
 from __future__ import annotations
 

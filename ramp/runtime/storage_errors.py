@@ -1,4 +1,4 @@
-"""What the system says when something that must survive cannot be written, in the words that people are shown."""
+"""Failed writes of durable data, with their causes in plain words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Reads a swarm's configuration: one TOML file says who is on the market (examples in `agents_config/swarms`).
+"""Reads a swarm's configuration from a TOML file (examples in `agents_config/swarms`).
 
-Everything is checked when the file is read, and all findings are reported at once, each with its key, its value and
-what is expected.
+It reports all problems at once, each with its key, its value and what is expected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a configuration says of other sites: `[site]`, `[federation]`, `[enrolment]`."""
+"""The configuration of other sites: tables `[site]`, `[federation]` and `[enrolment]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A swarm's configuration as values, and what it names by entry point: plug-ins and pricing strategies.
+"""A swarm's configuration as values, and its entry points: plug-ins and pricing strategies.
 
 `ramp.runtime.configuration.file` reads it from TOML.
 """

@@ -1,4 +1,4 @@
-"""What lies between a market that runs and one that it shall become, as steps that can be said before they are done."""
+"""Differences between a running market and its new configuration, as steps for a preview and for execution."""
 
 from __future__ import annotations
 

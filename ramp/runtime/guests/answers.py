@@ -1,6 +1,6 @@
-"""What a guest may answer: checks of plug-ins' and price strategies' answers, and what stands in for a missing one.
+"""Checks of the answers of plug-ins and price strategies, and substitutes for missing answers.
 
-The same checks are made wherever a guest runs; the answers of one in a process of its own are checked on both sides.
+All guests have the same checks; answers from a separate process are checked on both sides.
 """
 
 from __future__ import annotations

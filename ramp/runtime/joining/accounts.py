@@ -1,4 +1,4 @@
-"""Which XMPP accounts a party that joins needs, where they are, and how it comes by them."""
+"""XMPP accounts of a joining party: their names, servers and passwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authority and a site's own keys as guests of a host: what `ramp.protocol.enrolment` asks is answered at once."""
+"""The authority and a site's keys as guests of a host; they answer questions of `ramp.protocol.enrolment` at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site's own part of joining: keys are made here and stay; what the market's authority issues is put beside them."""
+"""A site's part of joining: it makes and keeps its keys, and stores the certificates of the market's authority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keeper's register of invitations: whom the market has invited, and what became of it; a file for nobody else."""
+"""The keeper's secret register of invitations and their later history."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Requests for certificates of those who were invited: PKCS #10 (RFC 2986), with a proof that the invitation is held.
+"""Requests of invited parties for certificates: PKCS #10 (RFC 2986), with a proof of holding the invitation.
 
-The private key stays where it was made. The proof is an HMAC under the invitation's secret over a transcript of all
-that the request is about, so a request fits one invitation, one market and its keys only.
+The private key stays with its party. The proof is an HMAC with the invitation's secret over a transcript of the whole
+request, so a request fits one invitation, one market and its keys only.
 """
 
 from __future__ import annotations

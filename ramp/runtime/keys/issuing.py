@@ -1,4 +1,4 @@
-"""Making keys and certificates (RFC 5280): the market's CA, and certificates for parties."""
+"""Creates keys and certificates (RFC 5280): the market's CA, and certificates for parties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The revocation list of a market's keys, a file: serial number, party, time and reason of what was revoked."""
+"""The revocation list of a market's keys as a file: serial number, party, time and reason."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""The ledger's invariants as its tables state them: what a bank looks at at every start.
+"""The audit of the ledger's invariants in SQL, at every start of a bank.
 
-`ramp.ledger.validation` makes every row into the entry that it was and walks through them; with many orders that takes
-too long for a start. Here the rows of the tables that grow with every purchase are compared with each other as they are
-(`ramp.runtime.ledger.comparison`), and the rest are questions to the database, which answers with rows that contradict
-each other. Both look at every row, from the first to the last, and find the same ledgers broken; `ramp bank audit` does
-both, for neither uses the other's code. The statements are written so that SQLite and PostgreSQL understand them.
+`ramp.ledger.validation` rebuilds every entry from its row, which takes too long for a start with many orders. This
+audit compares the rows of the tables that grow with every purchase (`ramp.runtime.ledger.comparison`), and asks the
+database for contradictions in the others. Both audits read every row and reject the same ledgers. `ramp bank audit`
+runs both, because they share no code. The statements work on SQLite and PostgreSQL.
 
-Not looked at are the evidence, the certificates, and the words in memos and reasons: nothing is computed from them.
+The audit skips the evidence, the certificates, and the words in memos and reasons, which no computation uses.
 """
 
 from __future__ import annotations

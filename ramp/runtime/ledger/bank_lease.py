@@ -1,8 +1,9 @@
-"""Which of two Banking Agents is the bank: an epoch that only rises, and a lease by the database's own clock.
+"""The lease that decides which of two Banking Agents is active, and the ledger under it.
 
-The epoch is what keeps the ledger right: every transaction of a bank locks its row and fails where another bank has
-raised it. The lease only says when to raise it, so a lease that ends too early costs time and nothing else. A stopped
-process cannot keep the row locked: the database ends a transaction whose client is idle for longer than the lease.
+An epoch that only grows protects the ledger: every transaction of a bank locks its row, and fails after another bank
+has increased it. The lease, by the database's clock, only says when to increase it, so an early end of a lease costs
+time and nothing else. A stopped process cannot keep the row locked: the database ends a transaction whose client is
+idle for longer than the lease.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bank's ledger as the pure bank asks it: effects in, answers out."""
+"""Carries out the effects of the pure bank on its ledger, and returns the answers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Transfers, orders and lines compared with each other, with their entries and with the balances, each row read once.
+"""Compares transfers, orders, lines, entries and balances with each other, and reads each row once.
 
-Part of the audit at a bank's start (`ramp.runtime.ledger.audit`). These tables grow with every purchase, and for each
-of their rows several others are wanted by their names: a dictionary has one in a fraction of the time that a database
-takes to find it in an index. The statements are written so that SQLite and PostgreSQL understand them.
+This is a part of the audit at a bank's start (`ramp.runtime.ledger.audit`). These tables grow with every purchase, and
+each of their rows needs several others by name. A dictionary finds one in a fraction of the time that a database needs
+with an index. The statements work on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tables of the ledger's database, and how it is opened: SQLite or PostgreSQL.
+"""Tables of the ledger's database (SQLite or PostgreSQL), and how to open it.
 
-Constraints repeat the ledger's invariants, so that no process can write against them.
+Constraints repeat the ledger's invariants, so that no process can violate them.
 """
 
 from __future__ import annotations

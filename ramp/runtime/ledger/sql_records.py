@@ -1,4 +1,4 @@
-"""The tables of the ledger as one transaction reads and writes them: `Records` in SQL."""
+"""Implements `Records` in SQL: reads and writes the ledger's tables in one transaction."""
 
 from __future__ import annotations
 

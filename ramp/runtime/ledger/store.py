@@ -1,15 +1,15 @@
 """`LedgerStore`: the bank's ledger in SQLite (default) or PostgreSQL, durable and safe with several processes.
 
-- Every operation is one serialisable database transaction: on SQLite it holds the write lock from the start (`BEGIN
-  IMMEDIATE`, WAL, `synchronous=FULL`); on PostgreSQL it runs at SERIALIZABLE with the accounts locked in the order of
-  their names, and is repeated when the server asks for it. Operations are idempotent, so a repeat after a lost
-  connection is safe too.
-- The rules are those of `ramp.ledger.payment_rules`. The database checks the same invariants again on every write:
-  balances never below the overdraft limit (a resource's may be, by refunds), one transfer for each key, one refund for
-  a charge, one entering and one settling for a transfer and an order, nothing posted after its deadline. A write
-  against one of them is a `LedgerCorrupt` error and is not made.
-- `entries` is only ever inserted into; a transfer's and an order's row changes once, when it is posted or voided.
-- A ledger of another version is refused when it is opened.
+- Every operation is one serialisable database transaction. On SQLite it holds the write lock from the start (`BEGIN
+  IMMEDIATE`, WAL, `synchronous=FULL`). On PostgreSQL it runs at SERIALIZABLE with the accounts locked in the order of
+  their names, and is repeated at the server's request. Operations are idempotent, so a repeat after a lost connection
+  is safe too.
+- The rules are those of `ramp.ledger.payment_rules`. The database checks the same invariants on every write: balances
+  never below the overdraft limit (except a resource's, by refunds), one transfer for each key, one refund for a charge,
+  one entering and one settling for a transfer and an order, nothing posted after its deadline. A violation is a
+  `LedgerCorrupt` error, without a write.
+- Rows of `entries` never change; a transfer's and an order's row changes once, when it is posted or voided.
+- A ledger of another version is refused.
 """
 
 from __future__ import annotations

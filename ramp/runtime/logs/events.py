@@ -1,7 +1,7 @@
-"""Events that a person wants to know of: a sale, a refusal by reason, a restart, a change; one JSON line each.
+"""Events for people, such as a sale, a refusal, a restart or a change: one JSON line each.
 
-Every process writes a file of its own under `logs/events`, so that none waits for another; readers put them together by
-time. The same events are lines of the process's log.
+Every process writes its own file under `logs/events`, so none waits for another; readers merge them by time. The events
+are also lines of the process's log.
 """
 
 from __future__ import annotations

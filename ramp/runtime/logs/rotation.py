@@ -1,4 +1,4 @@
-"""Rotation of logs that processes write at their end: copied aside and cut, so that nobody has to open them anew."""
+"""Rotation of logs by copying and truncating, so that their writers need not open them again."""
 
 from __future__ import annotations
 
