@@ -38,9 +38,8 @@ class LaunchingConfig:
         folder: where job folders are made, one folder an account, if not in the accounts' homes; the nodes of the
             machine see it under the same path.
         environment: variables of the agents' environment that the worker is given.
-        grace: a job that starts so long after it was due is still on time, in seconds.
-        delivery_limit: a job that has not started so long after it was due shows that its slot is not delivered, in
-            seconds; the money goes back.
+        grace: delay of a start that still counts as punctual, in seconds.
+        delivery_limit: delay of a start, in seconds, after which the slot counts as not delivered and is refunded.
     """
 
     executor: str = NONE

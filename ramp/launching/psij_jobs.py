@@ -56,7 +56,7 @@ def main() -> int:
     folder, system = Path(question["folder"]), SYSTEMS[question["system"]]()
     answer: dict[str, Any]
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # for what PSI/J has to say
+        with contextlib.redirect_stdout(sys.stderr):  # for the output of PSI/J
             if question["verb"] == "submit":
                 answer = {"refused": system.submit(folder, question["job"])}
             elif question["verb"] == "end":
@@ -207,7 +207,7 @@ class GridEngine(BatchSystem):
     """Grid Engine 8.1, by the executor of the package ramp-psij-gridengine."""
 
     NAME = "Grid Engine"
-    LIMITED = False  # it refuses what would end a second after its reservation, and ends all jobs there by itself
+    LIMITED = False  # it refuses jobs beyond the end of their reservation, and ends all jobs there by itself
 
     def executor(self, folder: Path) -> Any:
         """The package's, which PSI/J finds by its name."""

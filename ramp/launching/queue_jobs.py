@@ -38,7 +38,7 @@ def main() -> int:
         elif question["verb"] == "look":
             alive, detail = lives(folder, system)
             answer = {"alive": alive, "detail": detail}
-        # what is to end has the mark `cancelled` in its folder, which the script looks for
+        # a job that must end has the mark `cancelled` in its folder, which the script looks for
     except (OSError, ValueError, KeyError) as error:
         answer = {"error": " ".join(str(error).split())}
     print(json.dumps(answer))

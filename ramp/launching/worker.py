@@ -116,7 +116,9 @@ def main() -> int:
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))  # what is longer is no JSON
+        answer = answered(
+            json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX))
+        )  # a longer question is cut, and so is invalid JSON
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
     except OSError as error:

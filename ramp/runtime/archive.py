@@ -33,7 +33,7 @@ _SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS archived_kind ON archived (kind, reference)",
 )
 
-# A journal put back from a backup counts on from an older number, so the number alone does not tell a record.
+# A journal restored from a backup continues from an older number, so the number alone does not identify a record.
 _INSERT: Final = """
 INSERT INTO archived (sequence, reference, kind, record)
 SELECT :sequence, :reference, iif(json_valid(:record), coalesce(json_extract(:record, '$.type'), ''), ''), :record

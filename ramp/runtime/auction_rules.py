@@ -1,4 +1,4 @@
-"""All auction rules: of `ramp.protocol.rules.shipped`, of other packages, or at `package.module:name`."""
+"""All auction rules: of `ramp.protocol.rules.shipped`, of other packages, or at `module:Name` or `FILE.py:Name`."""
 
 from __future__ import annotations
 

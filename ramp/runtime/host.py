@@ -254,7 +254,7 @@ class Host:
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:
             signed = self._signed(message, now, sealed=sealed)
-        except DocumentError as error:  # it can neither be sealed nor written: lost, as on the way
+        except DocumentError as error:  # it can neither be sealed nor written, and counts as lost on the way
             if self.ports.unsent is None:
                 raise
             self.ports.unsent(message, error)
@@ -268,7 +268,7 @@ class Host:
         except STORAGE_ERRORS:
             raise
         except Exception as error:
-            if isinstance(effect, fx.SweepOrders):  # no conversation's: the bank does not know what is open
+            if isinstance(effect, fx.SweepOrders):  # of no conversation: the bank cannot know the open orders
                 raise
             self._take_up_again(effect.call_id, error, now)  # its transaction was rolled back, so nothing was done
 
@@ -323,7 +323,7 @@ class Host:
             return signed
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:
-            return known[1]  # it goes out several times, to the bank and to the buyer; XML signatures are dear
+            return known[1]  # sent to the bank and to the buyer; XML signatures are expensive
         assert self.ports.notary is not None, f"{self.name} has no notary"
         done = self.ports.notary.sign(signed, now)
         self._signatures[signed.body.agreement_id] = signed, done

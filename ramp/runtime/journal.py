@@ -47,7 +47,7 @@ class SqliteJournal:
 
     Args:
         path: the file; made if it does not exist.
-        archive: file of what is over; by default beside it.
+        archive: file of the archive; by default next to the journal.
 
     Raises:
         StorageFailed: if it cannot be opened or written.

@@ -20,12 +20,12 @@ _KINDS = frozenset(each.__name__ for each in get_args(Record))
 def new_converter() -> cattrs.Converter:
     """Return an extensible converter that knows the unions of the model and the journal."""
     converter = model_converter()
-    for union in (Signable, Record):  # inner ones first: hooks are made when first asked for
+    for union in (Signable, Record):  # inner ones first, because hooks are made at the first use
         configure_tagged_union(union, converter, tag_name=TYPE_TAG)
     return converter
 
 
-# Made when first asked for: that takes as long as many imports, and most processes read no record.
+# Created at the first use: that takes as long as many imports, and most processes read no record.
 _converter = cache(new_converter)
 
 

@@ -171,7 +171,7 @@ def _check_names(reader: Reader, config: SwarmConfig) -> None:
     names += [user.name for user in config.users]
     names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in names:
-        # NFKC and case folding leave a name alone that has one spelling only; the XMPP server's check is stricter still
+        # NFKC and case folding keep a name with only one spelling; the check of the XMPP server is stricter
         plain = unicodedata.normalize("NFKC", name).casefold()
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != plain:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")

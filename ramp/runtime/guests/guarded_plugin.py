@@ -94,7 +94,7 @@ class GuardedPlugin:
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        resting = self._health.resting("quote", now)  # asked for every unit: the one before may have failed
+        resting = self._health.resting("quote", now)  # for every unit, because the one before may have failed
         if resting:
             return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=resting)
         call = lambda: self.plugin.quote(unit, now)  # noqa: E731
@@ -145,7 +145,7 @@ class GuardedPlugin:
         lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
         if not isinstance(plugin, MovingPlugin):
             return ev.SlotsTended(lost)
-        # also where not every slot could be seen to: what has been moved is on the plug-in's own record
+        # also after an incomplete call: the plug-in has recorded the moved slots
         asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
         moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
         if isinstance(moves, MachineInDoubt):
@@ -187,7 +187,7 @@ class GuardedPlugin:
             problem = str(error)
         except PluginError as error:
             problem, transient = error.reason, error.transient
-        except Exception as error:  # a guest's fault is the guest's, whatever it is
+        except Exception as error:  # any exception of a guest is the guest's fault
             problem = raised(error)
         else:
             if not problem:

@@ -126,7 +126,7 @@ class Authority:
                 raise ConfigurationError(f"unknown invitation {named!r}; `ramp invite list` shows all")
             for key in found:
                 entry = entries[key]
-                if entry.grant is not None:  # first, so that nothing that is said to be revoked still holds
+                if entry.grant is not None:  # first, so that no certificate reported as revoked is still valid
                     self._keys.revoke(entry.invitation.name, now, reason)
                 if entry.revoked_at is None:
                     entries[key] = revoked(entry, now, reason)

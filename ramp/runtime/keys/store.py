@@ -109,7 +109,7 @@ class KeyStore:
             ConfigurationError: the certificate is not valid yet: the clock is wrong.
         """
         if not (self.folder / "ca").is_dir():
-            if (self.folder / "ca.pem").exists():  # its key is kept elsewhere, and is not to be replaced
+            if (self.folder / "ca.pem").exists():  # its key is elsewhere and must not be replaced
                 return self.ca_certificates()[0]
             key, certificate = issuing.make_ca(market, now, lifetime)
             self._publish_folder("ca", issuing.identity_pem(key, certificate))
@@ -161,7 +161,7 @@ class KeyStore:
         key = issuing.new_key(kind)
         certificate = self._certify(name, key, now, lifetime, role)
         if not self._publish_folder(f"agents/{name}", issuing.identity_pem(key, certificate)):
-            return self._read_identity(path)[1]  # another process was first; its identity stands
+            return self._read_identity(path)[1]  # another process was first; keep its identity
         self._record(certificate)
         self._pin(name, certificate)
         return certificate
@@ -339,7 +339,7 @@ class KeyStore:
         number = 1 if current is None else current.number + 1
         return self.keep_signed_list(sign_list(lines, number, self.issuer(), now, lifetime))
 
-    # Within
+    # Helpers
 
     def _identity_path(self, name: str) -> Path:
         if _NAME.fullmatch(name) is None:

@@ -68,8 +68,8 @@ _DANGLING: Final = Question(
     """,
 )
 
-# Between the entries that opened and closed an account lie those of all its transfers. Accounts are mostly opened
-# before anything is paid and never closed, so that few transfers need to be looked at.
+# Entries of transfers must lie between those that opened and closed their accounts. Most accounts are opened before the
+# first payment and never closed, so few transfers need a check.
 _OPEN_ACCOUNTS: Final = Question(
     "{transfer_id} is entered or settled while account {account_id} is not open",
     """
@@ -147,7 +147,7 @@ _AMENDED: Final = Question(
     """,
 )
 
-# What is added to a slot is paid by a line of an order, between the two between whom the slot was paid.
+# A line of an order pays for an addition to a slot, between the same two parties as the slot.
 _ADDED: Final = Question(
     "amendment {number} of {agreement_id} and the payment of what it adds contradict each other",
     """
@@ -182,8 +182,7 @@ def contradictions(connection: Connection) -> list[str]:
         One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; empty if the books
         agree.
     """
-    # Hundreds of thousands of rows come and go at once, and none refers to another: the collector's walks through
-    # them would take a third of the time.
+    # Garbage collection would take a third of the time for hundreds of thousands of rows without references to others.
     collected = gc.isenabled()
     gc.disable()
     try:
@@ -194,7 +193,7 @@ def contradictions(connection: Connection) -> list[str]:
             gc.enable()
     for question in QUESTIONS:
         findings += _answers(connection, question)
-    # Entries that were found with their transfer or order are of something; if all were, only the others are asked for.
+    # If every entry of a transfer or order was found with it, only other entries need the question.
     dangling = _DANGLING
     if connection.execute(text(_ENTRIES)).one() == rows.entries:
         dangling = replace(

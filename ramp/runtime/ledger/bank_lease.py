@@ -240,7 +240,7 @@ class FencedLedger(LedgerStore):
     @classmethod
     def under(cls, lease: BankLease, location: str) -> FencedLedger:
         """Open a ledger under a taken lease; errors as in `LedgerStore.open`."""
-        LedgerStore.open(location).close()  # makes the tables, which changes nothing where they are
+        LedgerStore.open(location).close()  # creates missing tables
         return cls(fenced_engine(location, lease.duration), lease)
 
     def _attempt(self, engine: Engine, work: Callable[[Connection], Any]) -> Any:

@@ -69,7 +69,7 @@ class BankLedger:
         order: Order | None
         match effect:
             case fx.ReserveFunds(_, order_id, user, lines, valid_until, evidence):
-                ledger.balance(user)  # who has no account is refused without a trace
+                ledger.balance(user)  # refuses a user without an account, and records nothing
                 order = ledger.reserve_order(order_id, user, lines, valid_until, at=now, evidence=evidence)
             case fx.CountersignLine(_, agreement_id, starts_at, evidence):
                 order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=evidence)
@@ -86,7 +86,7 @@ class BankLedger:
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)
         if order is not None and order.state is OrderState.RESERVED and now >= order.valid_until:
-            ledger.expire_orders(now)  # its time is over, swept or not
+            ledger.expire_orders(now)  # it has expired, even before the next sweep
             order = ledger.order(order.order_id)
         return order
 

@@ -63,7 +63,7 @@ class Action(StrEnum):
 _METADATA = MetaData()
 _BIG = BigInteger().with_variant(
     Integer, "sqlite"
-)  # SQLite counts only INTEGER keys up; its integers have 64 bits anyway
+)  # SQLite increments only INTEGER keys; its integers have 64 bits anyway
 
 VERSIONS = Table("ledger_version", _METADATA, Column("version", Integer, primary_key=True))
 
@@ -77,7 +77,7 @@ ACCOUNTS = Table(
     Column("closed_at", _BIG),
     Column("posted", _BIG, nullable=False, server_default="0"),
     Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
-    # A resource pays nothing but refunds, and those it owes even when it has spent the money.
+    # A resource pays only refunds, which it owes even after it has spent the money.
     CheckConstraint("kind = 'resource' OR posted - reserved + credit_limit >= 0", name="within_overdraft"),
     CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
 )
@@ -86,7 +86,7 @@ ORDERS = Table(
     "orders",
     _METADATA,
     Column("order_id", Text, primary_key=True),
-    Column("user_account", Text, nullable=False),  # of a refused order there may be no such account
+    Column("user_account", Text, nullable=False),  # a refused order may name an unknown account
     Column("valid_until", _BIG, nullable=False),
     Column("entered_at", _BIG, nullable=False),
     Column("state", Text, CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"), nullable=False),
@@ -96,7 +96,7 @@ ORDERS = Table(
     CheckConstraint("(state = 'reserved') = (settled_at IS NULL)", name="settled_unless_reserved"),
     CheckConstraint("state <> 'posted' OR settled_at < valid_until", name="posted_in_time"),
 )
-IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # no parameter: only so is the index used
+IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # a literal: the index needs one
 Index("orders_reserved", ORDERS.c.valid_until, sqlite_where=IS_RESERVED, postgresql_where=IS_RESERVED)
 
 ORDER_LINES = Table(
@@ -110,7 +110,7 @@ ORDER_LINES = Table(
     Column("offer_id", Text, nullable=False),
     Column("countersigned_at", _BIG),
     Column("starts_at", _BIG),
-    Column("amends", Text, nullable=False, server_default=""),  # of a line that pays for what an amendment adds
+    Column("amends", Text, nullable=False, server_default=""),  # of a line that pays for an addition
     Column("becomes", Text, nullable=False, server_default=""),
     CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
 )
@@ -251,7 +251,7 @@ def create_tables(engine: Engine) -> None:
         WrongVersion: the ledger has another version.
     """
     shown = engine.url.render_as_string(hide_password=True)
-    # Under READ COMMITTED what another process made while we waited for the lock is seen.
+    # READ COMMITTED shows tables that another process has created during the wait for the lock.
     options = {"ramp_writing": True} if engine.dialect.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
     try:
         connecting = engine.execution_options(**options).connect()
@@ -295,11 +295,11 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
     directory = Path(url.database).absolute().parent
     if not directory.is_dir():
         raise ConfigurationError(f"the directory {directory} does not exist", key=shown)
-    # isolation_level None: the driver begins no transactions of its own; _begin does, before the first read too.
+    # isolation_level None: the driver begins no transactions; _begin does, also before the first read.
     engine = create_engine(url, connect_args={"isolation_level": None, "timeout": LOCK_WAIT_S})
 
     def set_up(dbapi_connection: Any, _record: object) -> None:
-        # synchronous=FULL: what has been answered survives a power cut, not only a kill.
+        # synchronous=FULL: answered operations survive a power cut, not only a kill.
         _begin_write_ahead_log(dbapi_connection)
         for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             dbapi_connection.execute(f"PRAGMA {pragma}")

@@ -122,7 +122,7 @@ def follow_events(
         for path in folder.glob("*.jsonl"):
             data = path.read_bytes()
             begin = read.get(path, 0)
-            begin = begin if begin <= len(data) else 0  # it has been put aside, and begun anew
+            begin = begin if begin <= len(data) else 0  # the file was rotated
             whole = data[begin : data.rfind(b"\n") + 1]
             read[path] = begin + len(whole)
             new += _events(whole.decode("utf-8", errors="replace"))
@@ -144,7 +144,7 @@ def _events(text: str) -> Iterator[MarketEvent]:
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8", errors="replace")
-    except OSError:  # put aside meanwhile
+    except OSError:  # rotated meanwhile
         return ""
 
 
