@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -48,8 +49,8 @@ from ramp.xmpp.wire import Bounce
 if TYPE_CHECKING:
     from ramp.runtime.ledger.bank_lease import BankLease
 
-WRITE_PAUSE_S = 1.0
-"""Pause before the directory saves its registrations in seconds, because many change at once."""
+WRITE_REST = 20
+"""After saving its registrations, the directory pauses this many times as long as that took, so that it can answer."""
 
 WRITE_AGAIN_S = 15.0
 """Pause before it saves again after a failure, in seconds."""
@@ -527,6 +528,7 @@ class DirectoryAgent(PartyAgent):
         super().__init__(*args, **keywords)
         self.keep = keep
         self._kept = 0
+        self._pause_s = 0.0
         self._writing: asyncio.TimerHandle | None = None
 
     async def stop(self) -> None:
@@ -539,7 +541,7 @@ class DirectoryAgent(PartyAgent):
 
     async def _settle(self) -> None:
         if self._directory.changes != self._kept and self._writing is None:
-            self._writing = asyncio.get_running_loop().call_later(WRITE_PAUSE_S, self._write)
+            self._writing = asyncio.get_running_loop().call_later(self._pause_s, self._write)
         await super()._settle()
 
     @property
@@ -549,7 +551,7 @@ class DirectoryAgent(PartyAgent):
 
     def _write(self) -> None:
         self._writing = None
-        changes = self._directory.changes
+        changes, begun = self._directory.changes, time.monotonic()
         try:
             self.keep(self._directory.registered)
         except OSError as error:  # no loss: resources register again within a heartbeat
@@ -557,7 +559,7 @@ class DirectoryAgent(PartyAgent):
             if not self._stopped:
                 self._writing = asyncio.get_running_loop().call_later(WRITE_AGAIN_S, self._write)
             return
-        self._kept = changes
+        self._kept, self._pause_s = changes, WRITE_REST * (time.monotonic() - begun)
 
 
 class EnrolmentAgent(PartyAgent):

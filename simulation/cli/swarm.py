@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import gc
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import NoReturn
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ramp.runtime.config_file import load_config
+from ramp.runtime.shipped_swarms import find_config
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.experiments.executors import working_on
 from simulation.experiments.worker_processes import ending_on_sigterm, run_all
 from simulation.market.seed_reports import SeedReport, SwarmSummary, summarise
-from simulation.market.swarm import replay_seed, run_seed
+from simulation.market.swarm import as_configured, replay_seed, run_seed, unaltered
 
 SEEDS_AT_ONCE = 20
 """Seeds handed to a worker at a time; each takes some milliseconds."""
@@ -32,6 +36,7 @@ SHOWN_MAX = 10
 @click.option("--first", default=0, show_default=True, type=click.IntRange(min=0), metavar="SEED", help="First seed.")
 @click.option("--workers", "--jobs", type=click.IntRange(min=1), help="Number of processes; default: one per core.")
 @executor_option
+@click.option("--config", metavar="CONFIG", help="Market to check: a TOML file or a shipped name.")
 @click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Seed of one market whose events to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def swarm(
@@ -39,6 +44,7 @@ def swarm(
     first: int,
     workers: int | None,
     executor: str,
+    config: str | None,
     replay: int | None,
     as_json: bool,
 ) -> None:
@@ -46,20 +52,22 @@ def swarm(
 
     A seed draws machines, users, requests and faults: messages lost, doubled, late and out of order, network cuts,
     parties crashing after any step, full disks, clocks apart, and machines and price strategies that answer late, fail
-    or never answer.
+    or never answer. With --config the resources, users and limits are those of a market of yours.
     Exit status 0: no invariant broken; 1: an invariant is broken.
 
-    Example: ramp swarm --seeds 5000 --workers 2
+    Example: ramp swarm --config quickstart --seeds 20
     """
+    alter = unaltered if config is None else partial(as_configured, load_config(find_config(config)))
+    again = f"ramp swarm{'' if config is None else f' --config {shlex.quote(config)}'} --replay {{seed}}"
     if replay is not None:
-        report, lines = replay_seed(replay)
+        report, lines = replay_seed(replay, alter)
         for line in () if as_json else lines:
             click.echo(line)
-        finish([report], as_json)
+        finish([report], as_json, again)
     check_alone(executor, workers, "--workers")
     with ending_on_sigterm(), working_on(executor):
-        reports = run_seeds(range(first, first + seeds), run_seed, workers)
-    finish(reports, as_json)
+        reports = run_seeds(range(first, first + seeds), partial(run_seed, alter=alter), workers)
+    finish(reports, as_json, again)
 
 
 def run_seeds(seeds: range, run: Callable[[int], SeedReport], workers: int | None) -> list[SeedReport]:
@@ -96,7 +104,7 @@ def _progress(total: int) -> Iterator[Progress]:
         yield bar
 
 
-def finish(reports: list[SeedReport], as_json: bool, again: str = "ramp swarm --replay {seed}") -> NoReturn:
+def finish(reports: list[SeedReport], as_json: bool, again: str) -> NoReturn:
     """Print what the markets have shown, and exit: 0 where no invariant is broken, else 1.
 
     Args:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from ramp.composition import Composition
 from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
@@ -20,6 +21,7 @@ from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
+from ramp.runtime.config import SwarmConfig
 from simulation.checkers.all_or_none import AllOrNone
 from simulation.checkers.amended_once import AmendedOnce
 from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord
@@ -58,12 +60,12 @@ from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.observing import Happened, NewInterceptor, Observer
 from simulation.market.random_streams import stream
 from simulation.market.seed_reports import SeedReport
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import ResourceSpec, UserSpec, composition_of, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
 
 REST_LIMIT = 45 * MINUTE
-"""A healed market comes to rest well within this; the longest wait is that for money set aside."""
+"""A healed market comes to rest well within this, beside the times for which slots are held and money is set aside."""
 
 SLOTS_LIMIT = 8 * HOUR
 """All slots of a seed have begun by then."""
@@ -115,6 +117,7 @@ class SeedMarket:
         resources: the sellers.
         users: the buyers.
         checkers: what must hold.
+        composition: who is who, and the limits that all keep.
         liars: interceptors of resources and users that need not keep to the protocol.
     """
 
@@ -122,20 +125,45 @@ class SeedMarket:
     resources: Sequence[ResourceSpec]
     users: Sequence[UserSpec]
     checkers: Sequence[Checker]
+    composition: Composition = COMPOSITION
     liars: Mapping[str, NewInterceptor] = field(default_factory=dict)
 
 
-def replay_seed(seed: int) -> tuple[SeedReport, list[str]]:
+Alteration = Callable[[SeedMarket], SeedMarket]
+"""Changes who takes part in the market of a seed."""
+
+
+def unaltered(drawn: SeedMarket) -> SeedMarket:
+    """Leave the market as the seed draws it."""
+    return drawn
+
+
+def as_configured(config: SwarmConfig, drawn: SeedMarket) -> SeedMarket:
+    """Put the resources, users and limits of a configuration in the place of those that a seed draws.
+
+    Raises:
+        ConfigurationError: a plug-in or a price strategy cannot be opened.
+    """
+    return replace(
+        drawn,
+        resources=configured(config.resources, START, drawn.seed),
+        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users],
+        composition=composition_of(config),
+    )
+
+
+def replay_seed(seed: int, alter: Alteration = unaltered) -> tuple[SeedReport, list[str]]:
     """Run the market of one seed again and write down what happens.
 
     Args:
         seed: the seed.
+        alter: as for `run_seed`.
 
     Returns:
         The report, and a line for each message, record, call, crash and restart up to the violation or the end.
     """
     happened = Happened(START)
-    report = run_seed(seed, observer=happened)
+    report = run_seed(seed, observer=happened, alter=alter)
     return report, happened.lines
 
 
@@ -147,7 +175,7 @@ def run_seed(
     wired: bool = False,
     ruled: bool = True,
     resized: bool | None = None,
-    alter: Callable[[SeedMarket], SeedMarket] = lambda drawn: drawn,
+    alter: Alteration = unaltered,
 ) -> SeedReport:
     """Run the market of one seed.
 
@@ -193,7 +221,8 @@ def _draw_market(seed: int, *, ruled: bool) -> SeedMarket:
     ]
     if ruled and (starts := draw_starts(seed)) is not None:
         resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
-    return SeedMarket(seed, resources, users, new_checkers())
+    timing = _draw_timing(stream(seed, "timing"))
+    return SeedMarket(seed, resources, users, new_checkers(), replace(COMPOSITION, timing=timing))
 
 
 def _new_world(
@@ -212,7 +241,7 @@ def _new_world(
         market.users,
         seed=seed,
         faults=faults or with_time_for_changes(draw_fault_plan(seed, traders), changes),
-        composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
+        composition=market.composition,
         checkers=market.checkers,
         listen=listen,
         observer=observer,
@@ -239,6 +268,7 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
 
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:
+    rest = REST_LIMIT + 2 * (world.timing.hold_time + world.timing.agreement_validity)
     random = stream(seed, "requests")
     growths = draw_growths(seed, changes)
     rules = draw_rules(seed) if ruled else None
@@ -263,20 +293,20 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
-    world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    world.run(until=lambda: _at_rest(world, submitted), limit=rest)
     if not world.faults.clocks_agree(world.timing.message_age):
         world.finish(at_rest=False)  # what is asked is refused for its age: promised is safety only
         return
     soon = world.now + SOON
     if any(world.now < start < soon for start in _sold_starts(world)):  # let them begin
         world.run(limit=SOON)
-        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+        world.run(until=lambda: _at_rest(world, submitted), limit=rest)
     if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
         world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
-        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+        world.run(until=lambda: _at_rest(world, submitted), limit=rest)
     if world.ledger.open_orders():  # a liar may let its own money wait as if for a job
         world.run(until=lambda: not world.ledger.open_orders(), limit=SLOTS_LIMIT)
-        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+        world.run(until=lambda: _at_rest(world, submitted), limit=rest)
     world.finish()
 
 

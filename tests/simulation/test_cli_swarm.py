@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,12 +11,30 @@ from click.testing import CliRunner
 from ramp.ledger.orders import order_rules
 from simulation.cli.swarm import swarm
 from tests.swarm.__main__ import main as liars_swarm
+from tests.tiny_market import tiny_market
 
 
 def test_a_sound_market_ends_with_0() -> None:
     result = CliRunner().invoke(swarm, ["--seeds", "5", "--jobs", "1"])
     assert result.exit_code == 0, result.output
     assert "no invariant broken" in result.output
+
+
+def test_a_market_of_ones_own_is_checked_and_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(tiny_market({"ada": 100_000}, cores=256))
+    result = CliRunner().invoke(swarm, ["--config", str(path), "--seeds", "6", "--jobs", "1", "--json"])
+    report = json.loads(result.output)
+    assert report["ok"] is True, report
+    assert report["outcomes"]["committed"] > 0
+    replayed = CliRunner().invoke(swarm, ["--config", str(path), "--replay", "0"])
+    assert {
+        name for line in replayed.output.splitlines() for name in ("ada", "alpha", "beta", "res0") if name in line
+    } == {
+        "ada",
+        "alpha",
+        "beta",
+    }
 
 
 @pytest.mark.slow

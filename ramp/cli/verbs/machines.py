@@ -132,7 +132,7 @@ def _told(resource: Resource) -> str:
 def _print_resources(
     found: Sequence[tuple[Resource, MachineState | None]], with_load: bool, *, with_site: bool
 ) -> None:
-    columns = ("Resource", "Cores", "Free now", "Load", "Architecture", "First price (credits/core-hour)")
+    columns = ("Resource", "Cores", "Free cores", "Load", "Architecture", "Starting price (credits/core-hour)")
     jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
     rows: list[tuple[object, ...]] = []
     for each, state in found:

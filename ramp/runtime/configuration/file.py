@@ -17,6 +17,7 @@ from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, check_version
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
+from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
@@ -190,6 +191,9 @@ def _read_timing(reader: Reader, table: Mapping[str, Any]) -> Timing:
     known = {f"{entry.name}_s": entry.name for entry in fields(Timing)}
     reader.unknown("timing.", table, set(known))
     timing = replace(Timing(), **_read_durations(reader, "timing.", table, known))
+    if timing.agreement_validity > ORDER_VALIDITY_MAX:
+        given, most = timing.agreement_validity / SECOND, ORDER_VALIDITY_MAX / SECOND
+        reader.wrong("timing.agreement_validity_s", given, f"{most:g} or less: banks refuse longer orders")
     least = least_retention(timing)
     if timing.retention < least:
         given = timing.retention / SECOND

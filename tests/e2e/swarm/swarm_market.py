@@ -261,19 +261,21 @@ class Market:
         self.failing |= {entry["name"] for entry in status["agents"] if entry["pid"] == process}
 
     def wait_ready(self) -> None:
-        """Wait until every agent runs and the directory knows every resource."""
-        names = sorted(entry["name"] for entry in self.status()["agents"] if entry["role"] == "resource")
+        """Wait until every agent runs, and every directory knows every resource and would after a restart."""
+        agents = self.status()["agents"]
+        names = sorted(entry["name"] for entry in agents if entry["role"] == "resource")
+        directories = [entry["name"] for entry in agents if entry["role"] == "directory"]
 
         def ready() -> bool:
             status = self.status()
             if status is None or any(entry["state"] not in ("ready", "standby") for entry in status["agents"]):
                 return False
-            return self.listed() == names
+            return self.listed() == names and all(self.written_down(each) == names for each in directories)
 
         until(ready, lambda: f"everybody is ready: {self.status()}, listed {self.listed()}")
 
     def written_down(self, directory: str) -> list[str]:
-        """The resources from which a directory's next life begins; it writes them down a second after a change."""
+        """The resources from which a directory's next life begins; it saves them soon after a change."""
         known = self.state.registered(directory)
         return sorted(each.name.partition("@")[0] for each in known if each.service == RESOURCE_SERVICE)
 

@@ -73,8 +73,10 @@ def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books
 
 
 def test_the_agreement_holds_offline(market):
+    begin = in_hours(9)
+    market.buy("alice", "request-offline", [unit(1, 8, begin), unit(2, 100, begin)])
     keys = KeyStore(market.state.keys)
-    listed = [each for each in market.agreements("alice") if each["agreement"]["request_id"] == "request-two"]
+    listed = [each for each in market.agreements("alice") if each["agreement"]["request_id"] == "request-offline"]
     assert len(listed) == 2
     for each in listed:
         report = verify_file(each["file"], keys.ca_certificates(), SystemClock().now())

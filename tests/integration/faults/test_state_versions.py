@@ -73,3 +73,12 @@ def test_a_retention_that_peers_may_outlast_is_refused(
     given = 600.0 if "retention" in lines else 3600.0
     right = f"timing.retention_s: got {given}, expected {least} or more"
     assert right in capsys.readouterr().err
+
+
+def test_agreements_that_every_bank_would_refuse_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "market.toml"
+    path.write_text(f"{CONFIG}\n[timing]\nagreement_validity_s = 901\n")
+    assert main(["config", "check", str(path)]) == 2
+    assert "timing.agreement_validity_s: got 901.0, expected 900 or less" in capsys.readouterr().err
