@@ -116,9 +116,7 @@ def main() -> int:
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        answer = answered(
-            json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX))
-        )  # a longer question is cut, and so is invalid JSON
+        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
     except OSError as error:
