@@ -14,8 +14,8 @@ from zlib import crc32
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import OFFERS, SEALED
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Instant
+from ramp.model.ports import IdSource
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol.bank.keeper_party import KeeperParty

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ramp.cli.main import main
 
 TWO_SELLERS = {"alpha": (40, 20), "beta": (60, 30)}
 """First and least price of each resource, credits per core-hour."""
@@ -32,3 +37,16 @@ options = {{ load = 0.25 }}
         for name, (start, least) in prices.items()
     ]
     return "\n".join([*users, machine, *resources])
+
+
+@contextmanager
+def launched(config: str) -> Iterator[Path]:
+    """Launch a market from the text of a configuration; yield its state folder and stop the market afterwards."""
+    with tempfile.TemporaryDirectory(prefix="ramp-tiny-") as folder:  # a short path, for the sockets in it
+        path, state = Path(folder) / "market.toml", Path(folder) / "state"
+        path.write_text(config)
+        try:
+            assert main(["up", str(path), "--detach", "--state-dir", str(state)]) == 0
+            yield state
+        finally:
+            main(["down", "--state-dir", str(state)])

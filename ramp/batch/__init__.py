@@ -1,1 +1,1 @@
-"""Real batch systems behind Resource Agents: what every such plug-in has in common, and one folder a system."""
+"""Plug-ins for real batch systems: their common part, and one folder per system."""

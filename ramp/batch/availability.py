@@ -1,9 +1,9 @@
-"""One availability over time: which cores of which node are taken when, by whom, and where a request fits first.
+"""Free cores over time: which cores of which node are taken when, by whom, and where a request fits first.
 
-Jobs until their limits, jobs that the system plans to start, reservations of others, and the market's own holds become
-one table of free cores, a row a node and a column a stretch of time between two changes. Nodes that cannot be used have
-none. What waits without a plan takes no particular cores; it fills what is free from now on when a load is asked for,
-so that a long queue makes early slots dear.
+Running jobs, planned jobs, reservations of others, and the market's own holds take cores. Together they give one table
+of free cores, with a row per node and a column per stretch of time between two changes. Unusable nodes have no free
+cores. Jobs that wait without a plan take no particular cores; `Availability.load` counts them as filling the free cores
+from now on, so that a long queue makes early slots dear.
 """
 
 from __future__ import annotations
@@ -21,19 +21,12 @@ from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.request import Nodes, TotalCores
 
 NEVER: Final[Instant] = 2**62
-"""End of what has none."""
+"""End of a job or reservation without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """Cores that are taken for a while.
-
-    Attributes:
-        start: begin.
-        end: end, exclusive.
-        parts: cores of each node; nodes that the system does not have are passed over.
-        market: whether the market has them.
-    """
+    """Cores of each node that are taken from `start` until before `end`; unknown nodes are ignored."""
 
     start: Instant
     end: Instant
@@ -43,24 +36,19 @@ class Taking:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Where a request fits first.
-
-    Attributes:
-        start: begin of the slot.
-        parts: cores of each node.
-    """
+    """Where a request fits first: the start of the slot and the cores of each node."""
 
     start: Instant
     parts: Parts
 
 
 def takings_of(snapshot: SystemSnapshot, own_names: frozenset[str], *, spare_planned: bool) -> list[Taking]:
-    """What the system's own jobs and reservations take.
+    """Return the cores that the system's own jobs and reservations take.
 
     Args:
         snapshot: of the system.
-        own_names: names of reservations that are not counted, for their takings come from the market's own book; jobs
-            that run in any reservation have its cores and are not counted either.
+        own_names: names of the market's reservations; neither they nor jobs in any reservation are counted, because the
+            market's book and the reservations already count their cores.
         spare_planned: whether jobs that the system plans to start keep their places.
     """
     reserved = {each.name for each in snapshot.reservations} | own_names
@@ -86,7 +74,7 @@ def takings_of(snapshot: SystemSnapshot, own_names: frozenset[str], *, spare_pla
 
 
 def _planned_parts(wanted: int, nodes: Sequence[str], cores: dict[str, int]) -> Parts:
-    """Cores of the nodes on which a job is planned; evenly, for systems do not say how many of each."""
+    """Divide a planned job's cores evenly among its nodes, because systems do not say how many each gets."""
     known = [name for name in nodes if name in cores]
     each = -(-wanted // len(known)) if known else 0
     return tuple((name, min(each, cores[name])) for name in known)
@@ -97,10 +85,9 @@ class Availability:
 
     Args:
         nodes: all nodes.
-        takings: what is taken.
-        begin: from when on; what ended before is left out.
-        for_sale: what may be sold.
-        backlog: core-microseconds that wait without a plan.
+        takings: cores that are taken.
+        begin: start of the table; earlier takings are left out.
+        for_sale: the site's limits on sales.
     """
 
     def __init__(
@@ -140,12 +127,12 @@ class Availability:
         now: Instant,
         choose: Callable[[Mapping[str, int]], Parts] | None = None,
     ) -> Fit | None:
-        """The earliest slot that begins in [earliest, latest], with its cores; None where there is none.
+        """Return the earliest slot that begins in [earliest, latest], with its cores; None if no slot fits.
 
-        The tried begins are the earliest, and those at which something ends or an hour of sale begins: between two of
-        them nothing gets better. A request for cores takes the emptiest nodes, so that its tasks are close together,
-        and ends on the fullest node that has the rest; one for nodes takes the fullest that have enough. Where `choose`
-        is given it takes the nodes instead, of what is free on each.
+        Only `earliest` and the instants at which a taking ends or an hour of sale begins are tried: nothing gets better
+        between two of them. A request for cores takes the emptiest nodes, to keep its tasks close together, and ends on
+        the fullest node that has the rest. A request for nodes takes the fullest that have enough. `choose`, if given,
+        picks the nodes from the free cores instead.
         """
         sellable = self._for_sale.cores(self.cores) - cores.total
         if sellable < 0 or duration > self._for_sale.longest:
@@ -173,7 +160,7 @@ class Availability:
         return {node.name: int(count) for node, count in zip(self._nodes, free, strict=True)}
 
     def lacking(self, parts: Parts, start: Instant, end: Instant) -> str:
-        """Why cores of nodes cannot be had over a time; empty if they can. Notice and hours are not looked at."""
+        """Say why cores of nodes are not free over a time, ignoring notice and hours; empty if they are."""
         free, market = self._over(max(start, self._begin), end)
         index = {node.name: number for number, node in enumerate(self._nodes)}
         for name, count in parts:
@@ -187,18 +174,15 @@ class Availability:
         return ""
 
     def more(self, cores: int, start: Instant, end: Instant) -> Parts:
-        """So many cores that are free, and the market may have, over all of a time; empty where there are none.
-
-        Notice, hours and lengths of slots are not looked at.
-        """
+        """Return additional free cores over all of a time, ignoring notice and hours; empty if too few are free."""
         free, market = self._over(max(start, self._begin), end)
         found = self._choose(TotalCores(cores), free)
         return found if market + cores <= self._for_sale.cores(self.cores) else ()
 
     def like(self, parts: Parts, start: Instant, end: Instant) -> Parts:
-        """Cores of as many nodes and as many of each as some that cannot be had any more; empty where there are none.
+        """Return replacements for nodes that a slot has lost, of the same shape; empty if there are too few.
 
-        Nodes that still have theirs stay; of others the fullest that have enough are taken, for the largest need first.
+        Nodes that are still free stay. The fullest nodes with enough cores replace the others, the largest need first.
         """
         free, _ = self._over(max(start, self._begin), end)
         index = {node.name: number for number, node in enumerate(self._nodes)}
@@ -213,24 +197,23 @@ class Availability:
         return () if self.lacking(found, start, end) else found
 
     def load(self, start: Instant, end: Instant) -> float:
-        """Share of all cores that is taken over [start, end) in the time-mean, 0 to 1; the queue's backlog counts."""
+        """Return the mean share of all cores taken over [start, end), 0 to 1, including the queue's backlog."""
         if not self.cores or end <= start:
             return 1.0
         bounds = np.clip(np.append(self._times, NEVER), start, end)
         weights = np.diff(bounds)
         weights[0] += bounds[0] - start
         free = self._free.sum(axis=0)
-        # what the backlog fills is not free
+        # the backlog fills these cores
         filled = np.clip(np.minimum(np.append(self._times[1:], NEVER), self._full_until), start, end)
         open_weights = np.maximum(weights - np.maximum(filled - bounds[:-1], 0), 0)
         return 1.0 - min(1.0, float((free * open_weights).sum()) / (self.cores * (end - start)))
 
     def free_at(self, at: Instant) -> int:
-        """Cores that are free at an instant."""
         return int(self._free[:, self._column(at)].sum())
 
     def _over(self, start: Instant, end: Instant) -> tuple[NDArray[np.int64], int]:
-        """Cores of each node that are free all the time, and most cores that the market has at any time."""
+        """Return the cores of each node that are free all the time, and the market's greatest use at any time."""
         first = self._column(start)
         last = max(int(np.searchsorted(self._times, end, side="left")), first + 1)
         return self._free[:, first:last].min(axis=1), int(self._market[first:last].max())
@@ -239,7 +222,7 @@ class Availability:
         return max(int(np.searchsorted(self._times, at, side="right")) - 1, 0)
 
     def _choose(self, cores: TotalCores | Nodes, free: NDArray[np.int64]) -> Parts:
-        """Cores of nodes for a request, by the nodes' order; empty where it does not fit."""
+        """Return nodes and cores for a request, in the nodes' order; empty if it does not fit."""
         chosen: dict[int, int] = {}
         if isinstance(cores, Nodes):
             able = np.flatnonzero(free >= cores.cores_per_node)
@@ -263,7 +246,7 @@ class Availability:
         return tuple((self._nodes[number].name, chosen[number]) for number in sorted(chosen))
 
     def _filled(self, backlog: int) -> Instant:
-        """Until when all free cores are taken by what waits without a plan."""
+        """Return until when jobs that wait without a plan fill all free cores."""
         if backlog <= 0:
             return self._begin
         left = backlog
@@ -277,5 +260,5 @@ class Availability:
 
 
 def _whole_second(instant: Instant) -> Instant:
-    """The next whole second: batch systems know no finer time."""
+    """Round up to a whole second: batch systems know no finer time."""
     return -(-instant // SECOND) * SECOND

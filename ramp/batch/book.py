@@ -1,9 +1,9 @@
-"""The plug-in's own record of what it has set aside on a batch system: written before any command is run.
+"""The plug-in's own record of its holds on a batch system, written before any command is run.
 
-Systems forget reservations (Slurm those of its last five seconds when it is killed), make what they said that they did
-not make, and know nothing of deadlines; so what was promised stands here, and the system is brought to agree with it
-(`ramp.batch.reconciling`). One row a key, in a SQLite file that survives `kill -9` and power loss. Its format has a
-version in `user_version`; a file of another version is refused.
+Systems forget reservations (Slurm those of its last five seconds when it is killed), make reservations that they
+reported as failed, and know no deadlines. So this book records every promise, and `ramp.batch.reconciling` makes the
+system agree with it. It is a SQLite file with one row per key that survives `kill -9` and power loss. `user_version`
+holds the version of its format; a file of another version is refused.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
 BOOK_VERSION: Final = 1
-"""Of the file's format."""
-
 _SCHEMA: Final = """
 CREATE TABLE hold (
     number         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -60,25 +58,25 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the book knows of one key.
+    """The record of one key.
 
     Attributes:
         key: the caller's key, an offer's id.
         name: the reservation's name on the system.
         reservation_id: what jobs say to run in it; empty until the system has made it.
         unit: number of the request's unit.
-        slot: what is set aside; None for a key that was released before it was ever held.
-        parts: on which nodes, how many cores of each.
+        slot: None for a key that was released before it was ever held.
+        parts: cores of each node.
         held_until: deadline of a hold; None once firm.
         firm: whether it was confirmed.
         account: the local account to which it was handed over; empty before.
         made: whether the system was seen to have it.
         released: whether it was given back.
         removed: whether the system was seen without it after that.
-        lost: why the slot cannot be delivered any more; empty where it can.
-        started: when the job started that stands for the slot; None before, and where the slot is reserved.
-        moved_at: when it was moved last to other cores; None where it never was. It grows with every move.
-        step: of the last change of its size; 0 where there was none.
+        lost: why the slot can no longer be delivered; empty if it can.
+        started: when the job of the slot started; None before, and for reserved slots.
+        moved_at: when it last moved to other cores; None if never. It grows with every move.
+        step: number of the last change of its size, from 1; 0 before the first.
     """
 
     key: str
@@ -99,7 +97,7 @@ class Entry:
     step: int = 0
 
     def stands(self, now: Instant) -> bool:
-        """Whether it is a hold within its deadline, or firm; also after its slot's end."""
+        """Whether it is firm, even after its slot's end, or a hold within its deadline."""
         if self.released or self.slot is None:
             return False
         return self.firm or (self.held_until is not None and now < self.held_until)
@@ -109,11 +107,10 @@ class Entry:
         return self.stands(now) and self.slot is not None and self.slot.end > now
 
     def moving(self, now: Instant) -> Instant:
-        """When a move that is made now counts as made: later than the one before, whatever the clock says."""
+        """Return the time to record for a move made now: later than the last move, whatever the clock says."""
         return now if self.moved_at is None else max(now, self.moved_at + 1)
 
     def reservation(self) -> Reservation:
-        """As the interface of plug-ins tells of it."""
         assert self.slot is not None
         until = None if self.firm else self.held_until
         return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until, self.started)
@@ -128,7 +125,7 @@ class HoldBook:
 
     Raises:
         StorageFailed: if the file cannot be opened or written.
-        StateDamaged: if it is no such book, or broken.
+        StateDamaged: if it is no book, or broken.
         WrongVersion: if it is of another version.
     """
 
@@ -145,25 +142,23 @@ class HoldBook:
             raise
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of a key."""
         rows = self._select("WHERE key = ?", key)
         return rows[0] if rows else None
 
     def live(self, now: Instant) -> tuple[Entry, ...]:
-        """What takes cores now or later, by the slots' starts."""
+        """Return the entries that take cores now or later, by start."""
         found = [each for each in self._select("WHERE released = 0") if each.live(now)]
         return tuple(sorted(found, key=_by_start))
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """All holds and reservations that the system has been told of, by the slots' starts."""
+        """Return all holds and reservations that the system has, by start."""
         return tuple(each.reservation() for each in self.live(now) if each.made)
 
     def answer(self, key: str, now: Instant) -> Reservation | Refusal:
-        """The hold or reservation of a key, or why there is none."""
+        """Return the hold or reservation of a key, or the refusal that explains its absence."""
         entry = self.entry(key)
         if entry is not None and entry.stands(now):
             return entry.reservation()
@@ -173,24 +168,23 @@ class HoldBook:
         return Refusal(0 if entry is None else entry.unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def next_expiry(self, now: Instant) -> Instant | None:
-        """When the next hold runs out, or None."""
         untils = (each.held_until for each in self.live(now) if not each.firm)
         return min((until for until in untils if until is not None), default=None)
 
     def to_remove(self, now: Instant) -> tuple[Entry, ...]:
-        """What the system may still have though nobody holds it: given back, run out, or ended."""
+        """Return entries that were released, expired or ended and may still be on the system."""
         return tuple(each for each in self._select("WHERE removed = 0 AND name <> ''") if not each.live(now))
 
     def intend(self, entry: Entry) -> None:
-        """Write a hold down before the system is told of it.
+        """Record a hold before the system is asked for it.
 
         Raises:
-            StorageFailed: if it cannot be written, as of all changes.
+            StorageFailed: if it cannot be written, as for all changes.
         """
         self._write(entry)
 
     def change(self, key: str, **changes: Any) -> Entry:
-        """Change fields of a key; the entry after that."""
+        """Change fields of a key and return its new entry."""
         before = self.entry(key)
         assert before is not None, f"{key} is not in the book"
         after = replace(before, **changes)
@@ -198,18 +192,18 @@ class HoldBook:
         return after
 
     def release(self, key: str) -> Entry | None:
-        """Give a key back for good; the entry after that, None for a key that was never held and now never can be."""
+        """Release a key for good and return its entry; None for a key that was never held and now never can be."""
         if self.entry(key) is None:
             self._write(Entry(key, "", released=True, removed=True))
             return None
         return self.change(key, released=True)
 
     def drop(self, key: str) -> None:
-        """Forget a hold that the system has surely not made, so that the key may be held another time."""
+        """Forget a hold that the system certainly has not made, so that its key can be held again."""
         self._execute("DELETE FROM hold WHERE key = ?", (key,))
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over; what is live, or may still be on the system, stays."""
+        """Forget keys that are over; entries that are live or may still be on the system stay."""
         gone = []
         for key in keys:
             entry = self.entry(key)
@@ -249,11 +243,11 @@ def book_path(folder: Path, resource: str) -> Path:
 
 
 def read_book(path: Path) -> tuple[Entry, ...]:
-    """All entries of a book, without changing the file; for those who look from outside.
+    """Return all entries of a book without changing the file.
 
     Raises:
         StorageFailed: if it cannot be read.
-        StateDamaged: if it is no such book, or broken.
+        StateDamaged: if it is no book, or broken.
         WrongVersion: if it is of another version.
     """
     book = HoldBook.__new__(HoldBook)

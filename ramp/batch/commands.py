@@ -1,9 +1,9 @@
-"""Commands of batch systems, run and believed with care.
+"""Run commands of batch systems and check their answers.
 
-A question to a system is an argument list and a pure function that reads what the command prints (`Question`); a
-third system is then one module of such pairs, and its recorded outputs are its test data. A command is run without a
-shell, in an environment of its own (UTC, the C locale, none of the caller's `SQUEUE_FORMAT`), and may take only so long
-and print only so much. The idea of pairs of a command line and a parser is PSI/J's (its batch scheduler executors).
+A `Question` is an argument list and a pure function that parses the output. Support for another system is a module of
+questions, with recorded outputs as test data. Commands run without a shell, in a clean environment (UTC, the C locale,
+without the caller's `SQUEUE_FORMAT`), with limits on time and output. PSI/J's batch scheduler executors inspired these
+pairs of a command line and a parser.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ramp.errors import AnswerUnreadable, CommandFailed, CommandMissing, Command
 Answer = TypeVar("Answer")
 
 TIME_LIMIT_S: Final = 20.0
-"""Seconds that a command may take: Slurm's own give up after 10 s where the controller hangs."""
+"""Seconds that a command may take; Slurm's own commands give up after 10 s if the controller hangs."""
 
 OUTPUT_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes that a command may print: `squeue --json` of 10 000 jobs has some 50 MB."""
+"""Bytes that a command may print; `squeue --json` of 10 000 jobs has some 50 MB."""
 
 _PIECE: Final = 65_536
 _LINGER_S: Final = 0.5
-"""How long a command's output is read after its end, where a child of it keeps the pipe open."""
+"""How long output is read after a command's end if a child keeps the pipe open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Completed:
     """A command that has ended.
 
     Attributes:
-        argv: what was run.
+        argv: the command and its arguments.
         code: its exit code; negative for a signal.
-        stdout: what it printed; bytes that are no UTF-8 stand as U+FFFD.
-        stderr: what it complained of.
+        stdout: its output; bytes that are not UTF-8 become U+FFFD.
+        stderr: its messages.
     """
 
     argv: tuple[str, ...]
@@ -52,13 +52,13 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[Answer]):
-    """One question to a batch system: the command that asks it, and how its answer is read.
+    """A question to a batch system: its command and the parser of the answer.
 
     Attributes:
-        argv: the command and its arguments; no shell sees them.
-        parse: reads standard output; raises `ValueError` where it is not what the command is known to print.
-        stdin: what the command is given to read.
-        codes: exit codes of commands that have answered.
+        argv: the command and its arguments, run without a shell.
+        parse: reads standard output; raises `ValueError` if it is not as expected.
+        stdin: the command's input.
+        codes: exit codes that mean success.
         time_limit_s: seconds that it may take; None for the runner's own limit.
     """
 
@@ -70,26 +70,26 @@ class Question(Generic[Answer]):
 
 
 class Runner(Protocol):
-    """Runs a command; in tests, whatever answers from recorded outputs."""
+    """Runs a command; in tests, a player of recorded outputs."""
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
-        """Run to the end.
+        """Run a command to its end.
 
         Raises:
             CommandMissing: there is no such program, or it may not be run.
-            CommandTimedOut: it took too long, or printed too much; it was killed, and nobody knows what it has done.
+            CommandTimedOut: it took too long or printed too much; it was killed, and its effect is unknown.
         """
         ...
 
 
 def ask(question: Question[Answer], run: Runner) -> Answer:
-    """Run a question's command and read its answer.
+    """Run a question's command and parse its answer.
 
     Raises:
         CommandMissing: see `Runner`.
         CommandTimedOut: see `Runner`.
         CommandFailed: it ended with another exit code.
-        AnswerUnreadable: what it printed is not what such a command prints.
+        AnswerUnreadable: its output is not as expected.
     """
     done = run(question.argv, question.stdin, question.time_limit_s)
     if done.code not in question.codes:
@@ -105,10 +105,10 @@ class CommandRunner:
     """Runs commands on this computer; a `Runner`.
 
     Attributes:
-        environment: variables beside the clean environment's own (`SLURM_CONF`, `SGE_ROOT`).
+        environment: variables besides those of `clean_environment` (`SLURM_CONF`, `SGE_ROOT`).
         time_limit_s: seconds that a command may take.
         output_limit: bytes that it may print, on either stream.
-        process: with what its process is made beside that (`user`, `group`).
+        process: further arguments for its process (`user`, `group`).
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +117,6 @@ class CommandRunner:
     process: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
-        """See `Runner`."""
         limit = self.time_limit_s if time_limit_s is None else time_limit_s
         try:
             process = subprocess.Popen(
@@ -143,24 +142,20 @@ class CommandRunner:
 
 
 def clean_environment(more: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: times in UTC, words in English, nothing of the caller's taste.
-
-    Args:
-        more: what it needs beside that.
-    """
+    """Return a command's environment: UTC, the C locale and `more`, without the caller's preferences."""
     path = os.environ.get("PATH", os.defpath)
     return {"PATH": path, "HOME": os.environ.get("HOME", "/"), "TZ": "UTC", "LC_ALL": "C", **more}
 
 
 class _Limit(Exception):
-    """A command has come to one of its limits."""
+    """A command has reached a limit."""
 
 
 def _talk(process: subprocess.Popen[bytes], stdin: bytes, until: float, limit: int) -> tuple[bytes, bytes]:
-    """Give a command its input and read what it prints, to the end of both streams.
+    """Feed a command its input and read both streams to their end.
 
     Raises:
-        _Limit: it is too late, or too much.
+        _Limit: too late, or too much output.
     """
     started = time.monotonic()
     out, err = bytearray(), bytearray()
@@ -179,7 +174,7 @@ def _talk(process: subprocess.Popen[bytes], stdin: bytes, until: float, limit: i
             ended = process.poll() is not None
             ready = waiting.select(min(left, _LINGER_S))
             if not ready and ended:
-                break  # a child of it has the pipe still; what the command itself had to say is read
+                break  # a child still has the pipe; the command's own output is read
             for key, _ in ready:
                 if key.data is None:
                     stdin = _feed(waiting, key.fileobj, stdin)  # type: ignore[arg-type]
@@ -194,7 +189,7 @@ def _talk(process: subprocess.Popen[bytes], stdin: bytes, until: float, limit: i
 
 
 def _feed(waiting: selectors.BaseSelector, pipe: IO[bytes], left: bytes) -> bytes:
-    """Write some input; a command that has ended before it read all of it has answered all the same."""
+    """Write some input; a command that ends before reading all of it has still answered."""
     try:
         left = left[os.write(pipe.fileno(), left[:_PIECE]) :]
     except BlockingIOError:
@@ -209,7 +204,7 @@ def _feed(waiting: selectors.BaseSelector, pipe: IO[bytes], left: bytes) -> byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing of a command behind: neither itself, nor its children where it was cut short, nor pipes."""
+    """End a command and its children, and close its pipes."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""By what variables the commands of a batch system find the system that a resource fronts."""
+"""Environment variables by which commands find the batch system of a resource."""
 
 from __future__ import annotations
 
@@ -10,48 +10,39 @@ from ramp.runtime.configuration.values import QUEUE_BOUND, ResourceConfig
 
 
 def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
-    """Variables for commands that act on a resource's system as others than its plug-in; `PATH` is a folder of them.
+    """Return the variables for commands that act on a resource's system; `PATH` is a folder of them.
 
     Args:
-        resource: as configured; a plug-in that is not of a batch system needs none.
+        resource: as configured; plug-ins without a batch system need no variables.
 
     Raises:
         ConfigurationError: an option of its plug-in is wrong.
     """
-    if resource.plugin == QUEUE_BOUND:
-        return _of_queue(resource)
-    if resource.plugin == "slurm":
-        from ramp.batch.slurm.finding import CONF_VARIABLE
-        from ramp.batch.slurm.plugin import SlurmOptions  # many markets have neither of the two
+    system, options, within = resource.plugin, resource.options, resource.name
+    held = system == QUEUE_BOUND
+    if held:
+        from ramp.batch.waiting.plugin import QueueBoundOptions  # many markets have neither of the systems
 
-        conf = read_options(resource.options, SlurmOptions, within=resource.name).conf
-        conf = conf or os.environ.get(CONF_VARIABLE, "")  # as the plug-in looks for it
-        return {CONF_VARIABLE: conf} if conf else {}
-    if resource.plugin == "gridengine":
-        from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
-
-        options = read_options(resource.options, GridEngineOptions, within=resource.name)
-        folder = {"PATH": options.commands} if options.commands else {}
-        return {**environment_of(options, resource.name), **folder}
-    return {}
-
-
-def _of_queue(resource: ResourceConfig) -> Mapping[str, str]:
-    """Of a queue that is not reserved, as its plug-in finds it."""
-    from ramp.batch.waiting.plugin import QueueBoundOptions
-
-    options = read_options(resource.options, QueueBoundOptions, within=resource.name)
-    within = f"{resource.name}.queue"
-    if options.system == "slurm":
+        queue = read_options(options, QueueBoundOptions, within=within)
+        system, options, within = queue.system, queue.queue, f"{within}.queue"
+    if system == "slurm":
         from ramp.batch.slurm.finding import CONF_VARIABLE
         from ramp.batch.slurm.held_jobs import SlurmQueueOptions
+        from ramp.batch.slurm.plugin import SlurmOptions
 
-        conf = read_options(options.queue, SlurmQueueOptions, within=within).conf or os.environ.get(CONF_VARIABLE, "")
+        kind: type[SlurmOptions | SlurmQueueOptions] = SlurmQueueOptions if held else SlurmOptions
+        conf = read_options(options, kind, within=within).conf
+        conf = conf or os.environ.get(CONF_VARIABLE, "")  # as the plug-in looks for it
         return {CONF_VARIABLE: conf} if conf else {}
-    if options.system == "gridengine":
+    if system == "gridengine":
         from ramp.batch.gridengine.held_jobs import GridEngineQueueOptions, variables_of
+        from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
 
-        found = read_options(options.queue, GridEngineQueueOptions, within=within)
-        folder = {"PATH": found.commands} if found.commands else {}
-        return {**variables_of(found, resource.name), **folder}
+        if held:
+            found = read_options(options, GridEngineQueueOptions, within=within)
+            variables, commands = variables_of(found, resource.name), found.commands
+        else:
+            reserved = read_options(options, GridEngineOptions, within=within)
+            variables, commands = environment_of(reserved, resource.name), reserved.commands
+        return {**variables, "PATH": commands} if commands else variables
     return {}

@@ -1,8 +1,4 @@
-"""What a site sells of its batch system, and when; local jobs keep the rest.
-
-The site's choice, from the plug-in's options: a share of the cores, how far ahead, at how short notice, how long a slot
-may be, and at which hours of the week.
-"""
+"""The part of a batch system that a site sells, and when; local jobs keep the rest."""
 
 from __future__ import annotations
 
@@ -23,14 +19,14 @@ _WEEK: Final[Duration] = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class ForSale:
-    """What is for sale; a table of the plug-in's options.
+    """The site's choice; a table of the plug-in's options.
 
     Attributes:
         share: greatest share of the cores that the market may have at any time, 0 to 1.
-        horizon_h: a slot ends at most so many hours from now.
-        shortest_notice_s: a slot begins at the earliest so many seconds from now.
-        longest_slot_h: a slot is at most so many hours long.
-        hours: a slot lies within these hours of the week, UTC, as `"Mon-Fri 18:00-24:00"`; empty for all hours.
+        horizon_h: latest end of a slot, in hours from now.
+        shortest_notice_s: earliest start of a slot, in seconds from now.
+        longest_slot_h: maximum length of a slot, in hours.
+        hours: hours of the week in which slots must lie, UTC, as `"Mon-Fri 18:00-24:00"`; empty for all hours.
     """
 
     share: Annotated[float, Bounds(0, 1)] = 1.0
@@ -44,24 +40,21 @@ class ForSale:
             _windows_of(text, f"hours[{number}]")
 
     def cores(self, all_cores: int) -> int:
-        """Cores that the market may have at any time, of a system with so many."""
+        """Return how many cores of a system the market may have at any time."""
         return int(all_cores * self.share + 1e-9)
 
     def earliest(self, now: Instant) -> Instant:
-        """When a slot may begin at the earliest."""
         return now + self.shortest_notice_s * SECOND
 
     def latest_end(self, now: Instant) -> Instant:
-        """When a slot ends at the latest."""
         return now + self.horizon_h * HOUR
 
     @property
     def longest(self) -> Duration:
-        """How long a slot may be."""
         return self.longest_slot_h * HOUR
 
     def openings(self, begin: Instant, end: Instant) -> Sequence[tuple[Instant, Instant]]:
-        """When slots may lie between two instants: windows in order that do not touch one another."""
+        """Return the separate windows, in order, in which slots may lie between two instants."""
         if not self.hours:
             return [(begin, end)]
         monday = to_datetime(begin)
@@ -83,10 +76,10 @@ class ForSale:
 
 
 def _windows_of(text: str, key: str) -> list[tuple[Duration, Duration]]:
-    """The windows of one entry, from Monday 00:00 UTC; one that ends before it begins ends on the next day.
+    """Return the windows of one entry, from Monday 00:00 UTC; one that ends before it begins ends on the next day.
 
     Raises:
-        ConfigurationError: if it is none.
+        ConfigurationError: if the entry is invalid.
     """
     match = _HOURS.fullmatch(text)
     times = [int(match[number]) for number in (3, 4, 5, 6)] if match else []

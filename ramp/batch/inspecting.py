@@ -1,9 +1,8 @@
-"""Looking at a batch system without changing anything: does it have what was promised, and nothing else of ours?
+"""Compare a batch system with the promises made on it, without changing anything, for `ramp doctor`.
 
-Three memories tell of the same slots: the resource's journal (which offers were accepted, agreed on and paid), the
-plug-in's book (what is set aside, under which name) and the system itself. The agent brings them to agree while it
-runs; these functions say where they do not, for `ramp doctor`. Each kind of system brings a module of its own with
-`read` and `remarks`.
+Three records describe the same slots: the resource's journal (which offers were accepted, agreed on and paid), the
+plug-in's book (its holds and their names) and the system itself. The running agent makes them agree; these functions
+report differences. Each kind of system brings a module with `read` and `remarks`.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ INSPECTED: Final[Mapping[str, str]] = {
     "gridengine": "ramp.batch.gridengine.inspection",
     "queue-bound": "ramp.batch.waiting.inspection",
 }
-"""Plug-ins whose systems can be looked at, and where that is written."""
+"""Modules that inspect the systems of plug-ins."""
 
 _LATE: Final = MINUTE
-"""So much later than its slot a reservation may begin: Grid Engine makes none with a begin in the past."""
+"""Maximum delay of a reservation's begin: Grid Engine accepts no begin in the past."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing that was looked at.
+    """One result of an inspection.
 
     Attributes:
-        check: what was looked at, in a word or two.
-        subject: of whom or what: a resource, an agent, a file; empty for the market.
-        says: what was found.
-        do: what is to be done about it; empty where nothing is wrong.
+        check: the subject of the check, in a word or two.
+        subject: a resource, an agent, a file; empty for the market.
+        says: the finding.
+        do: the remedy; empty if nothing is wrong.
     """
 
     check: str
@@ -48,7 +47,6 @@ class Remark:
 
     @property
     def is_finding(self) -> bool:
-        """Whether something is wrong."""
         return bool(self.do)
 
 
@@ -61,7 +59,7 @@ class Promise:
         agreement_id: under which it is sold; empty before there is one.
         paid: whether the bank has paid.
         end: end of the slot.
-        ends_as_hold: when it ends if nobody agrees; None once there is an agreement.
+        ends_as_hold: when it ends without an agreement; None once there is one.
     """
 
     key: str
@@ -71,38 +69,38 @@ class Promise:
     ends_as_hold: Instant | None
 
     def live(self, now: Instant) -> bool:
-        """Whether cores are promised now or later."""
         return now < self.end and (self.ends_as_hold is None or now < self.ends_as_hold)
 
 
 Comparing = Callable[[Sequence[Entry], Sequence[Promise], Instant], tuple[Remark, ...]]
-"""Says where a system differs from a resource's book and journal, which are read after it: what is read last was
-written first, so a purchase that goes on meanwhile is no orphan."""
+"""Says where a system differs from a resource's book and journal. Those are read after the system although they were
+written first, so an ongoing purchase is no orphan.
+"""
 
 
 class Inspection(Protocol):
-    """What a kind of system's module has."""
+    """The module of a kind of system."""
 
     def read(self, settings: PluginSettings) -> Comparing | None:
-        """What the live system has of ours, read now and to be compared with what was promised; nothing is changed.
+        """Read our reservations on the live system, without changing it, for a later comparison with the promises.
 
-        None where there is no system beside the agent.
+        None if there is no system besides the agent.
         """
         ...
 
     def remarks(self, settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-        """What only this kind of system has to be looked at for: privileges, versions, clocks."""
+        """Check what is particular to this kind of system: privileges, versions, clocks."""
         ...
 
 
 def inspection(plugin: str) -> Inspection | None:
-    """The module that looks at a plug-in's system; None where there is none."""
+    """Return the module that inspects a plug-in's system, or None."""
     place = INSPECTED.get(plugin)
     return None if place is None else cast("Inspection", importlib.import_module(place))
 
 
 def reading(resource: str, system: BatchSystem) -> Comparing:
-    """The reservations that a system has now, to be compared by `disagreements`."""
+    """Read the reservations of a system, for `disagreements`."""
     there = system.reservations()
     return lambda entries, promises, now: disagreements(
         resource, entries, promises, there, system, now, system.running_in
@@ -118,16 +116,16 @@ def disagreements(
     now: Instant,
     jobs_of: Callable[[SystemReservation], Sequence[str]] | None = None,
 ) -> tuple[Remark, ...]:
-    """Where journal, book and system do not say the same; one remark each, none where all agree.
+    """Return a remark for each difference between journal, book and system.
 
     Args:
         resource: the resource's name.
         entries: its book.
-        promises: what its journal says.
-        there: what the system has.
-        system: for its name, and whose its holds are.
+        promises: of its journal.
+        there: reservations of the system.
+        system: for its name, and the owner of its holds.
         now: the present.
-        jobs_of: tells which jobs use a reservation; asked of those that nobody holds.
+        jobs_of: returns the jobs that use a reservation; called for orphans.
     """
     live = {each.name: each for each in entries if each.live(now)}
     known = {each.name: each for each in entries if each.name}
@@ -155,14 +153,14 @@ def disagreements(
 def of_book(
     resource: str, live: Sequence[Entry], promises: Sequence[Promise], now: Instant, do: str
 ) -> tuple[Remark, ...]:
-    """Where journal and book do not say the same; one remark each.
+    """Return a remark for each difference between journal and book.
 
     Args:
         resource: the resource's name.
-        live: what its book has that is not over.
-        promises: what its journal says.
+        live: entries of its book that are not over.
+        promises: of its journal.
         now: the present.
-        do: what is to be done where something is paid that the book does not have.
+        do: the remedy for a paid slot that is missing in the book.
     """
     covered = {each.key for each in promises if each.live(now)}
     firm = {each.key for each in live if each.firm}
@@ -185,7 +183,7 @@ def of_book(
 def _orphan(
     reservation: SystemReservation, entry: Entry | None, system: BatchSystem, jobs: Sequence[str]
 ) -> tuple[str, str]:
-    """What is said of a reservation that nobody holds, and what to do."""
+    """Describe a reservation without an owner, and the remedy."""
     why = "no agreement covers it" if entry is None else "its hold or agreement is over"
     says = f"{system.name} has the reservation {reservation.name}, and {why}"
     if entry is None and jobs:
@@ -197,7 +195,7 @@ def _orphan(
 
 
 def _wrong(found: SystemReservation | None, entry: Entry, system: BatchSystem, now: Instant) -> str:
-    """How the system differs from an entry that it should have; empty where it does not."""
+    """Say how the system differs from an entry; empty if it does not."""
     assert entry.slot is not None
     if found is None:
         return "does not have it"
@@ -206,9 +204,9 @@ def _wrong(found: SystemReservation | None, entry: Entry, system: BatchSystem, n
     if has != cores or {name for name, _ in found.parts} != {name for name, _ in entry.parts}:
         return f"has {has} of its {cores} cores, or on other nodes"
     if found.start > max(entry.slot.start, now) + _LATE:
-        return f"has it begin at {iso(found.start)}"
+        return f"begins it at {iso(found.start)}"
     if found.end is not None and found.end < entry.slot.end:
-        return f"has it end at {iso(found.end)}"
+        return f"ends it at {iso(found.end)}"
     owner = entry.account or system.market_user
     if found.users != (owner,):
         return f"lets {', '.join(found.users) or 'no account'} use it, not {owner}"

@@ -1,8 +1,8 @@
-"""A Resource Agent's plug-in over any batch system: quotes from its live state, holds as its reservations.
+"""The plug-in for any batch system: quotes from its live state, holds as its reservations.
 
-Everything that a system does differently is behind `ramp.batch.system.BatchSystem`; all that is here is common to them.
-A hold is written to the book first, then made, then read back; only what is there as wanted is answered, and so voted
-for. After an error the book says what was meant and the system what there is.
+`ramp.batch.system.BatchSystem` hides the differences between systems; the code here is common to them. A hold is
+written to the book, then made, then read back; only a reservation seen as wanted is answered. After an error the book
+has the intention and the system the result.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.for_sale import ForSale
+from ramp.batch.node_lists import parts_of, placement_of, token_of
 from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
-from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
@@ -32,32 +32,114 @@ from ramp.plugins.windows import iso_or_empty, window_refusal
 Answer = TypeVar("Answer")
 
 SNAPSHOT_AGE_S: Final = 3.0
-"""Seconds for which one picture of a system serves all who ask."""
-
 _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
-"""What a job without a limit counts for in pictures; Slurm itself takes a year."""
+"""Assumed length of a job without a limit, in pictures; Slurm itself takes a year."""
 
 
-class BatchMachine:
+class BookedMachine:
+    """The common part of plug-ins that keep their holds in a book.
+
+    Args:
+        name: of the system, in messages.
+        resource: the resource's name.
+        cores: its configured cores.
+        state_dir: folder of the book; None for memory.
+        snapshot_age_s: seconds for which one picture serves.
+        monotonic: a monotonic clock in seconds, for the picture's age.
+    """
+
+    source = "live"
+
+    def __init__(
+        self,
+        name: str,
+        resource: str,
+        cores: int,
+        state_dir: Path | None,
+        snapshot_age_s: float,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._name = name
+        self.resource = resource
+        self.capacity = cores
+        self.book = HoldBook(state_dir, resource)
+        self._snapshot_age_s = snapshot_age_s
+        self._monotonic = monotonic
+        self._picture: tuple[float, SystemSnapshot] | None = None
+
+    def _look(self, now: Instant) -> SystemSnapshot:
+        raise NotImplementedError
+
+    def picture(self, now: Instant) -> SystemSnapshot:
+        """Return a picture of the system, at most `snapshot_age_s` old.
+
+        Raises:
+            BatchSystemError: it cannot be asked.
+        """
+        at = self._monotonic()
+        if self._picture is None or not 0 <= at - self._picture[0] < self._snapshot_age_s:
+            self._picture = at, self._look(now)
+        return self._picture[1]
+
+    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
+        return self.book.reservations(now)
+
+    def next_event(self, now: Instant) -> Instant | None:
+        return self.book.next_expiry(now)
+
+    def _shown(self, picture: SystemSnapshot, now: Instant, queued: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return a plug-in's snapshot without its projected load."""
+        busy = min(sum(job.cores for job in picture.running), self.capacity)
+        return {
+            "resource": self.resource,
+            "source": self.source,
+            "time": iso(now),
+            "machine_time_s": now / SECOND,
+            "picture_age_s": max(now - picture.taken_at, 0) / SECOND,
+            "cores": self.capacity,
+            "cores_busy": busy,
+            "load": busy / self.capacity,
+            "running": [
+                job_shown(job.job_id, job.cores, job.start, job.end, job.submitted, job.user, now)
+                for job in picture.running
+            ],
+            "queued": queued,
+            "reservations": [reservation_shown(each.reservation()) for each in self.book.live(now)],
+        }
+
+    def _told(self, act: Callable[[], Answer]) -> Answer:
+        """Act on the system, turning its failures into those of plug-ins.
+
+        Raises:
+            Refused: a definite no.
+            PluginError: any other failure of the system.
+        """
+        try:
+            return act()
+        except SystemRefused as refused:
+            raise Refused(self._name, refused.reason, transient=refused.transient) from refused
+        except BatchSystemError as error:
+            raise PluginError(self._name, error.reason, transient=error.transient) from error
+
+
+class BatchMachine(BookedMachine):
     """A batch system behind a Resource Agent; a `ramp.plugins.interface.ResourcePlugin` that also forgets.
 
     Args:
         system: the live system.
         resource: the resource's name.
-        cores: its cores, as the configuration says; what the system really has of them is looked up for every quote.
+        cores: its configured cores; every quote looks up how many the system really has.
         for_sale: the site's choice.
         state_dir: folder of the book; None for memory.
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
-        places: chooses nodes for requests with terms for tori; None where the system is no torus.
-        monotonic: seconds that pass, for the picture's age.
-        wait: seconds to wait.
+        places: chooses nodes for requests with terms for tori; None if the system is no torus.
+        monotonic: a monotonic clock in seconds, for the picture's age.
+        wait: waits the given seconds.
 
     Raises:
-        PluginError: the book cannot be read, or the system cannot be asked what it has (then it may be later).
+        PluginError: the book cannot be read, or the system cannot be asked (then it may work later).
     """
-
-    source = "live"
 
     def __init__(
         self,
@@ -73,48 +155,35 @@ class BatchMachine:
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
+        super().__init__(system.name, resource, cores, state_dir, snapshot_age_s, monotonic)
         self.system = system
-        self.resource = resource
-        self.capacity = cores
         self.for_sale = for_sale
-        self.book = HoldBook(state_dir, resource)
         self.reconciler = Reconciler(system, self.book, resource, wait)
         self._spare_planned = spare_planned
-        self._snapshot_age_s = snapshot_age_s
-        self._monotonic = monotonic
         self._places = places
         self._wanting: dict[str, float] = {}
         """Since when sold slots are not as they should be, for their tending."""
-        self._picture: tuple[float, SystemSnapshot] | None = None
         self._drawn: tuple[object, Availability] | None = None
 
     def begin(self, now: Instant) -> None:
-        """Bring the system to agree with the book, as at every start: sweep what nobody holds.
+        """Make the system agree with the book, as at every start: remove reservations without a holder.
 
         Raises:
             PluginError: the system cannot be asked now.
         """
         self._told(lambda: self.reconciler.sweep(now))
 
-    # -- what there is -------------------------------------------------------------------------------------------
+    # -- pictures ------------------------------------------------------------------------------------------------
 
-    def picture(self, now: Instant) -> SystemSnapshot:
-        """The system, at most `snapshot_age_s` old.
-
-        Raises:
-            BatchSystemError: it cannot be asked.
-        """
-        at = self._monotonic()
-        if self._picture is None or not 0 <= at - self._picture[0] < self._snapshot_age_s:
-            self._picture = at, self.system.snapshot(now)
-        return self._picture[1]
+    def _look(self, now: Instant) -> SystemSnapshot:
+        return self.system.snapshot(now)
 
     def availability(self, now: Instant, without: str = "") -> Availability:
-        """All that is taken, by whom ever, from now on.
+        """Return the availability from now on.
 
         Args:
-            now: from when on.
-            without: a key whose own taking is left out.
+            now: begin of the table.
+            without: a key whose own cores count as free.
 
         Raises:
             BatchSystemError: the system cannot be asked.
@@ -127,7 +196,7 @@ class BatchMachine:
         return self._drawn[1]
 
     def _draw(self, picture: SystemSnapshot, live: Sequence[Entry], now: Instant) -> Availability:
-        # ours that nobody holds any more are about to be swept, so they take nothing
+        # our reservations without a holder will be removed soon, so they take nothing
         prefix = own_prefix(self.resource)
         own = frozenset(each.name for each in picture.reservations if each.name.startswith(prefix))
         takings = takings_of(picture, own, spare_planned=self._spare_planned)
@@ -145,7 +214,6 @@ class BatchMachine:
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """The earliest slot of the unit's window; see `ResourcePlugin.quote`."""
         sellable = self.for_sale.cores(self.capacity)
         if unit.cores.total > sellable:
             detail = f"{unit.cores.total} cores are wanted, {sellable} of {self.capacity} are for sale"
@@ -178,7 +246,6 @@ class BatchMachine:
         return Slot(fit.start, end, cores, free.load(fit.start, end), placement_of(fit.parts), token)
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        """Set a slot aside as a reservation of the system; see `ResourcePlugin.hold`."""
         entry = self.book.entry(key)
         if entry is None:
             if until <= now:
@@ -197,14 +264,14 @@ class BatchMachine:
         return self.book.answer(key, now)
 
     def _make(self, entry: Entry, now: Instant) -> Refusal | None:
-        """Make a hold on the system, or forget it where the system surely will not have it."""
+        """Make a hold on the system, or forget it if the system refuses it."""
         try:
             self._told(lambda: self.reconciler.make(entry, now))
         except Refused as refused:
             self.book.drop(entry.key)
             if refused.transient:
                 raise PluginError(self.system.name, refused.reason, transient=True) from refused
-            self._picture = None  # it was taken by somebody whom the picture does not show
+            self._picture = None  # it is out of date: others have taken the cores
             return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
         return None
 
@@ -223,11 +290,7 @@ class BatchMachine:
         return self.book.answer(key, now)
 
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
-        """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
-
-        What is lost, and what is moved instead, `ramp.batch.tending` says. Nothing is lost because the system cannot be
-        asked.
-        """
+        """See `TendedPlugin.tend` and `ramp.batch.tending`; while the system cannot be asked, nothing is lost."""
         self._told(lambda: self.reconciler.sweep(now))
         picture = self._told(lambda: self.picture(now))
         there = {each.name: each for each in self._told(self.system.reservations)}
@@ -235,7 +298,6 @@ class BatchMachine:
         return self._told(lambda: sold.tend(owners, picture, there, now))
 
     def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
-        """Where sold slots were moved last; see `MovingPlugin.moves`."""
         found: dict[str, SlotMove] = {}
         for key in keys:
             entry = self.book.entry(key)
@@ -244,7 +306,7 @@ class BatchMachine:
         return found
 
     def elsewhere(self, entry: Entry, now: Instant) -> Parts:
-        """Other cores for a sold slot, of the same shape and free for the whole of it; none where there are none.
+        """Return other cores for a sold slot, of the same shape and free for all of it; empty if there are too few.
 
         Raises:
             BatchSystemError: the system cannot be asked.
@@ -255,13 +317,12 @@ class BatchMachine:
         return self.availability(now, without=entry.key).like(entry.parts, entry.slot.start, entry.slot.end)
 
     def release(self, key: str, now: Instant) -> None:
-        """Give a hold or reservation back; see `ResourcePlugin.release`."""
         entry = self.book.release(key)
         if entry is not None and entry.name and not entry.removed:
             self._told(lambda: self.reconciler.remove(entry))
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """What the book has under a key and the system too; see `ResourcePlugin.reservation`."""
+        """Return what both book and system have under a key; see `ResourcePlugin.reservation`."""
         entry = self.book.entry(key)
         if entry is None or not entry.stands(now):
             return None
@@ -279,51 +340,23 @@ class BatchMachine:
                     return None
         return entry.reservation()
 
-    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """All live holds and reservations, by start; see `ResourcePlugin.reservations`."""
-        return self.book.reservations(now)
-
-    def next_event(self, now: Instant) -> Instant | None:
-        """When the next hold runs out; see `ResourcePlugin.next_event`."""
-        return self.book.next_expiry(now)
-
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over; see `ForgettingPlugin.forget`."""
         self._told(lambda: self.reconciler.sweep(now))
         self.book.forget(keys, now)
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """The system as `ramp qstat` shows it; see `ResourcePlugin.snapshot`."""
         picture, free = self._told(lambda: (self.picture(now), self.availability(now)))
-        running = [
-            job_shown(job.job_id, job.cores, job.start, job.end, job.submitted, job.user, now)
-            for job in picture.running
-        ]
         waiting = []
         for job in picture.waiting:
             begin = max(job.planned_start or now, now)
             end = None if job.time_limit is None else begin + job.time_limit
             waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
-        busy = min(sum(job.cores for job in picture.running), self.capacity)
-        return {
-            "resource": self.resource,
-            "source": self.source,
-            "time": iso(now),
-            "machine_time_s": now / SECOND,
-            "picture_age_s": max(now - picture.taken_at, 0) / SECOND,
-            "cores": self.capacity,
-            "cores_busy": busy,
-            "load": busy / self.capacity,
-            "running": running,
-            "queued": waiting,
-            "reservations": [reservation_shown(each.reservation()) for each in self.book.live(now)],
-            "projected_load": load_shown(now, horizon, free.load),
-        }
+        return {**self._shown(picture, now, waiting), "projected_load": load_shown(now, horizon, free.load)}
 
     # -- common --------------------------------------------------------------------------------------------------
 
     def _taken(self, slot: Slot, parts: Parts, now: Instant) -> str:
-        """Why a slot cannot be had any more; empty if it can. What has run out is swept first."""
+        """Remove expired holds, then say why a slot is no longer free; empty if it is."""
         start = max(slot.start, now)
         if start >= slot.end:
             return f"the slot ended at {iso(slot.end)}"
@@ -340,29 +373,15 @@ class BatchMachine:
             raise PluginError(self.system.name, f"a slot of {slot.cores} cores was never quoted on {slot.placement}")
         return parts
 
-    def _told(self, act: Callable[[], Answer]) -> Answer:
-        """Act on the system; what fails is told as plug-ins tell it.
-
-        Raises:
-            Refused: a sure no.
-            PluginError: anything else that the system does.
-        """
-        try:
-            return act()
-        except SystemRefused as refused:
-            raise Refused(self.system.name, refused.reason, transient=refused.transient) from refused
-        except BatchSystemError as error:
-            raise PluginError(self.system.name, error.reason, transient=error.transient) from error
-
 
 class Refused(PluginError):
-    """The system's sure no."""
+    """The system's definite no."""
 
 
 def job_shown(
     job_id: str, cores: int, start: Instant, end: Instant | None, submitted: Instant | None, user: str, now: Instant
 ) -> dict[str, Any]:
-    """A job as a plug-in's snapshot shows it."""
+    """Return a job as in a plug-in's snapshot."""
     shown_end = max(start + SECOND, now, start + _FOREVER if end is None else end)
     return {
         "job": job_id,

@@ -1,6 +1,7 @@
-"""Lists of nodes as Slurm writes them: `n[01-04,7],login1` (slurm.conf(5), scontrol(1) "show hostlist").
+"""Lists of nodes as Slurm writes them (`n[01-04,7],login1`), and a slot's nodes as text.
 
-Several brackets in one name are taken (`rack[1-2]n[0-3]`), the last one running fastest as in Slurm.
+slurm.conf(5), scontrol(1) "show hostlist". A name may have several brackets (`rack[1-2]n[0-3]`); as in Slurm, the last
+one runs fastest.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from ramp.batch.system import Parts
+from ramp.plugins.answers import PLACEMENT_MAX, TOKEN_MAX
+
 NODES_MAX: Final = 1_000_000
-"""Nodes of one list; more is no answer of a system, but an attack or a fault."""
+"""Nodes of one list; more indicate an attack or a fault."""
 
 _PIECE: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -19,7 +23,7 @@ _NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})")
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """The names of a list, in its order; none for the empty text and for `(null)`.
+    """Return the names of a list, in its order; empty for the empty text and for `(null)`.
 
     Raises:
         ValueError: if it is no list of nodes, or names more than `NODES_MAX`.
@@ -35,7 +39,7 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def compress(names: Iterable[str]) -> str:
-    """The shortest list in which names that differ in their last number share a bracket; the order is kept."""
+    """Return the shortest list in which names that differ in their last number share a bracket; the order is kept."""
     groups: list[tuple[str, int, list[tuple[int, int]]]] = []  # prefix, width, ranges; no number: width -1
     for name in names:
         match = _NUMBERED.fullmatch(name)
@@ -55,7 +59,6 @@ def compress(names: Iterable[str]) -> str:
 
 
 def _fits(group_width: int, width: int, digits: str) -> bool:
-    """Whether a number is written as those of a group are."""
     return group_width == width or (group_width > 0 and width == 0 and len(digits) == group_width)
 
 
@@ -68,7 +71,6 @@ def _written(prefix: str, width: int, ranges: list[tuple[int, int]]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The parts between commas that are in no bracket."""
     words, depth, word = [], 0, ""
     for letter in text:
         depth += (letter == "[") - (letter == "]")
@@ -113,3 +115,38 @@ def _numbers(ranges: str, text: str) -> list[str]:
         width = len(match[1])
         found += [f"{number:0{width}}" for number in range(first, last + 1)]
     return found
+
+
+def placement_of(parts: Parts) -> str:
+    """Return the nodes as a list in Slurm's form, or only their number if that is too long."""
+    text = compress(name for name, _ in parts)
+    return text if len(text) <= PLACEMENT_MAX else f"{len(parts)} nodes"
+
+
+def token_of(parts: Parts) -> str:
+    """Return the cores of each node as text: `8:n[1-3];4:n4`; empty if it is too long for a slot."""
+    groups: list[tuple[int, list[str]]] = []
+    for name, count in parts:
+        if groups and groups[-1][0] == count:
+            groups[-1][1].append(name)
+        else:
+            groups.append((count, [name]))
+    text = ";".join(f"{count}:{compress(names)}" for count, names in groups)
+    return text if len(text) <= TOKEN_MAX else ""
+
+
+def parts_of(token: str) -> Parts:
+    """Read the text of `token_of`.
+
+    Raises:
+        ValueError: if the text is invalid, names a node twice, or gives a node no cores.
+    """
+    parts: list[tuple[str, int]] = []
+    for group in token.split(";"):
+        count, colon, names = group.partition(":")
+        if not colon or not count.isascii() or not count.isdigit() or int(count) < 1:
+            raise ValueError(f"{token[:60]!r} does not name cores of nodes")
+        parts += ((name, int(count)) for name in expand(names))
+    if not parts or len({name for name, _ in parts}) < len(parts):
+        raise ValueError(f"{token[:60]!r} does not name nodes once each")
+    return tuple(parts)

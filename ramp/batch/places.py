@@ -1,8 +1,7 @@
-"""Which nodes of a batch system a request for a place takes: those of a box, where the site is a torus.
+"""Choose nodes of a batch system by their places: those of a box, if the site is a torus.
 
-The common plug-in takes any nodes that are free. A site whose nodes have places in a torus says so in its options
-(`torus`), and requests with terms for tori then go to what chooses boxes, found by the entry point group
-`ramp.batch_places`.
+Without the option `torus` the common plug-in takes any free nodes. With it, the entry point group `ramp.batch_places`
+names the code that chooses boxes for requests with terms for tori.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ TORUS: Final = "torus"
 
 
 class Places(Protocol):
-    """Chooses nodes for requests that care where they are."""
+    """Chooses nodes for requests that depend on their places."""
 
     def refused(self, unit: RequestUnit) -> Refusal | None:
-        """Why a request can never be served here; None where it can when nothing else runs."""
+        """Say why a request can never be served here; None if it can be while nothing else runs."""
         ...
 
     def choose(self, unit: RequestUnit, free: Mapping[str, int]) -> Parts:
-        """Whole nodes for a request that is not refused; none where those that are free do not do.
+        """Choose whole nodes for a request that is not refused; empty if the free nodes do not suffice.
 
         Args:
             unit: the request.
@@ -38,11 +37,11 @@ class Places(Protocol):
 
 
 OpenPlaces = Callable[[Mapping[str, Any], Sequence[Node], str], Places]
-"""Options, the nodes in the system's order, and the resource's name for messages."""
+"""Called with options, the nodes in the system's order, and the resource's name for messages."""
 
 
 def open_torus(options: Mapping[str, Any], nodes: Sequence[Node], resource: str) -> Places | None:
-    """What chooses boxes of a torus; None where the site says nothing of one.
+    """Return the code that chooses boxes of a torus; None if the options name no torus.
 
     Args:
         options: the site's table `torus`.
@@ -50,7 +49,7 @@ def open_torus(options: Mapping[str, Any], nodes: Sequence[Node], resource: str)
         resource: its name.
 
     Raises:
-        ConfigurationError: the table is wrong, or nothing is installed that chooses.
+        ConfigurationError: the table is wrong, or no package that chooses is installed.
     """
     if not options:
         return None

@@ -1,8 +1,8 @@
-"""Bringing a batch system to agree with the book: what is promised exists there, and nothing else of ours does.
+"""Make a batch system agree with the book: every promise exists there, and nothing else of ours.
 
-An exit code is believed in neither direction. Whatever was told to the system is read back by name; what exists as it
-should counts as made, whoever said that it was not, and what does not exist does not count, whoever said that it was
-(Slurm makes fewer nodes than asked with exit code 0, and creates later what it said it did not).
+Exit codes are never trusted. Every order is read back by name: a reservation that exists as wanted counts as made even
+after an error, and one that does not exist does not count even after success. (Slurm makes fewer nodes than asked with
+exit code 0, and later creates reservations that it reported as failed.)
 """
 
 from __future__ import annotations
@@ -17,28 +17,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.sold_nodes import placement_of, token_of
+from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.system import NAME_PREFIX, BatchSystem, SystemReservation, WantedReservation
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso
 
 NAME_MAX: Final = 64
-"""Characters of a reservation's name."""
-
 RESTART_S: Final = 15.0
-"""Seconds for which a system that had a reservation and has lost it may say that its nodes are busy: for its first
-seconds Slurm's controller says so of nodes that are idle."""
+"""Seconds for which a system that lost a reservation may report its nodes as busy: Slurm's controller does so for idle
+nodes just after its start.
+"""
 
 PAUSE_S: Final = 0.5
-"""Seconds between two tries."""
-
 _RESOURCE_MAX: Final = 20
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _log: Final = logging.getLogger(__name__)
 
 
 def own_prefix(resource: str) -> str:
-    """How the names of a resource's reservations begin: no two resources' prefixes begin with one another."""
+    """Return the prefix of a resource's reservation names; no prefix begins with another resource's."""
     plain = re.sub(r"[^A-Za-z0-9-]", "-", resource)
     if plain == resource and len(plain) <= _RESOURCE_MAX:
         return f"{NAME_PREFIX}{plain}."
@@ -47,7 +44,7 @@ def own_prefix(resource: str) -> str:
 
 
 def reservation_name(resource: str, key: str) -> str:
-    """The name on the system of a key's reservation: the key itself where it can be part of a name, else its digest."""
+    """Return a key's reservation name: the key itself if it can be part of a name, else its digest."""
     prefix = own_prefix(resource)
     if _PLAIN_KEY.fullmatch(key) and len(prefix) + len(key) <= NAME_MAX:
         return prefix + key
@@ -59,13 +56,12 @@ class Reconciler:
 
     Args:
         system: the system.
-        book: what was promised.
+        book: the promises.
         resource: the resource's name.
-        wait: seconds to wait.
-        chooses_parts: whether the system itself chooses how many cores it takes of which of the nodes that it is told
-            (Grid Engine); what it has chosen then goes into the book.
-        begin_lag: so much later than asked a reservation may begin that was to begin at once; for systems that make
-            none with a begin in the past.
+        wait: waits the given seconds.
+        chooses_parts: whether the system itself chooses the cores of each node (Grid Engine); the book then records its
+            choice.
+        begin_lag: maximum delay of a reservation that begins at once, for systems that accept no begin in the past.
     """
 
     def __init__(
@@ -86,18 +82,17 @@ class Reconciler:
         self._begin_lag = begin_lag
 
     def wanted(self, entry: Entry, now: Instant) -> WantedReservation:
-        """What the system is to have for an entry: whole seconds that cover its slot, from now on."""
+        """Return the reservation for an entry: whole seconds that cover its slot, from now on."""
         assert entry.slot is not None
         start = max(entry.slot.start, now) // SECOND * SECOND
         end = -(-entry.slot.end // SECOND) * SECOND
         return WantedReservation(entry.name, start, end, entry.parts, entry.account)
 
     def find(self, name: str) -> SystemReservation | None:
-        """The reservation of that name, read now."""
         return next((each for each in self._system.reservations() if each.name == name), None)
 
     def fits(self, found: SystemReservation | None, entry: Entry, now: Instant) -> bool:
-        """Whether a reservation is what an entry promises: its time, its cores, and whose it is."""
+        """Whether a reservation has the time, cores and account that an entry promises."""
         if found is None or not self._same_cores(found, entry):
             return False
         wanted = self.wanted(entry, now)
@@ -111,16 +106,16 @@ class Reconciler:
         return found.has_just(entry.parts)
 
     def make(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
-        """Make sure that the system has what an entry promises; the entry as it then stands in the book.
+        """Make the reservation that an entry promises and return the entry as then recorded.
 
         Args:
             entry: of the book.
             now: the present.
-            patience_s: for so long the system may say that it is busy, where it had the reservation before.
+            patience_s: seconds for which a system that had the reservation before may be busy.
 
         Raises:
-            SystemRefused: the system surely has it not, and nothing is left behind.
-            BatchSystemError: nobody knows.
+            SystemRefused: the system certainly does not have it, and nothing is left behind.
+            BatchSystemError: the result is unknown.
         """
         found = self.find(entry.name)
         if found is not None and not self.fits(found, entry, now):
@@ -138,16 +133,16 @@ class Reconciler:
         return self.note_made(entry, found, now)
 
     def change(self, entry: Entry, now: Instant, *, anew: bool) -> Entry:
-        """Give what the system has under an entry's name the entry's cores and end, and no more; see `make`.
+        """Give the reservation of an entry's name exactly the entry's cores and end; see `make`.
 
         Args:
-            entry: of the book, as it shall be.
+            entry: as it shall be recorded.
             now: the present.
-            anew: whether it may be made anew, without a job in it, where the system changes none of its form.
+            anew: whether a reservation without jobs may be made anew if the system cannot change it.
 
         Raises:
-            SystemRefused: the system surely does not; what it had may be gone where it was to be made anew.
-            BatchSystemError: nobody knows.
+            SystemRefused: the change was refused; a reservation to be made anew may be gone.
+            BatchSystemError: the result is unknown.
         """
         found = self.find(entry.name)
         if found is None:
@@ -160,7 +155,7 @@ class Reconciler:
         return self._same_cores(found, entry) and found.end == self.wanted(entry, now).end
 
     def _changed(self, found: SystemReservation, entry: Entry, now: Instant, *, anew: bool) -> SystemReservation:
-        """Change a reservation in place, else make it anew; what is there after that, as wanted."""
+        """Change a reservation in place, else make it anew; return it as read back."""
         failure: BatchSystemError | None = None
         try:
             in_place = self._in_place(found, entry, now)
@@ -181,14 +176,14 @@ class Reconciler:
         raise failure or BatchSystemError(f"{self._system.name} said that it changed {entry.name}, and has not")
 
     def _in_place(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
-        """Order a change, of a system that changes any; see `ramp.batch.system.ChangingSystem.change`."""
+        """Order a change, if the system supports it; see `ramp.batch.system.ChangingSystem.change`."""
         change: Callable[[SystemReservation, WantedReservation], bool] | None = getattr(self._system, "change", None)
         return change is not None and change(found, self.wanted(entry, now))
 
     def _changed_to_fit(self, found: SystemReservation, entry: Entry, now: Instant) -> SystemReservation | None:
-        """What does not fit is changed in place where that can be, for jobs may be in it; else it is removed, and None.
+        """Change a reservation in place, because jobs may be in it; if impossible, remove it and return None.
 
-        A change of size that was cut short leaves such a reservation.
+        An interrupted change of size leaves a reservation that does not fit.
         """
         after: SystemReservation | None = found
         with contextlib.suppress(SystemRefused):
@@ -200,11 +195,11 @@ class Reconciler:
         return after
 
     def make_anew(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
-        """Make what an entry promises now, in place of whatever the system has under its name; see `make`.
+        """Replace the system's reservation of an entry's name by a new one; see `make`.
 
         Raises:
-            SystemRefused: the system surely has it not, and nothing is left behind.
-            BatchSystemError: nobody knows.
+            SystemRefused: the system certainly does not have it, and nothing is left behind.
+            BatchSystemError: the result is unknown.
         """
         found = self.find(entry.name)
         if found is not None:
@@ -212,7 +207,7 @@ class Reconciler:
         return self.make(entry, now, patience_s)
 
     def note_made(self, entry: Entry, found: SystemReservation, now: Instant) -> Entry:
-        """Write down that the system has what an entry promises, and where; what was sold elsewhere has moved."""
+        """Record that the system has an entry's reservation, and where; a sold slot that changed nodes has moved."""
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
         if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
             assert entry.slot is not None
@@ -239,13 +234,13 @@ class Reconciler:
         raise BatchSystemError(f"{self._system.name} said that it made {entry.name}, and does not have it")
 
     def hand_over(self, entry: Entry, now: Instant) -> Entry:
-        """Make the account of an entry the only one that may run in its reservation.
+        """Make an entry's account the only one that may run in its reservation.
 
-        Who calls this calls it again, so a system that is busy is not waited for.
+        The caller repeats this call, so there is no wait for a busy system.
 
         Raises:
-            SystemRefused: there is no such account.
-            BatchSystemError: nobody knows.
+            SystemRefused: the account does not exist.
+            BatchSystemError: the result is unknown.
         """
         found = self.find(entry.name)
         if found is None or not self._same_cores(found, entry):
@@ -258,10 +253,10 @@ class Reconciler:
         return entry
 
     def remove(self, entry: Entry) -> None:
-        """Make sure that the system has nothing under an entry's name, and note that.
+        """Remove the reservations of an entry's name from the system, and record that.
 
         Raises:
-            BatchSystemError: it may still have.
+            BatchSystemError: the system may still have one.
         """
         found = self.find(entry.name)
         if found is not None:
@@ -274,13 +269,13 @@ class Reconciler:
             raise BatchSystemError(f"{self._system.name} still has {reservation.name} after it was removed")
 
     def sweep(self, now: Instant, found: Sequence[SystemReservation] | None = None) -> tuple[str, ...]:
-        """Remove what nobody holds any more, and what is ours by its name and not in the book; the names.
+        """Remove and name reservations without a holder, also those with our prefix that are not in the book.
 
-        What is not in the book but used by jobs stays: somebody was given it. What cannot be removed now is tried again
-        at the next sweep; one failure stops no other.
+        Reservations that are missing in the book but used by jobs stay, because they were handed over. The next sweep
+        retries failed removals; one failure does not stop the others.
 
         Raises:
-            BatchSystemError: the system cannot be asked what it has.
+            BatchSystemError: the system cannot be asked for its reservations.
         """
         over = {each.name: each for each in self._book.to_remove(now)}
         there = {each.name: each for each in (self._system.reservations() if found is None else found)}

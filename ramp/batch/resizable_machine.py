@@ -1,10 +1,10 @@
-"""A batch system whose sold slots change their size while they stand; a `ramp.plugins.interface.ResizablePlugin`.
+"""A batch system whose sold slots can change their size; a `ramp.plugins.interface.ResizablePlugin`.
 
-The book is written first, as for a hold; then jobs are narrowed where they must be, the reservation is changed, and
-both are read back. What the system surely will not do leaves book and reservation as they were; what nobody knows stays
-as it was meant, and the next call, or the next look at the sold slots, brings the system to agree with it.
+The book is written first, as for a hold. Then jobs are narrowed if necessary, the reservation is changed, and both are
+read back. After a certain refusal, book and reservation stay as they were. After an unknown result the book keeps the
+intention, and the next call or inspection of the sold slots makes the system agree with it.
 
-Only jobs that the buyer has brought are narrowed. What the agent has launched keeps its nodes.
+Only jobs that the buyer submitted are narrowed. Jobs that the agent launched keep their nodes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 
 from ramp.batch.book import Entry
 from ramp.batch.machine import BatchMachine, Refused
+from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.smaller_slots import SmallerSlot, smaller_slot
-from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import ChangingSystem, Parts, RunningJob, SystemSnapshot
 from ramp.errors import PluginError
 from ramp.model.instant import SECOND, Instant, iso
@@ -25,16 +25,15 @@ from ramp.model.slot import Reservation, Slot
 
 _log: Final = logging.getLogger(__name__)
 _NAMED: Final = 5
-"""Jobs in the way that a refusal names."""
+"""Maximum number of jobs that a refusal names."""
 
 
 class ResizableBatchMachine(BatchMachine):
-    """A batch machine over a system that changes reservations while they stand."""
+    """A batch machine over a system that can change existing reservations."""
 
     system: ChangingSystem
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        """Give a sold slot another size from now on; see `ResizablePlugin.resize`."""
         entry = self.book.entry(key)
         if entry is None or entry.slot is None or not entry.firm or not entry.stands(now):
             answer = self.book.answer(key, now)
@@ -58,7 +57,6 @@ class ResizableBatchMachine(BatchMachine):
         return self.book.answer(key, now)
 
     def _resized(self, entry: Entry, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        """Give an entry another size than it has."""
         assert entry.slot is not None
         self._picture = None
         picture = self._told(lambda: self.picture(now))
@@ -86,11 +84,11 @@ class ResizableBatchMachine(BatchMachine):
         return self.book.answer(entry.key, now)
 
     def _changed(self, after: Entry, planned: SmallerSlot, *, anew: bool, now: Instant) -> None:
-        """Bring the system to agree with the book, and see that nobody is left on what was given up.
+        """Make the system agree with the book, and check that no job remains on released cores.
 
         Raises:
-            Refused: it surely does not.
-            PluginError: nobody knows.
+            Refused: the system refuses.
+            PluginError: the result is unknown.
         """
         if not after.live(now):
             self._told(lambda: self.reconciler.remove(after))
@@ -105,7 +103,7 @@ class ResizableBatchMachine(BatchMachine):
             )
 
     def _put_back(self, entry: Entry, now: Instant) -> None:
-        """The slot keeps the size that it had: in the book, and on the system where that has changed."""
+        """Restore the slot's previous size in the book, and on the system if that has changed."""
         book = self.book
         book.change(entry.key, slot=entry.slot, parts=entry.parts, step=entry.step, moved_at=entry.moved_at)
         if not entry.live(now):
@@ -118,7 +116,7 @@ class ResizableBatchMachine(BatchMachine):
     def _planned(
         self, entry: Entry, cores: int, until: Instant, picture: SystemSnapshot, now: Instant
     ) -> SmallerSlot | str:
-        """What the slot is to have, or why it cannot."""
+        """Return the slot's new cores, or the reason why they cannot be had."""
         assert entry.slot is not None
         slot = entry.slot
         several = len(entry.parts) > 1 or cores > slot.cores
@@ -153,14 +151,14 @@ class ResizableBatchMachine(BatchMachine):
         *,
         kept: frozenset[str],
     ) -> SmallerSlot | None:
-        """What stays of a slot: whole nodes where it has whole ones, for those can be changed under jobs."""
+        """Return the remaining cores: whole nodes of a slot of whole nodes, because jobs allow changing those."""
         sizes = {node.name: node.cores for node in picture.nodes}
         whole = all(count == sizes.get(name) for name, count in entry.parts)
         found = smaller_slot(entry.parts, cores, inside, whole=whole, kept=kept)
         return found or (smaller_slot(entry.parts, cores, inside, whole=False) if whole and not inside else None)
 
     def _longer(self, slot: Slot, parts: Parts, until: Instant, inside: list[RunningJob], now: Instant) -> str:
-        """Why a slot cannot have these cores for longer; empty where it can."""
+        """Say why a slot cannot keep these cores for longer; empty if it can."""
         if until > self.for_sale.latest_end(now):
             return f"nothing is for sale after {iso(self.for_sale.latest_end(now))}"
         if until - slot.start > self.for_sale.longest:
@@ -173,7 +171,7 @@ class ResizableBatchMachine(BatchMachine):
         return self.availability(now).lacking(parts, slot.end, until)
 
     def _may_be_made_anew(self, entry: Entry, picture: SystemSnapshot, now: Instant) -> bool:
-        """Whether a reservation may be away for a moment: not when others wait that would start on its cores."""
+        """Whether a reservation may be absent for a moment: not if waiting jobs could start on its cores."""
         assert entry.slot is not None
         return entry.slot.start > now or not any(not job.held and not job.reservation for job in picture.waiting)
 
@@ -183,7 +181,7 @@ def _refused(entry: Entry, detail: str) -> Refusal:
 
 
 def _outside(entry: Entry, picture: SystemSnapshot) -> list[RunningJob]:
-    """Jobs of a slot that have nodes which are not its own."""
+    """Return jobs of a slot that use nodes outside it."""
     own = {name for name, _ in entry.parts}
     return [
         job
@@ -193,7 +191,6 @@ def _outside(entry: Entry, picture: SystemSnapshot) -> list[RunningJob]:
 
 
 def _together(parts: Parts, more: Parts, picture: SystemSnapshot) -> Parts:
-    """Both, in the order of the system's nodes."""
     cores = dict(parts)
     for name, count in more:
         cores[name] = cores.get(name, 0) + count
@@ -201,6 +198,5 @@ def _together(parts: Parts, more: Parts, picture: SystemSnapshot) -> Parts:
 
 
 def _jobs(jobs: list[RunningJob]) -> str:
-    """Jobs, named for people."""
     named = ", ".join(job.job_id for job in jobs[:_NAMED])
     return f"job {named}" + (f" and {len(jobs) - _NAMED} more" if len(jobs) > _NAMED else "")

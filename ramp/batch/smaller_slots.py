@@ -1,8 +1,8 @@
-"""Which cores of a slot stay when it becomes smaller, and which jobs in it must give up nodes for that.
+"""Choose the cores that a slot keeps when it becomes smaller, and the jobs in it that must give up nodes.
 
-Nodes on which the slot's jobs run stay before others. Where they are more than the smaller slot has, the widest job
-gives up its last node, again and again: a batch system lets a job keep the first of its nodes, in their order, and no
-others. What a Resource Agent has launched gives up none: it has said how many cores that has.
+Nodes with jobs of the slot stay before others. If there are too many of them, the widest job gives up its last node,
+repeatedly: a batch system lets a job keep only its first nodes, in their order. Jobs that a Resource Agent launched
+give up no node, because it has reported their cores.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ramp.batch.system import Parts, RunningJob
 
 @dataclass(frozen=True, slots=True)
 class SmallerSlot:
-    """What becomes of a slot that gives cores up.
+    """The result of making a slot smaller.
 
     Attributes:
-        parts: what it has from now on, in the order of its nodes.
+        parts: the remaining cores, in the order of its nodes.
         jobs: jobs that must be narrowed first, with the number of nodes that each keeps.
     """
 
@@ -29,13 +29,13 @@ class SmallerSlot:
 def smaller_slot(
     parts: Parts, cores: int, jobs: Sequence[RunningJob], *, whole: bool, kept: Collection[str] = ()
 ) -> SmallerSlot | None:
-    """What stays of a slot; None where its jobs have more than that, and cannot be narrowed to it.
+    """Return the rest of a slot; None if its jobs need more and cannot be narrowed.
 
     Args:
-        parts: what it has.
-        cores: what it shall have, at least 1 and fewer than it has.
+        parts: its present cores.
+        cores: its new size, at least 1 and fewer than now.
         jobs: that run in it.
-        whole: whether nodes are to stay whole, where that can be.
+        whole: whether nodes stay whole, if possible.
         kept: ids of jobs that are not narrowed.
     """
     narrowable = [job for job in jobs if job.job_id not in kept]
@@ -58,7 +58,7 @@ def smaller_slot(
 def _taken(
     parts: Parts, jobs: Sequence[RunningJob], nodes: Mapping[str, Sequence[str]], *, whole: bool
 ) -> dict[str, int]:
-    """Cores of each node that must stay for jobs on so many of their nodes."""
+    """Return the cores of each node that must stay for jobs narrowed to the given numbers of nodes."""
     had = dict(parts)
     taken: dict[str, int] = {}
     for job in jobs:
@@ -69,7 +69,7 @@ def _taken(
 
 
 def _kept(parts: Parts, cores: int, taken: Mapping[str, int]) -> Parts:
-    """So many cores: those that are taken, the rest of their nodes, then as few other nodes as do."""
+    """Choose cores: those in use, the rest of their nodes, then as few other nodes as possible."""
     kept = dict(taken)
     left = cores - sum(taken.values())
     for name, count in parts:

@@ -1,9 +1,9 @@
-"""What a batch system must answer so that it can be sold: the interface between the common plug-in and one system.
+"""The interface between the common plug-in and one batch system.
 
-A system is asked for one picture of itself (`snapshot`), and told to make, hand over and remove reservations, which it
-keeps by the names that we give them. Nothing else of it is used, so a further system is a module that implements
-`BatchSystem` by a few questions (`ramp.batch.commands`). All values are frozen; instants and durations are integers of
-microseconds as in `ramp.model.instant`. What a system says is checked where it is read; what it does is read back.
+A system gives a picture of itself (`snapshot`), and makes, hands over and removes reservations under names of ours. So
+support for a further system is a module that implements `BatchSystem` by a few questions (`ramp.batch.commands`). All
+values are frozen; instants and durations are integers of microseconds as in `ramp.model.instant`. A system's answers
+are checked where they are read, and the effects of orders are read back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 from ramp.model.instant import Duration, Instant
 
 Parts = tuple[tuple[str, int], ...]
-"""Which nodes, and how many cores of each, in the order of the nodes' names in the system."""
+"""Nodes and the cores of each, in the order of the nodes' names in the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Node:
     Attributes:
         name: its name in the system.
         cores: its cores.
-        usable: whether jobs can start on it; false where it is down, drained, disabled or not answering.
+        usable: whether jobs can start on it; false if it is down, drained, disabled or not answering.
         state: its state in the system's own words.
-        reason: why it is not usable, in the system's or an administrator's words; empty where nobody said.
-        memory_mb: its memory in MB; None where the system does not say.
-        waited_for: whether the system itself waits for a node that it does not hear, and has not given it up.
+        reason: why it is not usable, in the system's or an administrator's words; may be empty.
+        memory_mb: its memory in MB; None if unknown.
+        waited_for: whether the system still waits for a node that does not answer.
     """
 
     name: str
@@ -46,12 +46,12 @@ class RunningJob:
 
     Attributes:
         job_id: its id in the system.
-        user: whose it is.
+        user: its owner.
         start: when it started.
-        end: when its time limit ends; None where it has none.
-        parts: the cores that it has.
-        reservation: name of the reservation in which it runs; empty for none.
-        submitted: when it was submitted; None where the system does not say.
+        end: when its time limit ends; None without a limit.
+        parts: its cores.
+        reservation: name of the reservation in which it runs; may be empty.
+        submitted: None if unknown.
     """
 
     job_id: str
@@ -64,7 +64,6 @@ class RunningJob:
 
     @property
     def cores(self) -> int:
-        """Cores in all."""
         return sum(count for _, count in self.parts)
 
 
@@ -74,16 +73,16 @@ class WaitingJob:
 
     Attributes:
         job_id: its id in the system.
-        user: whose it is.
-        submitted: when it was submitted; None where the system does not say.
+        user: its owner.
+        submitted: None if unknown.
         cores: cores that it wants.
-        nodes: nodes that it wants at least.
-        time_limit: its limit; None where it has none.
-        planned_start: when the system plans to start it; None where it has no plan.
-        planned_nodes: where the system plans to start it; empty where it does not say.
+        nodes: minimum number of nodes.
+        time_limit: its limit; None without a limit.
+        planned_start: the system's plan; None without a plan.
+        planned_nodes: nodes of that plan; empty if unknown.
         held: whether it waits for a person or another job, and not for cores.
-        priority: the system's number, higher first; 0 where there is none.
-        reservation: name of the reservation in which it will run; empty for none.
+        priority: the system's number, higher first; 0 if the system has no priorities.
+        reservation: name of the reservation in which it will run; may be empty.
     """
 
     job_id: str
@@ -104,15 +103,15 @@ class SystemReservation:
     """A reservation that the system has, ours or another's.
 
     Attributes:
-        name: its name; ours begin with `NAME_PREFIX`.
+        name: ours begin with `NAME_PREFIX`.
         reservation_id: what jobs say to run in it (Slurm: the name; Grid Engine: the number).
         start: its begin.
-        end: its end; None where it has none.
-        parts: the cores that it has.
-        users: who may run in it, as local accounts.
-        active: whether the system has begun it.
-        cores_in_all: cores in all, where the system does not tell (yet) how many of each node; `parts` then has all
-            cores of each. None where `parts` is exact.
+        end: None without an end.
+        parts: its cores.
+        users: local accounts that may run in it.
+        active: whether it has begun.
+        cores_in_all: cores in all, if the system does not (yet) say how many of each node; `parts` then has all of
+            each. None if `parts` is exact.
     """
 
     name: str
@@ -125,7 +124,7 @@ class SystemReservation:
     cores_in_all: int | None = None
 
     def has_just(self, parts: Parts) -> bool:
-        """Whether it has these cores and no others, as far as the system tells."""
+        """Whether it has exactly these cores, as far as the system tells."""
         if self.cores_in_all is None:
             return sorted(self.parts) == sorted(parts)
         same_nodes = {name for name, _ in self.parts} == {name for name, _ in parts}
@@ -152,18 +151,18 @@ class SystemSnapshot:
 
     @property
     def cores(self) -> int:
-        """Cores of all nodes, usable or not."""
+        """Return the cores of all nodes, usable or not."""
         return sum(node.cores for node in self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class WantedReservation:
-    """What a system is told to set aside.
+    """An order for a reservation.
 
     Attributes:
-        name: its name, at most 64 characters of `[A-Za-z0-9_.-]`.
-        start: its begin, a whole second.
-        end: its end, a whole second.
+        name: at most 64 characters of `[A-Za-z0-9_.-]`.
+        start: a whole second.
+        end: a whole second.
         parts: the cores of each node, at least one each.
         user: the only local account that may run in it; empty for the market's own user.
     """
@@ -176,34 +175,34 @@ class WantedReservation:
 
 
 NAME_PREFIX = "ramp_"
-"""Reservations of the market begin with it, so that whoever manages the system knows them."""
+"""Begin of the names of the market's reservations, by which administrators recognise them."""
 
 
 class BatchSystem(Protocol):
     """One live system. Calls come one at a time; each may take as long as its commands.
 
-    Whatever fails raises a `ramp.errors.BatchSystemError`; after `make`, `hand_over` and `remove` nobody knows then
-    what has been done. `SystemRefused` alone is a sure no.
+    Failures raise a `ramp.errors.BatchSystemError`; after a failed `make`, `hand_over` or `remove` the result is
+    unknown. `SystemRefused` alone is a definite no.
     """
 
     name: str
-    """What messages call it: `slurm`."""
+    """The name in messages: `slurm`."""
 
     market_user: str
-    """The local account that may run in what was not handed over to a buyer."""
+    """The local account that may run in reservations before they are handed over to buyers."""
 
     def snapshot(self, now: Instant) -> SystemSnapshot:
-        """One picture, taken now."""
+        """Take a picture of the system."""
         ...
 
     def reservations(self) -> tuple[SystemReservation, ...]:
-        """The reservations alone, read now."""
+        """Read the reservations alone."""
         ...
 
     def make(self, wanted: WantedReservation) -> None:
-        """Make a reservation in a form that is checked against everything that the system knows.
+        """Make a reservation in a form that the system checks against everything that it knows.
 
-        That it exists as wanted is for the caller to read back. The same name again changes nothing.
+        The caller reads it back. Repeating the same name changes nothing.
 
         Raises:
             SystemRefused: it was not made; `busy` tells whether the cores were the reason.
@@ -211,7 +210,7 @@ class BatchSystem(Protocol):
         ...
 
     def hand_over(self, reservation: SystemReservation, user: str) -> None:
-        """Let a local account run in a reservation, and nobody else.
+        """Make a local account the only one that may run in a reservation.
 
         Raises:
             SystemRefused: there is no such account.
@@ -223,25 +222,25 @@ class BatchSystem(Protocol):
         ...
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
-        """Ids of the jobs that name the reservation, running or waiting."""
+        """Return the ids of the jobs that name the reservation, running or waiting."""
         ...
 
 
 class ChangingSystem(BatchSystem, Protocol):
-    """A system that changes reservations while they stand, and lets jobs give nodes up."""
+    """A system that can change existing reservations and take nodes from running jobs."""
 
     def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
-        """Give a reservation other cores or another end in place; jobs in it go on.
+        """Give a reservation other cores or another end in place, without disturbing its jobs.
 
-        What it gets is checked against everything that the system knows. That it is as wanted is for the caller to read
-        back, and so is what jobs have.
+        The system checks additions against everything that it knows. The caller reads back the result, and the jobs'
+        cores.
 
         Args:
-            reservation: as it is there.
-            wanted: its name, and what it shall have; its begin and its user stay as they are.
+            reservation: as it is now.
+            wanted: its name, and its new cores and end; its begin and its user stay as they are.
 
         Returns:
-            Whether it was ordered; false where the system changes no reservation of that form, or not to that.
+            Whether it was ordered; false if the system does not support this change of this reservation.
 
         Raises:
             SystemRefused: it was not changed; `busy` tells whether the cores were the reason.
@@ -249,17 +248,15 @@ class ChangingSystem(BatchSystem, Protocol):
         ...
 
     def launched_in(self, name: str) -> frozenset[str]:
-        """Ids of the jobs in a reservation, as `RunningJob` has them, that a Resource Agent has launched.
-
-        Their agent has promised their buyer that many cores.
+        """Return the ids (see `RunningJob`) of jobs that a Resource Agent launched; their cores are promised.
 
         Raises:
-            PluginError: nobody knows.
+            PluginError: the answer is unknown.
         """
         ...
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
-        """Let a running job keep only the first so many of its nodes.
+        """Reduce a running job to its first `nodes` nodes.
 
         Raises:
             SystemRefused: it keeps all.

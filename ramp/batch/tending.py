@@ -1,15 +1,14 @@
-"""Sold slots on a batch system, looked after until they end: handed over, made again, moved, or given up.
+"""Look after sold slots on a batch system until they end: hand over, make again, move, or report as lost.
 
-A slot is in trouble when a node of it is out of service, or the system has lost its reservation and has given the
-cores to others. Either is said of what is well for some seconds after a restart; so it is believed after a minute. A
-system waits for a node that it does not hear, for minutes; no slot is in trouble before it has given the node up.
-Then, before the slot begins, other nodes of the same shape that are free for the whole of it take the place of the old
-ones; where there are none, and once it has begun, it is lost, and the resource pays it back.
+A slot is in trouble if one of its nodes is out of service, or if the system has lost its reservation and given the
+cores to others. Healthy slots look so for some seconds after a restart, so trouble must last a minute. A system waits
+some minutes for a silent node; its slots are not in trouble before it gives the node up. A slot that has not begun
+moves to other free nodes of the same shape. Without these, or once it has begun, it is lost, and the resource pays
+it back.
 
-A moved slot keeps its key and its reservation's name, which is in the signed agreement and in the buyer's scripts, and
-which no system can change. So the book is written first; then the old reservation, which cannot be delivered any more,
-is removed and the new one made under its name. After a crash in between the system is brought to agree with the book by
-that name, as ever.
+A moved slot keeps its key and its reservation's name, which is in the signed agreement and in the buyer's scripts and
+cannot change. So the book is written first; then the old reservation is removed and the new one made under its name.
+After a crash in between, that name makes the system agree with the book, as ever.
 """
 
 from __future__ import annotations
@@ -20,18 +19,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ramp.batch.book import Entry, HoldBook
+from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.reconciling import Reconciler
-from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import Instant
 
 LOST_AFTER_S: Final = 60.0
-"""Seconds for which a sold slot must not be as it should before it is moved or given up."""
+"""Seconds of trouble before a sold slot is moved or lost."""
 
 MOVING_PATIENCE_S: Final = 5.0
-"""Seconds that one time of tending may wait, for all its moves together, while the system says that it is busy: many
-slots may be in trouble at once, and a plug-in that takes too long is killed and forgets since when they are."""
+"""Seconds that all moves of one call may wait together for a busy system. Many slots may be in trouble at once, and a
+plug-in that takes too long is killed and forgets since when.
+"""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -41,13 +41,12 @@ class SoldSlots:
     """The sold slots of one resource.
 
     Attributes:
-        book: what is sold.
-        reconciler: brings the system to agree with it.
-        elsewhere: other cores for an entry, of the same shape and free for the whole of its slot; none where there are
-            none.
-        monotonic: seconds that pass.
-        wanting: since when slots are not as they should be, by key; kept from one time to the next.
-        patience_s: seconds that may be waited still.
+        book: the record of sold slots.
+        reconciler: makes the system agree with it.
+        elsewhere: returns other cores for an entry, of the same shape and free for the whole of its slot, or none.
+        monotonic: a monotonic clock in seconds.
+        wanting: start of each slot's trouble, by key; kept between calls.
+        patience_s: remaining seconds of waiting.
     """
 
     book: HoldBook
@@ -64,13 +63,13 @@ class SoldSlots:
         there: Mapping[str, SystemReservation],
         now: Instant,
     ) -> dict[str, str]:
-        """See to every slot; reasons of those that are lost, by key.
+        """Look after every slot and return reasons for lost ones, by key.
 
-        What fails at one slot keeps none of the others from being seen to. It is raised where nothing is lost, else it
-        is found again the next time.
+        A failure at one slot does not stop the others. It is raised if nothing is lost, and found again next time
+        otherwise.
 
         Args:
-            owners: by the key of each sold slot the buyer's local account, empty where there is none.
+            owners: the buyer's local account by the key of each sold slot; may be empty.
             picture: the system.
             there: its reservations by name, read now.
             now: the present.
@@ -101,7 +100,7 @@ class SoldSlots:
         there: Mapping[str, SystemReservation],
         now: Instant,
     ) -> str:
-        """See to one slot; why it is lost, empty where it is not, or not yet."""
+        """Look after one slot; return why it is lost, empty if it is not yet."""
         entry = self.book.entry(key)
         if entry is not None and entry.stands(now) and not entry.live(now):
             return ""  # it has ended
@@ -122,7 +121,7 @@ class SoldSlots:
         there: Mapping[str, SystemReservation],
         now: Instant,
     ) -> str:
-        """Why a slot cannot be had as it stands; empty where it can, after it was handed over or made again."""
+        """Hand over or make a slot again if necessary; return its trouble, empty without any."""
         if entry is None or not entry.firm or not entry.live(now):
             return "the plug-in's book has no such slot any more"
         if account and entry.account != account:
@@ -161,7 +160,7 @@ class SoldSlots:
 
 
 def broken_nodes(entry: Entry, picture: SystemSnapshot) -> str:
-    """Which nodes of a slot are out of service, and why; empty where none is, or the system still waits for them."""
+    """Describe a slot's nodes that are out of service and that the system no longer waits for; may be empty."""
     wanted = {name for name, _ in entry.parts}
     return "; ".join(
         f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")

@@ -1,1 +1,1 @@
-"""The command `ramp`: finding its verbs, and what they share; `verbs` has one module a noun, `views` what they show."""
+"""The command `ramp`: `verbs` has one module a noun, `views` the output."""

@@ -1,4 +1,4 @@
-"""The market that a verb speaks with, and what a terminal shows while it waits for an answer."""
+"""The market of a command, and the notice at a terminal while it waits for an answer."""
 
 from __future__ import annotations
 
@@ -16,28 +16,15 @@ T = TypeVar("T")
 
 
 def open_market(state: StateFolder, user: str | None) -> Market:
-    """The market of a state folder, as one of its users.
-
-    Args:
-        state: its state folder.
-        user: as which user, or None for the first.
-
-    Raises:
-        NoMarket: if none is running.
-        ConfigurationError: if it has no such user.
-    """
+    """Open the market of a state folder as a user (default: the first); warn if it has no server."""
     market = Market(find_market(state, user))
     found = status(state)
-    if found is not None and found.server.problem:  # nobody waits for an answer without knowing why none comes
+    if found is not None and found.server.problem:  # the user should know why no answer comes
         say(f"ramp: warning: {headline(found).sentence}")
     return market
 
 
 def ask(market: Market, dialogue: Dialogue[T], what: str) -> T:
-    """Hold a dialogue; a terminal shows meanwhile what goes on.
-
-    Raises:
-        RampError: if the answer is a refusal, or none comes.
-    """
+    """Hold a dialogue; a terminal shows meanwhile what it waits for."""
     with waiting(what):
         return market.ask(dialogue)

@@ -92,9 +92,9 @@ minimum_price = 20
 def demo_slurm(ctx: click.Context, psij_python: str, as_json: bool) -> None:
     """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
 
-    Needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes well under a minute and
-    leaves nothing running. With --psij-python the job is launched by the agent that has sold the slot (`ramp launch`),
-    as the buyer's account; else its buyer submits it herself, with sbatch.
+    This needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes less than a minute
+    and leaves nothing running. With --psij-python the seller's agent launches the job (`ramp launch`) as the buyer's
+    account; otherwise the buyer submits it with sbatch.
     """
     begin = time.monotonic()
 
@@ -156,7 +156,7 @@ def _told(buyer: str, purchase: Purchase) -> str:
 
 
 def _cannot_launch(psij_python: str, account: str) -> str:
-    """Why the agent cannot launch jobs through PSI/J as an account, or the empty string."""
+    """Return why the agent cannot launch jobs through PSI/J as an account, or ""."""
     if not psij_python:
         return "no --psij-python is given"
     if os.geteuid() != 0:
@@ -175,7 +175,7 @@ def _cannot_launch(psij_python: str, account: str) -> str:
 
 
 def _launched(market: Market, reservation: str) -> str:
-    """What a job prints that the seller's agent launches; it waits for the slot to begin."""
+    """Launch a job by the seller's agent when its slot begins; return its output."""
     (job,) = market.launch(reservation, JOB, cores=JOB_CORES)
     until = time.monotonic() + JOB_LIMIT_S
     while not job.has_ended and time.monotonic() < until:
@@ -188,7 +188,7 @@ def _launched(market: Market, reservation: str) -> str:
 
 
 def _submitted(cluster: EmulatedCluster, reservation: str, account: str) -> str:
-    """What a job prints that its buyer submits herself, as her account; it waits for the slot to begin."""
+    """Submit a job as its buyer when the slot begins; return its output."""
     user = None if account == getpass.getuser() else account
     with tempfile.TemporaryDirectory(prefix="ramp-", dir="/tmp") as name:
         output = Path(name) / "output"

@@ -1,4 +1,4 @@
-"""`ramp doctor`: what is wrong with a market and its batch systems, and what to do about each."""
+"""`ramp doctor`: diagnosis of a market and its batch systems, with suggested fixes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
-    """Look a market over, and say of each thing that is wrong what to do; nothing is changed.
+    """Diagnose a market's problems and suggest fixes; nothing is changed.
 
-    Looked at are the agents, the servers, certificates that end soon, clocks, room on the disk, versions and, of each
-    resource on a Slurm or Grid Engine: reservations of the market that no agreement covers and the other way round, the
-    age of its picture of the queue, and whether the program that may change reservations is installed and safe. A
-    market that is up is asked; of one that is down the state folder is read, and its batch systems are asked from here.
+    The checks cover agents, servers, expiring certificates, clocks, disk space and versions. For a resource on Slurm or
+    Grid Engine they also compare its reservations with the agreements, look at the age of its queue data, and check the
+    helper program that changes reservations. A running market is asked; for a stopped one, the state folder and the
+    batch systems are read.
 
-    CONFIG is the configuration of a market that is down (default: the one that ran last with the state folder).
+    CONFIG is the configuration of a stopped market (default: the one that ran last with the state folder).
     """
     from ramp.doctor.examination import examine
 

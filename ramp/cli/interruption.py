@@ -1,4 +1,4 @@
-"""Signals that ask a program to end, taken as Ctrl-C is, so that what it has begun is ended in good order."""
+"""Signals that ask a program to end, handled like Ctrl-C so that it can clean up."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from collections.abc import Iterator
 from typing import Final
 
 CLOSED: Final = (signal.SIGTERM, signal.SIGHUP)
-"""What `timeout`, service managers and batch systems send, and what a terminal sends that is closed."""
+"""Signals of `timeout`, service managers and batch systems, and of a closed terminal."""
 
 
 @contextlib.contextmanager
 def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
-    """Meanwhile these signals are what Ctrl-C is; one that is ignored, as `nohup` does it, stays ignored.
-
-    Args:
-        numbers: the signals.
-    """
+    """Treat these signals as Ctrl-C in the block; ignored ones, as under `nohup`, stay ignored."""
     before = {number: signal.getsignal(number) for number in numbers}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:

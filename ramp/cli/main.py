@@ -28,7 +28,7 @@ EXIT_FAULT: Final = 70
 """EX_SOFTWARE of BSD's sysexits: the program is at fault, not its user."""
 
 EXIT_INTERRUPTED: Final = 130
-"""What shells give a program that SIGINT ended (128 + 2)."""
+"""Exit code of shells for a program that SIGINT ended (128 + 2)."""
 
 DEBUG_OPTION: Final = "--debug"
 DEBUG_VARIABLE: Final = "RAMP_DEBUG"
@@ -88,22 +88,16 @@ VERBS: Final[dict[str, Verb]] = {
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
 ALIASES: Final = {"plugin": "plugins"}
-"""Other names of verbs, which no list shows: `ramp plugin check NAME` reads as what it does."""
+"""Other names of commands, which no list shows."""
 
 
 class LazyGroup(click.Group):
     """Imports a verb only when it is used; one that cannot be loaded does not break the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all verbs."""
         return [*VERBS, *_foreign_verbs()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one verb.
-
-        Raises:
-            ConfigurationError: if the package that brings it is broken.
-        """
         verb = VERBS.get(cmd_name)
         if verb is not None:
             module, _, attribute = verb.place.partition(":")
@@ -123,7 +117,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or say which one was meant."""
         args = [ALIASES.get(args[0], args[0]), *args[1:]] if args else args
         if args and not args[0].startswith("-") and args[0] not in VERBS and args[0] not in _foreign_verbs():
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
@@ -132,7 +125,6 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs by section."""
         for section in _SECTIONS:
             with formatter.section(section):
                 rows = [(name, verb.summary) for name, verb in VERBS.items() if verb.section == section]
@@ -143,7 +135,6 @@ class LazyGroup(click.Group):
                 formatter.write_text(", ".join(foreign))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete verbs without loading any."""
         helps = {name: verb.summary for name, verb in VERBS.items()}
         items = [
             CompletionItem(name, help=helps.get(name, ""))
@@ -185,11 +176,7 @@ def cli(debug: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns its exit code.
-
-    Args:
-        arguments: without the program's name; those of the process by default.
-    """
+    """Run the command line with these arguments (default: those of the process); return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG_OPTION in given or bool(os.environ.get(DEBUG_VARIABLE))
     given = [argument for argument in given if argument != DEBUG_OPTION]  # it may stand anywhere

@@ -68,25 +68,20 @@ PROBABILITY_HELP: Final = (
     "Buy a job in a queue, too, if it starts early enough with at least this probability, such as .95; it is paid when "
     "it has started, else all money goes back (default: a reserved slot only)."
 )
-"""What `--start-probability` means, wherever it is an option."""
+"""Help of `--start-probability`."""
 
 SITE_HELP: Final = "Only resources of this site, the domain of their names; repeatable (default: any)."
-"""What `--site` means in a request, wherever it is an option."""
+"""Help of `--site` in a request."""
 
 EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"
 
 
 def example(*commands: str, exits: str = EXITS) -> str:
-    """The end of a verb's help: exit codes, and commands to try; the backspaces keep click from joining the lines.
-
-    Args:
-        *commands: to try.
-        exits: the exit codes with their meanings.
-    """
+    """Make the end of a verb's help: exit codes, and commands to try, each on a line of its own."""
     examples = "\n".join(("\b", "Example:", *(f"  {command}" for command in commands)))
     return f"\b\nExit codes: {exits}\n\n{examples}"
 
 
 def market_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of verbs that speak with a User Agent: --user, --state-dir, --json."""
+    """Add the options of verbs that use a User Agent: --user, --state-dir, --json."""
     return user_option(state_option(json_option(command)))

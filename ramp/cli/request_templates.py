@@ -13,20 +13,16 @@ from ramp.options import nearest_name
 from ramp.shipped_files import shipped_directory
 
 _NOT_TERMS: Final = {"template", "earlier", "output", "help"}
-"""What the command takes that is no term of a request."""
+"""Parameters of the command that are no terms of a request."""
 
 
 def shipped_templates() -> dict[str, Path]:
-    """The templates that come with RAMP, by name."""
+    """Return the templates that come with RAMP, by name."""
     return {entry.stem: entry for entry in sorted(shipped_directory("agents_config/requests").glob("*.toml"))}
 
 
 def take_template(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
-    """Let a template say what the command line does not; the callback of an eager option.
-
-    Raises:
-        ConfigurationError: if there is no such template, or it has what is no option.
-    """
+    """Take default options from a template; the callback of an eager option."""
     if given is None or ctx.resilient_parsing:
         return
     shipped = shipped_templates()
@@ -41,7 +37,7 @@ def take_template(ctx: click.Context, _: click.Parameter, given: str | None) -> 
 
 
 def _checked(command: click.Command, terms: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The terms by parameter; texts and whole numbers as they would stand on the command line."""
+    """Convert the terms of a template as the command line would."""
     names = {
         option.removeprefix("--"): parameter
         for parameter in command.params

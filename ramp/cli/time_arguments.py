@@ -11,11 +11,7 @@ from ramp.model.instant import Duration, Instant
 
 
 class DurationType(click.ParamType[Duration]):
-    """A duration on the command line, in microseconds.
-
-    Args:
-        zero: whether none at all is a duration.
-    """
+    """A duration on the command line, in microseconds; 0 only with `zero`."""
 
     name = "duration"
 
@@ -23,7 +19,6 @@ class DurationType(click.ParamType[Duration]):
         self._zero = zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
-        """Read it; durations of nothing are refused unless they are allowed."""
         if isinstance(value, int):
             return value
         try:
@@ -41,7 +36,6 @@ class MomentType(click.ParamType[Instant]):
     name = "moment"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Instant:
-        """Read it against the present."""
         from ramp.runtime.clock import SystemClock
 
         if isinstance(value, int):

@@ -29,7 +29,7 @@ OPENER: Final = """<!doctype html>
 """A page that leads to a login link: on a browser's command line everybody on this computer could read it."""
 
 SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-"""Environment variables of which one tells that a browser can be opened: its screen, or which browser it is."""
+"""Environment variables that name a screen or a browser; without one no page is opened."""
 
 
 class WebGroup(click.Group):
@@ -80,13 +80,13 @@ def web(
     results: Path | None,
     state: StateFolder,
 ) -> None:
-    """Serve the running market's pages, until Ctrl-C.
+    """Serve the pages of the running market until Ctrl-C.
 
-    Prints a login link for every user and one for the market's keeper, each good once and for fifteen minutes. A
-    session is one user's and signs by that user's agent. The market may stop and start meanwhile.
+    A login link is printed for every user and for the market's keeper. Each works once and expires after 15 minutes. A
+    session belongs to one user, and that user's agent signs. The market may stop and start meanwhile.
 
-    The pages of the laboratory show what `ramp experiment run ... --out DIR` and `ramp simulate ... --trace
-    DIR/NAME.jsonl` write; the keeper runs experiments there. A run ends with the server.
+    The laboratory pages show results of `ramp experiment run ... --out DIR` and traces of `ramp simulate ... --trace
+    DIR/NAME.jsonl`. The keeper can run experiments there; a run ends with the server.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -96,18 +96,7 @@ def web(
 
 
 def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, results: Path | None = None) -> None:
-    """Serve the pages of the market that runs until they are ended, and print the login links.
-
-    Args:
-        state: the market's state folder.
-        address: where.
-        open_it: whether a browser is opened.
-        results: folder of results of experiments; that of the state folder by default.
-
-    Raises:
-        NoMarket: if none is running.
-        ConfigurationError: if the address cannot be served.
-    """
+    """Serve the pages of the market that runs until they are ended, and print the login links."""
     from ramp.web.server import serve
 
     found = running(state)
@@ -138,10 +127,7 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, resul
 
 
 def _open_browser(address: str) -> None:
-    """Open a page in a browser with a screen, or the one that the user names; a text browser would take the terminal.
-
-    A browser may take its time to come up, or stay in the foreground: nobody waits for it.
-    """
+    """Open a page in a graphical browser, without waiting for it; a text browser would take the terminal."""
     if sys.platform == "darwin" or any(os.environ.get(each) for each in SCREENS):
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     else:
@@ -175,7 +161,6 @@ def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> N
 
 
 def _served_at(state: StateFolder) -> str | None:
-    """Where the pages are served; None where they are not."""
     try:
         return state.web_address.read_text("ascii")
     except FileNotFoundError:
@@ -197,11 +182,7 @@ def _link(sessions: Sessions, url: str, name: str, role: Role) -> str:
 
 
 def check_installed() -> None:
-    """See that the extra `web` is there.
-
-    Raises:
-        ConfigurationError: if it is not, with how to get it.
-    """
+    """Raise a `ConfigurationError` that says how to install the extra `web`, if it is missing."""
     for module, package in (("nicegui", "nicegui"), ("prometheus_client", "prometheus-client")):
         if importlib.util.find_spec(module) is None:
             raise ConfigurationError(

@@ -26,13 +26,13 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.web.security.address import PORT_DEFAULT, served_address
 
 PAUSE_S: Final = 6.0
-"""Seconds between two requests of a buyer: so many that something always moves, so few that one can follow."""
+"""Seconds between two requests of a buyer: short enough to be lively, long enough to follow."""
 
 BUYER_END_S: Final = 1.0
 """How long a buyer is waited for once the market has ended, in seconds."""
 
 PRICES: Final = (40, 90)
-"""Most that the stream's buyers pay, credits per core-hour, from and to; what Table 2's machines ask."""
+"""Range of the buyers' maximum prices in credits per core-hour, which are those of the machines of Table 2."""
 
 CORES: Final = (16, 32, 64, 128, 256, 512)
 TORI: Final = ("8x8x8", "8x8x16", "4x4x4")
@@ -52,10 +52,10 @@ CANCEL_SHARE: Final = 0.3
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Seed of the random requests.")
 def demo(open_it: bool, port: int, name: str, seed: int) -> None:
-    """Launch a market of machines and live tori, let requests come, and serve its pages until Ctrl-C.
+    """Launch a market of machines and live tori with random requests, and serve its pages until Ctrl-C.
 
-    Every user asks for something every few seconds, single machines and tori, and gives some of it back. Everything is
-    stopped at the end, whenever Ctrl-C comes; nothing stays.
+    Each user submits a request every few seconds, for single machines and tori, and cancels some of the reservations.
+    Ctrl-C stops everything and removes its files.
     """
     from ramp.runtime.configuration.file import load_config
 
@@ -63,7 +63,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     address = served_address("127.0.0.1", port)
     config = load_config(find_config(name))
     buyers = _Buyers(seed)
-    # an impatient second Ctrl-C may leave the folder in use by what is just ending
+    # after a second Ctrl-C ending processes may still use the folder
     folder = tempfile.TemporaryDirectory(prefix="ramp-web-demo-", ignore_cleanup_errors=True)
     with interrupted_by(*CLOSED), folder as path:
         state = StateFolder(Path(path) / "state")
@@ -76,15 +76,11 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
             buyers.ended.set()
             with waiting("stopping the market"):
                 stop(state)
-            buyers.wait()  # what they asked last has ended with the market
+            buyers.wait()  # their last requests ended with the market
 
 
 class _Buyers:
-    """Requests of every user, each in a thread of its own.
-
-    Attributes:
-        ended: set once no more are to come.
-    """
+    """Submit requests of each user, each in its own thread."""
 
     def __init__(self, seed: int) -> None:
         self.ended = threading.Event()
@@ -92,20 +88,19 @@ class _Buyers:
         self._threads: list[threading.Thread] = []
 
     def begin(self, state: StateFolder, users: Sequence[str]) -> None:
-        """Let requests come."""
         for user in users:
             drawn = random.Random(f"{self._seed} {user}")
             self._threads.append(threading.Thread(target=_buy, args=(state, user, drawn, self.ended), daemon=True))
             self._threads[-1].start()
 
     def wait(self) -> None:
-        """Wait for those who are just hearing that the market has ended, but not long: they end with the program."""
+        """Wait briefly for the threads; they end with the program anyway."""
         for each in self._threads:
             each.join(BUYER_END_S)
 
 
 def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.Event) -> None:
-    """One buyer: asks, and sometimes gives back what it got; what fails is tried again later."""
+    """Submit requests of one user, and cancel some; failures are retried later."""
     while not ended.wait(PAUSE_S * drawn.uniform(0.5, 1.5)):
         try:
             with connect(state.path, user=user) as market:
@@ -120,7 +115,7 @@ def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.E
 
 
 def wanted(drawn: random.Random) -> RequestTemplate:
-    """A request of the stream."""
+    """Draw a request."""
     price = drawn.randint(*PRICES)
     start = f"+{drawn.choice((2, 5, 10, 60))}min"
     if drawn.random() < TORUS_SHARE:

@@ -34,7 +34,7 @@ class SeenMarket(Protocol):
 
     @property
     def domain(self) -> str:
-        """Domain of the agents' names, empty where they have none."""
+        """Domain of the agents' names, or ""."""
         ...
 
     @property
@@ -47,7 +47,7 @@ class SeenMarket(Protocol):
         ...
 
     def new_id(self, kind: str) -> str:
-        """An identifier that never repeats; see `ramp.model.identifiers.IdSource`."""
+        """An identifier that never repeats; see `ramp.model.ports.IdSource`."""
         ...
 
 
@@ -74,13 +74,9 @@ class Access(SeenMarket, Protocol):
 class AsyncAccess(SeenMarket, Protocol):
     """A market with connections for asyncio."""
 
-    async def open_async(self) -> AsyncLine:
-        """See `Access.open`."""
-        ...
+    async def open_async(self) -> AsyncLine: ...
 
-    async def reopen_async(self) -> AsyncLine:
-        """See `Access.reopen`."""
-        ...
+    async def reopen_async(self) -> AsyncLine: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +89,18 @@ class RunningMarket:
     users: tuple[str, ...]
 
     def now(self) -> Instant:
-        """The present."""
         return SystemClock().now()
 
     def new_id(self, kind: str) -> str:
-        """An unguessable identifier."""
         return RandomIds().new(kind)
 
     def open(self) -> Line:
-        """See `Access.open`."""
         try:
             return SocketLine(self.state.socket(self.user))
         except NoMarket as error:
             raise self._why_not() or error from error
 
     def reopen(self) -> Line:
-        """See `Access.reopen`."""
         end = time.monotonic() + RECONNECT_LIMIT_S
         while True:
             try:
@@ -118,14 +110,12 @@ class RunningMarket:
             time.sleep(RECONNECT_PAUSE_S)
 
     async def open_async(self) -> AsyncLine:
-        """See `Access.open`."""
         try:
             return await AsyncSocketLine.open(self.state.socket(self.user))
         except NoMarket as error:
             raise self._why_not() or error from error
 
     async def reopen_async(self) -> AsyncLine:
-        """See `Access.reopen`."""
         end = time.monotonic() + RECONNECT_LIMIT_S
         while True:
             try:
@@ -135,7 +125,6 @@ class RunningMarket:
             await asyncio.sleep(RECONNECT_PAUSE_S)
 
     def _why_not(self) -> TransportError | None:
-        """What the supervisor knows of a User Agent that does not listen."""
         found = status(self.state)
         agent = found.agent(self.user) if found is not None else None
         if agent is None or agent.is_up:
@@ -143,7 +132,7 @@ class RunningMarket:
         return TransportError(f"{self.user} is {agent.state}{f': {agent.detail}' if agent.detail else ''}")
 
     def _check_going_on(self, late: bool) -> None:
-        """To be called while an error of connecting is handled: raises it, or a better one, if waiting is no use."""
+        """Raise the error that is being handled, or a clearer one, if there is no use in waiting."""
         if status(self.state) is None:
             raise NoMarket(
                 "the market has stopped; `ramp up` starts it again and continues its open requests"
@@ -154,10 +143,6 @@ class RunningMarket:
 
 def find_market(state: StateFolder, user: str | None) -> RunningMarket:
     """Find the market of a state folder.
-
-    Args:
-        state: its state folder.
-        user: as which user, or None for the first.
 
     Raises:
         NoMarket: if none is running.
@@ -173,11 +158,7 @@ def find_market(state: StateFolder, user: str | None) -> RunningMarket:
 
 
 def running(state: StateFolder) -> SwarmStatus:
-    """What is up with a state folder.
-
-    Raises:
-        NoMarket: if nothing is.
-    """
+    """Return the status of the market of a state folder; raises `NoMarket` if none is running."""
     found = status(state)
     if found is None:
         raise NoMarket(f"no market is running with the state folder {state.path}; start one with `ramp up`")
@@ -185,7 +166,7 @@ def running(state: StateFolder) -> SwarmStatus:
 
 
 def market_domain(state: StateFolder, found: SwarmStatus) -> str:
-    """Domain of the running market; where it cannot be read only the short names are lost."""
+    """Return the domain of a running market, or "" if its configuration cannot be read."""
     from ramp.runtime.configuration_changes.overlay import running_config
 
     try:

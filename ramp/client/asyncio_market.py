@@ -1,16 +1,16 @@
-"""A market for programs that run on asyncio: the blocking market's methods as coroutines."""
+"""A market for programs that run on asyncio; `ramp.client.market` offers the same methods to programs that wait."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from ramp.client import dialogues
 from ramp.client.access import AsyncAccess
@@ -20,7 +20,6 @@ from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
 from ramp.client.line import AsyncLine, refused
 from ramp.client.machine_state import MachineState
-from ramp.client.market import MACHINES_LIMIT_S
 from ramp.client.request import Requestable
 from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, with_machines
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Prefer, auction_options
@@ -28,19 +27,26 @@ from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Resize, Submit, Watch
-from ramp.errors import RampError, TransportError
+from ramp.errors import MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.runtime.identifiers import RandomIds
 
-WITHDRAW_LIMIT_S = 5.0
+MACHINES_LIMIT_S: Final = 25.0
+"""How long all machines together may take to report their state, in seconds."""
+
+WITHDRAW_LIMIT_S: Final = 5.0
 """How long a cancelled task waits until its withdrawal has been heard, in seconds."""
 
 T = TypeVar("T")
 
 
 async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
-    """Hold a dialogue over a connection; see `ramp.client.market.converse`."""
+    """Hold a dialogue over a connection; returns its result.
+
+    Raises:
+        RampError: from the dialogue or the connection.
+    """
     try:
         request = next(dialogue)
         while True:
@@ -54,7 +60,14 @@ async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
 class AsyncMarket(MarketUser[AsyncAccess]):
     """A market as one of its users; `ramp.connect_async` and `ramp.launch_async` make one.
 
-    The methods are those of `ramp.Market`.
+    Nothing stays open between two calls. Every failure raises a `ramp.RampError`:
+
+    - `NoMarket`: no market is running.
+    - `MarketRefused`, with a `code`: a party refuses.
+    - `ConfigurationError`, `DocumentError`: bad input.
+    - other `TransportError`: an agent ended or does not listen.
+
+    The end of an auction is no error: see `Purchase.status`.
 
     Args:
         access: where the market is.
@@ -79,7 +92,27 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
-        """See `Market.submit`; a task that is cancelled withdraws its request."""
+        """Auction requests as one, buy the best offers by two-phase commit, pay, and return the result.
+
+        All units are bought or none. If the User Agent restarts, the call waits for it. Ctrl-C in `Market` withdraws
+        the request, waits for its end, and is raised unless everything was bought before. A cancelled task of asyncio
+        withdraws its request.
+
+        Args:
+            *requests: from `ramp.request`, or files of RFQL.
+            rounds: rounds of bidding.
+            round_time: limit of a round; it closes as soon as every answer is in.
+            prefer: how offers are ranked.
+            approve: `"auto"`, `"best-offer"`, or a function that decides whether to buy, given a `ramp.ApprovalAsked`
+                with the offers, whether each meets the request, and their costs.
+            max_cost: maximum total cost in credits.
+            rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
+            on_event: called with each event: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
+
+        Raises:
+            RampError: see the class.
+            KeyboardInterrupt: after a withdrawal.
+        """
         options = auction_options(
             rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
         )
@@ -95,22 +128,50 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
-        """See `Market.quote`."""
+        """Auction requests, but stop before accepting: nothing is held or bought; the arguments are `submit`'s.
+
+        Raises:
+            RampError: see the class.
+        """
         options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
         return await self._purchase(self._submission(requests, options), nobody_approves, on_event)
 
     async def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
         following = Following.begin(submitted)
         try:
-            ended = await self._follow(following, approve, on_event)
+            ended = await self.follow(following, approve=approve, on_event=on_event)
         except asyncio.CancelledError:
             with contextlib.suppress(RampError, TimeoutError):
                 async with asyncio.timeout(WITHDRAW_LIMIT_S):
                     await self.ask(dialogues.withdraw(submitted.request_id))
             raise
-        return self._purchase_of(ended)
+        purchase = self._purchase_of(ended)
+        if following.interrupted and not purchase.committed:
+            raise KeyboardInterrupt
+        return purchase
 
-    async def _follow(self, following: Following, approve: Approver, on_event: OnEvent | None) -> RequestEnded:
+    async def follow(
+        self,
+        following: Following,
+        *,
+        approve: Approver = nobody_approves,
+        on_event: OnEvent | None = None,
+        on_interrupt: Callable[[], None] = lambda: None,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> RequestEnded:
+        """Submit a request and follow it to its end, with callbacks.
+
+        Args:
+            following: the request.
+            approve: asked about offers.
+            on_event: called with each event.
+            on_interrupt: called at the first Ctrl-C, before the request is withdrawn.
+            on_lost: called when the User Agent has ended during the request, before the wait for its restart.
+
+        Raises:
+            RampError: see the class.
+            KeyboardInterrupt: for the second Ctrl-C; the first withdraws and waits.
+        """
         line = await self.access.open_async()
         while True:
             try:
@@ -122,18 +183,36 @@ class AsyncMarket(MarketUser[AsyncAccess]):
                         if asked is not None:
                             try:
                                 approved = approve(asked)
-                            except Exception:  # who is not there to answer would be waited for
+                            except Exception:  # the agent would wait for an answer
                                 await line.send(Approved(False))
                                 raise
                             await line.send(Approved(approved))
             except TransportError as error:
                 following.lost(error)
+                on_lost()
+            except KeyboardInterrupt:
+                if following.interrupted:
+                    raise
+                following.withdrawn()
+                on_interrupt()
+                async with await self.access.reopen_async() as other:
+                    with contextlib.suppress(MarketRefused):  # it was never submitted, or has ended
+                        await converse(other, dialogues.withdraw(following.submission.request_id))
             if following.ended is not None:
                 return following.ended
             line = await self.access.reopen_async()
 
-    async def watch(self, request_id: str = "") -> AsyncIterator[Event]:
-        """See `Market.watch`."""
+    async def watch(self, request_id: str = "") -> AsyncGenerator[Event, None]:
+        """Iterate over events: of one request until it ends, or of all requests of this user, without end.
+
+        Yields:
+            `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`, and
+            `UnitMoved` for slots that a resource moves to other nodes; their times are integers of microseconds
+            (`ramp.to_datetime`).
+
+        Raises:
+            RampError: see the class.
+        """
         async with await self.access.open_async() as line, aclosing(line.events(Watch(request_id))) as events:
             async for event in events:
                 if isinstance(event, Refused):
@@ -141,15 +220,20 @@ class AsyncMarket(MarketUser[AsyncAccess]):
                 yield event
 
     async def reservations(self, *, everything: bool = False) -> tuple[Reservation, ...]:
-        """See `Market.reservations`."""
+        """Return reservations by start; with `everything` also cancelled and void ones."""
         return await self.ask(dialogues.reservations(self.access.domain, everything=everything))
 
     async def requests(self) -> tuple[RequestStanding, ...]:
-        """See `Market.requests`."""
+        """Return all requests with their state, in the order of submission."""
         return await self.ask(dialogues.requests())
 
     async def cancel(self, any_id: str, reason: str = "") -> tuple[Cancelled, ...]:
-        """See `Market.cancel`."""
+        """Give back an agreement, a reservation, or all that a request has bought; or withdraw a running request.
+
+        Args:
+            any_id: id of any of these; it may be cut short as long as it is unique.
+            reason: for the records of the resource and the bank.
+        """
         return await self.ask(dialogues.cancel(any_id, reason))
 
     async def resize(
@@ -162,10 +246,25 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         price: int | None = None,
         max_cost: int | None = None,
     ) -> Resized:
-        """See `Market.resize`."""
-        end = None if until is None else dialogues.moment_given(until, self.access.now())
-        wish = Resize("", cores, end, quote_only, price, max_cost)
-        return await self.ask(dialogues.resize(any_id, wish))
+        """Resize a bought slot; returns when the bank has posted the change, or it has failed.
+
+        The seller sets the price of an addition; see it first with `quote_only`.
+
+        Args:
+            any_id: id of a reservation or agreement; it may be cut short as long as it is unique.
+            cores: new number of cores (default: unchanged).
+            until: new end (default: unchanged).
+            quote_only: only preview the refund or cost.
+            price: maximum price of the addition in credits per core hour; by default the limit of the request.
+            max_cost: maximum total cost of the addition in hundredths of a credit; by default only `price` limits it.
+
+        Raises:
+            ConfigurationError: if the id does not mean exactly one slot, or `until` is invalid.
+        """
+        (resized,) = await self.resize_together(
+            (any_id,), cores=cores, until=until, quote_only=quote_only, price=price, max_cost=max_cost
+        )
+        return resized
 
     async def resize_together(
         self,
@@ -177,17 +276,30 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         price: int | None = None,
         max_cost: int | None = None,
     ) -> tuple[Resized, ...]:
-        """See `Market.resize_together`."""
+        """Add to several bought slots at once, paid by one order: all or none; see `resize`.
+
+        Args:
+            any_ids: ids of reservations or agreements; they may be cut short as long as they are unique.
+            cores: new number of cores of each (default: unchanged).
+            until: new end of each (default: unchanged).
+            quote_only: only preview the cost.
+            price: see `resize`.
+            max_cost: maximum total cost in hundredths of a credit.
+        """
         end = None if until is None else dialogues.moment_given(until, self.access.now())
         wish = Resize("", cores, end, quote_only, price, max_cost)
         return await self.ask(dialogues.resize_together(any_ids, wish))
 
     async def balance(self) -> Account:
-        """See `Market.balance`."""
+        """Return the balance of the account, as the bank states it."""
         return await self.ask(dialogues.account())
 
     async def statement(self, since: str | datetime | None = None, until: str | datetime | None = None) -> Account:
-        """See `Market.statement`."""
+        """Return the balance and every payment, refund and deposit between two moments (default: all).
+
+        Raises:
+            ConfigurationError: if a time is invalid, or the first is after the last.
+        """
         return await self.ask(dialogues.statement(since, until, self.access.now()))
 
     async def launch(
@@ -200,38 +312,57 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         cores: int | None = None,
         together: bool = True,
     ) -> tuple[Job, ...]:
-        """See `Market.launch`."""
+        """Run a command or a script on reservations: one job on each slot of an id.
+
+        The units of a request begin together where their slots overlap. RAMP_UNIT, RAMP_UNITS and RAMP_PEERS describe
+        them to each other. The resource runs a job once, as the local account that its site maps the user to.
+
+        Args:
+            any_id: an agreement, a reservation, or a request.
+            command: words, or one text as a shell would split it; arguments of the script where there is one.
+            script: a file that is staged and run.
+            inputs: further files that are staged into the job's folder.
+            cores: number of cores on each slot; by default all.
+            together: whether units begin together.
+
+        Raises:
+            MarketRefused: if a resource refuses the job; jobs on other units are then cancelled.
+            ConfigurationError: if there is no command or no active reservation, or a limit is exceeded.
+        """
         work = work_of(command, script=script, inputs=inputs, cores=cores, together=together)
         found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))
         return tuple(job_of(each, self.access.domain) for each in found)
 
     async def jobs(self) -> tuple[Job, ...]:
-        """See `Market.jobs`."""
+        """Return all jobs with their state, in the order of launching."""
         return tuple(job_of(each, self.access.domain) for each in await self.ask(dialogues.jobs()))
 
     async def job(self, any_id: str) -> Job:
-        """See `Market.job`."""
+        """Return a job by its name, or the beginning of it."""
         return job_of(await self.ask(dialogues.job(any_id)), self.access.domain)
 
     async def job_output(self, any_id: str, name: str = STDOUT, offset: int = 0) -> bytes:
-        """See `Market.job_output`."""
+        """Return the output of a job (`stdout`, `stderr`) or a file that it wrote, so far, from an offset in bytes."""
         return await self.ask(dialogues.job_output(any_id, name, offset))
 
     async def cancel_job(self, any_id: str) -> Job:
-        """See `Market.cancel_job`."""
+        """End a job; its slot stays bought."""
         return job_of(await self.ask(dialogues.cancel_job(any_id)), self.access.domain)
 
     async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
-        """See `Market.resources`."""
+        """Return the registered resources; with `machines` also the state of their machines.
+
+        `Resource.machine` is None where the machine does not answer in time.
+        """
         found = await self.ask(dialogues.resources(self.access.domain, draining_too=True))
         return with_machines(found, await self.machines([each.address for each in found])) if machines else found
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
-        """See `Market.machine`."""
+        """Return the state of a resource's machine, and its projected load over a horizon."""
         return await self.ask(dialogues.machine(resource, duration_of(horizon, "horizon")))
 
     async def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
-        """See `Market.machines`."""
+        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing."""
         found: dict[str, MachineState] = {}
 
         async def ask(name: str) -> None:
@@ -244,6 +375,10 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         return dict(found)
 
     async def ask(self, dialogue: Dialogue[T]) -> T:
-        """See `Market.ask`."""
+        """Hold a dialogue over a connection of its own.
+
+        Raises:
+            RampError: see the class.
+        """
         async with await self.access.open_async() as line:
             return await converse(line, dialogue)

@@ -1,4 +1,4 @@
-"""The ways into a market that is running: as one of its users, and as its owner, who may change it."""
+"""Connections to a running market: as one of its users, and as its owner, who may change it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from ramp.runtime.state_folder import StateFolder, state_folder
 
 
 def connect(state_dir: Path | str | None = None, *, user: str | None = None) -> Market:
-    """A market that is running, as one of its users.
+    """Connect to a running market as one of its users.
 
     Args:
-        state_dir: where it keeps its state (default: $RAMP_STATE, or ~/.local/state/ramp), as for `ramp --state-dir`.
+        state_dir: its state folder (default: $RAMP_STATE, or ~/.local/state/ramp), as for `ramp --state-dir`.
         user: local name of the user (default: the first of the market).
 
     Raises:
@@ -45,52 +45,49 @@ def connect(state_dir: Path | str | None = None, *, user: str | None = None) -> 
 
 
 def connect_async(state_dir: Path | str | None = None, *, user: str | None = None) -> AsyncMarket:
-    """The same for asyncio: `async with ramp.connect_async() as market: ...`."""
+    """Connect as `connect` does, for asyncio: `async with ramp.connect_async() as market: ...`."""
     return AsyncMarket(find_market(state_folder(state_dir), user))
 
 
 class MarketOperator:
-    """A market that runs, as its owner; `ramp.operate` makes one.
+    """A running market as its owner sees it; `ramp.operate` makes one.
 
-    Every method is done when it returns, and is one line in the market's audit log; what is refused raises a
+    Every method returns when the change is done, and adds a line to the market's audit log. A refused change raises
     `ramp.MarketRefused` with a `code`. Names are local names of agents, amounts credits.
-
-    Args:
-        state: the market's state folder.
     """
 
     def __init__(self, state: StateFolder) -> None:
         self._state = state
 
     def add_user(self, name: str, *, deposit: int | str = 0, overdraft: int | str = 0) -> MarketChanged:
-        """A new user with an account of its own."""
+        """Add a user with an account of its own."""
         return self.change(AddUser(name, _amount(deposit, "deposit"), _amount(overdraft, "overdraft")))
 
     def remove_user(self, name: str, *, force: bool = False) -> MarketChanged:
-        """A user leaves, and its certificates are revoked; its account stays with what is on it.
+        """Remove a user and revoke its certificates; its bank account stays.
 
         Raises:
-            MarketRefused: `still_open` while a request goes on, or what it has bought is not over.
+            MarketRefused: `still_open` while a request runs or a reservation is not over.
         """
         return self.change(RemoveUser(name, force))
 
     def add_resource(self, definition: str) -> MarketChanged:
-        """A new resource, by a piece of TOML: one `[[resources]]`, with `[machines.NAME]` where it brings its own."""
+        """Add a resource from TOML: one `[[resources]]`, with `[machines.NAME]` for a new machine."""
         return self.change(AddResource(definition))
 
     def drain_resource(self, name: str) -> MarketChanged:
-        """A resource sells nothing new, and keeps what it has sold, also after a restart."""
+        """Stop new sales of a resource, also after a restart; existing reservations stay."""
         return self.change(DrainResource(name))
 
     def resume_resource(self, name: str) -> MarketChanged:
-        """A resource that drains sells again."""
+        """Let a drained resource sell again."""
         return self.change(DrainResource(name, draining=False))
 
     def remove_resource(self, name: str, *, force: bool = False) -> MarketChanged:
-        """A resource leaves, and its certificates are revoked.
+        """Remove a resource and revoke its certificates.
 
         Raises:
-            MarketRefused: `still_open` while slots that it has sold or holds are not over.
+            MarketRefused: `still_open` while slots that it sold or holds are not over.
         """
         return self.change(RemoveResource(name, force))
 
@@ -103,21 +100,21 @@ class MarketOperator:
         rounds_expected: int | None = None,
         pricing: str | None = None,
     ) -> MarketChanged:
-        """What a resource asks from the next call on; prices in whole credits per core-hour."""
+        """Set the prices of a resource for new requests, in whole credits per core-hour."""
         return self.change(SetResource(name, start_price, minimum_price, rounds_expected, pricing))
 
     def renew_keys(
         self, name: str, *, new_key: bool = False, kind: str = "p256", days: int = CERTIFICATE_DAYS
     ) -> MarketChanged:
-        """A new certificate for an agent, which signs with it at once."""
+        """Issue a new certificate to an agent, which signs with it at once."""
         return self.change(RenewKeys(name, new_key, kind, days))
 
     def restart(self, name: str) -> MarketChanged:
-        """End an agent and let it begin again."""
+        """Restart an agent."""
         return self.change(RestartAgent(name))
 
     def reload(self, *, dry_run: bool = False, force: bool = False) -> MarketChanged:
-        """Make the market what its file says now; with `dry_run` only say what would be done."""
+        """Apply changes from the configuration file; with `dry_run` only list them."""
         return self.change(Reload(dry_run, force))
 
     def deposit(self, account: str, amount: int | str, *, memo: str = "", deposit_id: str = "") -> DepositMade:
@@ -128,45 +125,26 @@ class MarketOperator:
             return converse(line, asked)
 
     def change(self, request: OwnerRequest) -> MarketChanged:
-        """Ask the supervisor for a change.
-
-        Raises:
-            NoMarket: if no market runs there.
-            MarketRefused: if it is refused.
-        """
+        """Ask the supervisor for a change."""
         running(self._state)
         with SocketLine(self._state.supervisor_socket) as line:
             return converse(line, dialogues.changed(request))
 
 
 def operate(state_dir: Path | str | None = None) -> MarketOperator:
-    """A market that is running, as its owner.
-
-    Args:
-        state_dir: where it keeps its state (default: $RAMP_STATE, or ~/.local/state/ramp).
-    """
+    """Connect to a running market as its owner; `state_dir` as for `connect`."""
     return MarketOperator(state_folder(state_dir))
 
 
 def resource_definition(name: str, machine: str, **values: int | str | None) -> str:
-    """The piece of TOML that defines a resource on a machine that the market has.
-
-    Args:
-        name: of the resource.
-        machine: of the market.
-        **values: its further keys; those that are None are left out.
-    """
+    """Return the TOML of a resource on a machine of the market; values of None are left out."""
     given = {"name": name, "machine": machine, **{key: value for key, value in values.items() if value is not None}}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]  # TOML's basic strings
     return "\n".join(("[[resources]]", *lines, ""))
 
 
 def _amount(credits_given: int | str, key: str) -> int:
-    """Minor units of an amount of credits.
-
-    Raises:
-        ConfigurationError: if it is none.
-    """
+    """Convert credits to minor units."""
     try:
         return parse_credits(str(credits_given))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What is asked of an agent for each thing that a market can be asked, without any I/O.
+"""The dialogues with an agent behind each method of a market, without any I/O.
 
 A dialogue is a generator: it yields requests, is sent the last event of each, and returns the result. The blocking
 market and the one for asyncio run the same dialogues.
@@ -78,12 +78,7 @@ Dialogue = Generator[Request, Event, T]
 
 
 def _expected(event: Event, kind: type[E]) -> E:
-    """The event, if it is of the kind that answers the request.
-
-    Raises:
-        MarketRefused: if it is a refusal.
-        ControlLineError: if it is anything else.
-    """
+    """Return the event if it has the expected kind; raise the refusal or a `ControlLineError` otherwise."""
     if isinstance(event, Refused):
         raise refused(event)
     if not isinstance(event, kind):
@@ -92,38 +87,27 @@ def _expected(event: Event, kind: type[E]) -> E:
 
 
 def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
-    """Balance, and what was posted between two instants where one is given."""
+    """Ask for the balance, and for postings between two instants if one is given."""
     return results.account_of(_expected((yield AskAccount(since, until)), AccountStatement))
 
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
-    """Balance, and what was posted between two moments (default: all).
-
-    Raises:
-        ConfigurationError: if a time is invalid, or the first is after the last.
-    """
-    try:
-        first = 0 if since is None else moment_of(since, now)
-        last = None if until is None else moment_of(until, now)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+    """Ask for the balance and the postings between two moments (default: all)."""
+    first = 0 if since is None else moment_given(since, now)
+    last = None if until is None else moment_given(until, now)
     if last is not None and first > last:
         raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
     return (yield from account(first, last))
 
 
 def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
-    """How a resource's machine is.
-
-    Raises:
-        MarketRefused: if the resource answers, but its machine does not.
-    """
+    """Ask a resource for the state of its machine."""
     status = _expected((yield AskMachine(resource, horizon)), MachineStatus)
     return parse_snapshot(status.snapshot, resource)
 
 
 def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
-    """Who is registered to sell now; the directory is also asked, if wished, who of them sells nothing new."""
+    """Ask the directory for the registered resources, and on request for those that drain."""
     listing = _expected((yield AskResources()), DirectoryListing)
     draining: tuple[str, ...] = ()
     if draining_too:
@@ -132,54 +116,39 @@ def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Reso
 
 
 def listing() -> Dialogue[RequestsListed]:
-    """Every request of the user, and how its agent's clock is."""
+    """List all requests of the user and the clock comparison of its agent."""
     return _expected((yield ListRequests()), RequestsListed)
 
 
 def requests() -> Dialogue[tuple[RequestStanding, ...]]:
-    """Every request of the user."""
+    """List all requests of the user."""
     return (yield from listing()).requests
 
 
 def outcome(request_id: str) -> Dialogue[RequestOutcome | None]:
-    """How a request ended, with its rounds; None where it goes on, or the agent knows it no longer."""
+    """Return the result of a request with its rounds; None while it runs, or if the agent has archived it."""
     return _expected((yield ShowRequest(request_id)), RequestShown).outcome
 
 
 def agreements() -> Dialogue[tuple[AgreementStanding, ...]]:
-    """Everything that the user has bought."""
+    """List everything that the user has bought."""
     return _expected((yield ListAgreements()), AgreementsListed).agreements
 
 
 def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation, ...]]:
-    """What the user has, by start; also what it has no longer."""
+    """List reservations by start; with `everything` also cancelled and void ones."""
     listed = yield from agreements()
     found = [results.reservation_of(each, domain) for each in listed if everything or each.state in OPEN_STATES]
     return tuple(sorted(found, key=lambda each: (each.start, each.agreement_id)))
 
 
 def withdraw(request_id: str) -> Dialogue[None]:
-    """Stop a request that is going on."""
+    """Withdraw a running request."""
     _expected((yield Withdraw(request_id)), Done)
 
 
-def find(any_id: str) -> Dialogue[tuple[RequestStanding | None, tuple[AgreementStanding, ...]]]:
-    """The request that an id means, if it is one's, and the agreements that it means: its own, or all of the request.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several things.
-    """
-    asked = yield from requests()
-    bought = yield from agreements()
-    return belonging(any_id, asked, bought)
-
-
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
-    """Give back what an id means: an agreement, a reservation, or all of a request; or stop one that is going on.
-
-    Raises:
-        ConfigurationError: if the id means nothing, several things, or a request that has bought nothing.
-    """
+    """Cancel the agreements that an id means, or withdraw a running request."""
     asked = yield from requests()
     going_on = [each for each in matching(asked, any_id, lambda each: each.request_id) if each.outcome is None]
     if len(going_on) == 1:
@@ -204,38 +173,15 @@ def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[t
 
 
 def moment_given(given: str | datetime, now: Instant) -> Instant:
-    """A moment as it was given.
-
-    Raises:
-        ConfigurationError: if it is none.
-    """
+    """Read a moment; raises `ConfigurationError` if it is invalid."""
     try:
         return moment_of(given, now)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
 
 
-def resize(any_id: str, wish: Resize) -> Dialogue[Resized]:
-    """Make what an id means smaller or larger from now on, or tell what that would give back or cost.
-
-    Args:
-        any_id: of a reservation or agreement.
-        wish: what it shall have; the agreement that it names is the one that the id means.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several slots; or if there is nothing to change, or the size is
-            none that a request may have.
-    """
-    (resized,) = yield from resize_together((any_id,), wish)
-    return resized
-
-
 def _latest_end(wish: Resize) -> Callable[[Instant], Instant]:
-    """The latest end of a slot that begins at an instant, once cores and end are such as a request may have.
-
-    Raises:
-        ConfigurationError: if no request may have them.
-    """
+    """Check the new size; return a function from the start of a slot to its latest end."""
     from ramp.rfql.request_for_quotation import NUMBER_MAX, WALL_TIME_MAX_S
     from ramp.rfql.xml.markup import INSTANT_END
 
@@ -247,15 +193,7 @@ def _latest_end(wish: Resize) -> Callable[[Instant], Instant]:
 
 
 def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resized, ...]]:
-    """The same for several slots, which all shall have that size: all or none; of several only to add to each.
-
-    Args:
-        any_ids: of reservations or agreements.
-        wish: what they shall have; the agreements that it names are those that the ids mean.
-
-    Raises:
-        ConfigurationError: as `resize`.
-    """
+    """Resize the slots that several ids mean: all or none; more than one only to add."""
     if wish.cores is None and wish.until is None:
         raise ConfigurationError(f"{any_ids[0]}: no new size: give a number of cores, an end, or both")
     latest = _latest_end(wish)
@@ -281,10 +219,7 @@ def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resi
 
 
 def jobs() -> Dialogue[tuple[JobStanding, ...]]:
-    """Every job of the user, as it stands: those that have not ended are asked for at their resources.
-
-    What does not answer stands as it was last known.
-    """
+    """List all jobs; those that have not ended are looked up at their resources where these answer."""
     listed = _expected((yield ListJobs()), JobsListed).jobs
     found = []
     for job in listed:
@@ -296,15 +231,13 @@ def jobs() -> Dialogue[tuple[JobStanding, ...]]:
     return tuple(found)
 
 
-def job(any_id: str) -> Dialogue[JobStanding]:
-    """One job by its name or the beginning of it, as its resource says.
+def _one_job(any_id: str) -> Dialogue[JobStanding]:
+    return one_job(_expected((yield ListJobs()), JobsListed).jobs, any_id)
 
-    Raises:
-        ConfigurationError: if the name means none, or several.
-        MarketRefused: if the resource does not answer, or knows it not.
-    """
-    listed = _expected((yield ListJobs()), JobsListed).jobs
-    found = one_job(listed, any_id)
+
+def job(any_id: str) -> Dialogue[JobStanding]:
+    """Return a job by its id or the beginning of it, as its resource reports it."""
+    found = yield from _one_job(any_id)
     if found.refused is not None or (found.status is not None and found.status.state.is_final):
         return found
     return replace(found, status=_expected((yield AskJob(found.order.job_id)), JobStatus))
@@ -313,17 +246,8 @@ def job(any_id: str) -> Dialogue[JobStanding]:
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
     """Order one job on each slot that an id means: an agreement, a reservation, or all units of a request.
 
-    On a job in a queue also before it has started, and so is paid. If one of them is not taken, those before it are
-    ended again.
-
-    Args:
-        any_id: what it is launched on.
-        work: what is run.
-        new_id: makes names of jobs.
-
-    Raises:
-        ConfigurationError: if the id means nothing that is bought, or the work is beyond the limits.
-        MarketRefused: if a resource does not run it.
+    A slot that is a job in a queue may be ordered on before it starts and is paid. If an order is refused, the earlier
+    ones are cancelled.
     """
     asked = yield from requests()
     bought = yield from agreements()
@@ -349,26 +273,14 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
 
 
 def cancel_job(any_id: str) -> Dialogue[JobStanding]:
-    """End a job.
-
-    Raises:
-        ConfigurationError: if the name means none, or several.
-        MarketRefused: if the resource does not answer, or knows it not.
-    """
-    listed = _expected((yield ListJobs()), JobsListed).jobs
-    found = one_job(listed, any_id)
+    """Cancel a job."""
+    found = yield from _one_job(any_id)
     return replace(found, status=_expected((yield CancelJob(found.order.job_id)), JobStatus))
 
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
-    """All of a job's stream or file that there is, from an offset on.
-
-    Raises:
-        ConfigurationError: if the name means none, or several.
-        MarketRefused: if the resource does not answer, or has no such file.
-    """
-    listed = _expected((yield ListJobs()), JobsListed).jobs
-    job_id = one_job(listed, any_id).order.job_id
+    """Read the output stream or file of a job from an offset to its present end."""
+    job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
         piece = _expected((yield AskJobOutput(job_id, name, offset + len(found))), JobOutput)
@@ -379,15 +291,15 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
 
 
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
-    """The keeper credits an account."""
+    """Credit an account, as the keeper."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
-    """The owner changes the market."""
+    """Change the market, as its owner."""
     return _expected((yield request), MarketChanged)
 
 
 def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:
-    """The keeper sees every account and all trading."""
+    """Ask for all accounts and all trading, as the keeper."""
     return _expected((yield AskOverview(since, until)), MarketOverview)

@@ -1,4 +1,4 @@
-"""A request from submission to its end, through restarts of the User Agent: what to send next, without any I/O.
+"""A request from submission to its end, through restarts of the User Agent, without any I/O.
 
 The blocking market and the one for asyncio both drive it: they send `request` on a fresh connection, hand over what
 comes, and call `lost` when the connection ends before the request has.
@@ -16,14 +16,14 @@ from ramp.errors import TransportError
 from ramp.protocol.progress import ApprovalAsked
 
 Approver = Callable[[ApprovalAsked], bool]
-"""Asks the owner about offers: which they are, whether each meets the request, and what would be paid for it."""
+"""Asks the owner whether to accept offers, given these, whether each meets the request, and their costs."""
 
 OnEvent = Callable[[Event], None]
 """Called with each event."""
 
 
 def nobody_approves(_: ApprovalAsked) -> bool:
-    """Says no, for requests that were submitted without asking."""
+    """Decline, for requests that were submitted without asking."""
     return False
 
 
@@ -32,8 +32,8 @@ class Following:
     """A request being followed.
 
     Attributes:
-        submission: what was asked for, with an id of the client's own: submitting again under it is harmless.
-        request: what to send on the next connection.
+        submission: the request, with an id of the client's own that makes a second submission harmless.
+        request: the first message of the next connection.
         interrupted: whether the owner has withdrawn it.
         ended: how it ended, once it has.
     """
@@ -46,25 +46,18 @@ class Following:
 
     @classmethod
     def begin(cls, submission: Submit) -> Following:
-        """Begin with the submission."""
         return cls(submission, submission)
 
     @property
     def watch(self) -> Watch:
-        """Asks what has become of it."""
         return Watch(self.submission.request_id)
 
     @property
     def withdrawal(self) -> Withdraw:
-        """Stops it."""
         return Withdraw(self.submission.request_id)
 
     def heard(self, event: Event) -> ApprovalAsked | None:
-        """Take an event; returns it where the owner has to answer.
-
-        Raises:
-            MarketRefused: if the request was not taken.
-        """
+        """Take an event; return it if the owner must answer. Raises `MarketRefused` at a refused submission."""
         if isinstance(event, RequestEnded):
             self.ended = event
         elif isinstance(event, Refused):
@@ -77,11 +70,7 @@ class Following:
         return None
 
     def lost(self, error: TransportError) -> None:
-        """The connection has ended before the request has.
-
-        Raises:
-            TransportError: that error, if the request was submitted again in vain.
-        """
+        """Take the loss of the connection; raises the error if a second submission failed as well."""
         again = isinstance(self.request, Submit)
         if again and self._tried:
             raise error
@@ -89,7 +78,7 @@ class Following:
         self.request = self.watch
 
     def withdrawn(self) -> None:
-        """The owner no longer wants it: from here on only its end is waited for."""
+        """Take a withdrawal by the owner: only the end of the request is waited for."""
         self.interrupted = True
         self._tried = isinstance(self.request, Submit)
         self.request = self.watch

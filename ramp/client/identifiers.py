@@ -1,4 +1,4 @@
-"""Identifiers cut short: as long as the beginning of one is unique it stands for the whole."""
+"""Short identifiers: a unique beginning is enough."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 def random_part(identifier: str) -> str:
-    """An identifier without its kind: `1f0c9a5e7b3d2c4a` of `request-1f0c9a5e7b3d2c4a`."""
+    """Return an identifier without its kind: `1f0c9a5e7b3d2c4a` of `request-1f0c9a5e7b3d2c4a`."""
     return identifier.partition("-")[2] or identifier
 
 
 def shortened(identifiers: Collection[str]) -> dict[str, str]:
-    """For each identifier the shortest beginning of its random part that no other one has."""
+    """Return, for each identifier, the shortest unique beginning of its random part."""
     parts = {identifier: random_part(identifier) for identifier in identifiers}
     length = SHORTEST
     while len({part[:length] for part in parts.values()}) < len(set(parts.values())):
@@ -32,7 +32,7 @@ def shortened(identifiers: Collection[str]) -> dict[str, str]:
 
 
 def matching(entries: Sequence[T], any_id: str, key: Callable[[T], str]) -> list[T]:
-    """Entries whose id is this one; where none is, those whose id, or its random part, begins with it."""
+    """Return the entry with this id; otherwise the entries whose id, or its random part, begins with it."""
     exact = [entry for entry in entries if key(entry) == any_id]
     if exact or not any_id:
         return exact
@@ -42,11 +42,7 @@ def matching(entries: Sequence[T], any_id: str, key: Callable[[T], str]) -> list
 def belonging(
     any_id: str, requests: Sequence[RequestStanding], agreements: Sequence[AgreementStanding]
 ) -> tuple[RequestStanding | None, tuple[AgreementStanding, ...]]:
-    """What an id means: one agreement by its own or its reservation's id, or a request with all its agreements.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several things.
-    """
+    """Find the one agreement (or reservation) that an id means, or the request with all its agreements."""
     bought = matching(agreements, any_id, lambda each: each.agreement.agreement_id) or matching(
         agreements, any_id, lambda each: each.agreement.reservation_id
     )
@@ -64,11 +60,7 @@ def belonging(
 
 
 def one_request(requests: Sequence[RequestStanding], any_id: str) -> RequestStanding:
-    """The request that an id means.
-
-    Raises:
-        ConfigurationError: if it means none, or several.
-    """
+    """Return the request that an id means; raises `ConfigurationError` unless there is exactly one."""
     found = matching(requests, any_id, lambda each: each.request_id)
     if len(found) != 1:
         raise not_one(f"request {any_id!r}", [each.request_id for each in found])
@@ -76,12 +68,7 @@ def one_request(requests: Sequence[RequestStanding], any_id: str) -> RequestStan
 
 
 def not_one(what: str, ids: Sequence[str]) -> ConfigurationError:
-    """The error for an id that means nothing, or several things.
-
-    Args:
-        what: was asked for, with the id.
-        ids: those that it may mean.
-    """
+    """Return the error for an id that matches nothing or several things; `what` names the thing with the id."""
     if not ids:
         return ConfigurationError(f"unknown {what}; list all with `ramp status --all` and `ramp reservations --all`")
     more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
@@ -90,6 +77,5 @@ def not_one(what: str, ids: Sequence[str]) -> ConfigurationError:
 
 
 def _meant(standing: AgreementStanding, any_id: str) -> str:
-    """The id of an agreement, or of its reservation where the beginning of that was given."""
     agreement = standing.agreement
     return agreement.agreement_id if matching([agreement.agreement_id], any_id, str) else agreement.reservation_id

@@ -1,4 +1,4 @@
-"""`ramp.launch`, `ramp.launch_async`: a market of one's own, in processes with real XMPP or simulated in this one."""
+"""`ramp.launch`, `ramp.launch_async`: a market for this program, in processes on XMPP or simulated in this one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Final
 from ramp.client import dialogues
 from ramp.client.access import Access, RunningMarket, find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.in_turn import InTurn
-from ramp.client.market import Market
+from ramp.client.market import Market, OverBlocking
 from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
@@ -49,21 +48,21 @@ def launch(
     user: str | None = None,
     seed: int = 0,
 ) -> Market:
-    """Launch a market of one's own; the `with` block, or `close`, ends it, and so does the end of this program.
+    """Launch a market; the end of the `with` block, `close`, or the end of this program stops it.
 
     Args:
         config: a TOML file, or the name of a market that comes with RAMP: `quickstart`, `table2`, `torus`.
         transport: `embedded`, `prosody` or `external` for agents in processes on a real XMPP server, where the
             configuration must say the same (default: as it says); `simulated` for the same parties in this process and
-            in virtual time, which begins in January 2027 and passes only while something is asked.
+            in virtual time, which begins in January 2027 and passes only during calls.
         state_dir: where to keep keys, journals and the ledger (default: a temporary folder, removed at the end).
             A simulated market keeps nothing.
-        user: as which user (default: the first).
-        seed: of whatever a simulated market draws.
+        user: local name of the user (default: the first).
+        seed: seed of a simulated market.
 
     Raises:
         ConfigurationError: if the configuration or the transport is wrong.
-        TransportError: if it does not come up; what it said is part of the message.
+        TransportError: if the market does not start; its output is part of the message.
     """
     loaded = load_config(find_config(str(config)))
     if transport is None or transport in SERVERS:
@@ -110,10 +109,10 @@ async def launch_async(
     user: str | None = None,
     seed: int = 0,
 ) -> AsyncIterator[AsyncMarket]:
-    """The same for asyncio: `async with ramp.launch_async("table2") as market: ...`; the block ends the market.
+    """Launch a market for asyncio: `async with ramp.launch_async("table2") as market: ...`; the block stops it.
 
     The arguments and errors are those of `ramp.launch`. Launching and ending run in a thread of their own. A simulated
-    market answers what several tasks ask one after the other.
+    market answers several tasks one after the other.
     """
     launching = asyncio.ensure_future(
         asyncio.to_thread(launch, config, transport=transport, state_dir=state_dir, user=user, seed=seed)
@@ -121,12 +120,12 @@ async def launch_async(
     try:
         market = await asyncio.shield(launching)
     except asyncio.CancelledError:
-        # the thread goes on launching; what it brings up is nobody's
+        # the thread continues; stop the market that it launches
         await asyncio.to_thread((await launching).close)
         raise
     try:
         access = market.access
-        yield AsyncMarket(access if isinstance(access, RunningMarket) else InTurn(access))
+        yield AsyncMarket(access if isinstance(access, RunningMarket) else OverBlocking(access, asyncio.Lock()))
     finally:
         await asyncio.to_thread(market.close)
 
@@ -134,30 +133,13 @@ async def launch_async(
 def launch_detached(
     config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None, *, parent: int | None = None
 ) -> list[str]:
-    """Launch a market that outlives this program, and wait until its resources can be found.
-
-    Args:
-        config: the market.
-        state: its state folder.
-        on_event: told what happens to agents while waiting.
-        parent: process id of a program with which the market ends nevertheless, or None.
-
-    Returns:
-        Names of the resources that could not be found in time.
-
-    Raises:
-        RampError: if it does not come up.
-    """
+    """Launch a market that ends with process `parent`, if any; return the resources that do not register."""
     start_detached(config.path.absolute(), state, on_event, parent=parent)
     return wait_registered(config, state)
 
 
 def wait_registered(config: SwarmConfig, state: StateFolder) -> list[str]:
-    """Wait until the directory lists every resource of a configuration that is up; returns those that do not appear.
-
-    Raises:
-        RampError: if the market has ended meanwhile.
-    """
+    """Wait until every running resource of a configuration is registered; return the names of those missing."""
     found = status(state)
     ready = [agent for agent in found.agents if agent.is_up] if found is not None else []
     asking = next((agent.name for agent in ready if agent.role == "user"), None)

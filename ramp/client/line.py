@@ -1,4 +1,4 @@
-"""One connection to an agent: requests go out, typed events come back; blocking, and the same for asyncio."""
+"""Connections to an agent, which take requests and return typed events: blocking and for asyncio."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ from ramp.runtime.state_folder import check_private
 
 
 class Line(Protocol):
-    """A blocking connection; a context manager that closes it. What was submitted goes on without it."""
+    """A blocking connection; a context manager that closes it. Submitted requests continue without it."""
 
-    def __enter__(self) -> Self:
-        """Use it."""
-        ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        ...
+    ) -> None: ...
 
     def send(self, request: Request) -> None:
         """Send a request, or the answer to `ApprovalAsked`.
@@ -39,12 +35,12 @@ class Line(Protocol):
         ...
 
     def events(self, request: Request) -> Iterator[Event]:
-        """Send a request and yield what is told, up to and including the last event; of `EVERYTHING` there is none.
+        """Send a request and yield its events up to and including the last; `EVERYTHING` has no last event.
 
         Raises:
-            TransportError: if the agent ends before that; what it had decided it takes up again when it is restarted,
-                and `Watch` finds it.
-            ControlLineError: if it says what is no event.
+            TransportError: if the agent ends before that; it continues decided requests after its restart, and
+                `Watch` finds them.
+            ControlLineError: if it sends an invalid event.
         """
         ...
 
@@ -52,30 +48,19 @@ class Line(Protocol):
 class AsyncLine(Protocol):
     """The same for asyncio."""
 
-    async def __aenter__(self) -> Self:
-        """Use it."""
-        ...
+    async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        ...
+    ) -> None: ...
 
-    async def send(self, request: Request) -> None:
-        """See `Line.send`."""
-        ...
+    async def send(self, request: Request) -> None: ...
 
-    def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        """See `Line.events`."""
-        ...
+    def events(self, request: Request) -> AsyncGenerator[Event, None]: ...
 
 
 class SocketLine:
     """A connection to an agent's control socket.
-
-    Args:
-        path: of the socket.
 
     Raises:
         NoMarket: if no agent listens there.
@@ -108,19 +93,16 @@ class SocketLine:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; submitted requests continue."""
         self._file.close()
         self._socket.close()
 
     def send(self, request: Request) -> None:
-        """See `Line.send`."""
         try:
             self._socket.sendall(encode_request(request))
         except OSError as error:
             raise _ended() from error
 
     def events(self, request: Request) -> Iterator[Event]:
-        """See `Line.events`."""
         self.send(request)
         while True:
             event = decode_event(self._read())
@@ -147,7 +129,6 @@ class AsyncSocketLine:
 
     @classmethod
     async def open(cls, path: Path) -> Self:
-        """Connect; see `SocketLine` for what is raised."""
         _check_folder(path)
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
@@ -171,13 +152,11 @@ class AsyncSocketLine:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; submitted requests continue."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
     async def send(self, request: Request) -> None:
-        """See `Line.send`."""
         try:
             self._writer.write(encode_request(request))
             await self._writer.drain()
@@ -185,7 +164,6 @@ class AsyncSocketLine:
             raise _ended() from error
 
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        """See `Line.events`."""
         await self.send(request)
         while True:
             event = decode_event(await self._read())
@@ -204,12 +182,12 @@ class AsyncSocketLine:
 
 
 def ends(request: Request, event: Event) -> bool:
-    """Whether an event is the last of an answer. Where everything is watched, a request's end is one event of many."""
+    """Return whether an event is the last of an answer; where everything is watched, only a refusal is."""
     return isinstance(event, Refused if request == EVERYTHING else Last)
 
 
 def refused(event: Refused) -> MarketRefused:
-    """A refusal as the exception that tells it."""
+    """Convert a refusal to an exception."""
     return market_refused(event.code, event.reason)
 
 

@@ -53,9 +53,9 @@ class MachineState:
     """How a machine is.
 
     Attributes:
-        resource: who sells it.
-        source: what drives its queue: `log`, `synthetic` or `live`.
-        time: when this was so.
+        resource: the resource that sells it.
+        source: source of its queue: `log`, `synthetic` or `live`.
+        time: time of this state.
         cores: of the machine.
         cores_busy: of them taken.
         load: share of the cores that is taken, 0 to 1.
@@ -63,12 +63,12 @@ class MachineState:
         queued_total: jobs that wait.
         running: the jobs that run, as many as fit a message.
         queued: the jobs that wait, as many as fit a message.
-        reservations: what the market has on it.
+        reservations: the market's reservations.
         projected_load: over the horizon that was asked for.
         operating_system: JSDL 1.0 name, None where it is not stated.
         architecture: JSDL 1.0 name, None where it is not stated.
-        start_price: what the resource begins to ask, in credits per core-hour.
-        snapshot: the whole JSON object, with what the plug-in says besides.
+        start_price: first price of the resource, in credits per core-hour.
+        snapshot: the whole JSON object, with further keys of the plug-in.
     """
 
     resource: str
@@ -90,20 +90,11 @@ class MachineState:
 
     @property
     def cores_free(self) -> int:
-        """Cores that are free."""
         return self.cores - self.cores_busy
 
 
 def parse_snapshot(text: str, resource: str) -> MachineState:
-    """Read a snapshot.
-
-    Args:
-        text: as `ramp.plugins.interface.ResourcePlugin.snapshot` describes it, as JSON.
-        resource: whose, for messages.
-
-    Raises:
-        MarketRefused: if the machine did not answer its resource, or says what is no snapshot.
-    """
+    """Read a JSON snapshot (`ResourcePlugin.snapshot`); raises `MarketRefused` if it is an error or invalid."""
     try:
         plain = json.loads(text)
         if "error" in plain:

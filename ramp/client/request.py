@@ -73,7 +73,7 @@ class RequestTemplate:
 
 
 Requestable = RequestTemplate | RequestForQuotation | Path
-"""What can be submitted: a template, a request with fixed times, or the file of one."""
+"""A template, a request with fixed times, or the file of one."""
 
 
 def request(
@@ -166,11 +166,7 @@ def request(
 
 
 def _length(value: str | timedelta | None, name: str) -> Duration | None:
-    """A length of time as it is given, if it is.
-
-    Raises:
-        ConfigurationError: if it is none.
-    """
+    """Read a length of time, if one is given."""
     try:
         return None if value is None else duration_of(value, name)
     except ValueError as error:
@@ -178,14 +174,7 @@ def _length(value: str | timedelta | None, name: str) -> Duration | None:
 
 
 def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """The sites that a request names, in lower case and each once; None where it names none.
-
-    Args:
-        sites: domains; as one text, with blanks between them.
-
-    Raises:
-        ConfigurationError: if one is no domain.
-    """
+    """Return the sites of a request in lower case, each once; None if it names none."""
     named = tuple(dict.fromkeys(each.lower() for each in (sites.split() if isinstance(sites, str) else sites or ())))
     for site in named:
         if not _SITE.fullmatch(site):
@@ -194,11 +183,7 @@ def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
-    """Several requests as one with all their units, in the order given: bought together or not at all.
-
-    Raises:
-        ConfigurationError: if some have a greatest cost and others none, or one of several has a StartProbability.
-    """
+    """Combine requests into one with all their units in order, bought together or not at all."""
     units = (unit for part in parts for unit in part.units)
     limits = [part.max_cost for part in parts if part.units]
     given = [limit for limit in limits if limit is not None]
@@ -217,12 +202,7 @@ def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
 
 
 def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
-    """What is submitted, with all times fixed.
-
-    Raises:
-        DocumentError: if a file is no valid request.
-        ConfigurationError: if nothing is given, or a time is invalid.
-    """
+    """Return the request to submit, with all times fixed."""
     from ramp.rfql.request_for_quotation import load_request
 
     if not parts:
@@ -240,7 +220,7 @@ def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
 
 
 def _core_range(cores: int | str | tuple[int, int] | None) -> tuple[int | None, int | None]:
-    """Least and greatest number of cores; the second is None where there is no choice."""
+    """Return the minimum and maximum number of cores; the second is None if they are the same."""
     if cores is None or isinstance(cores, int):
         return cores, None
     text = cores if isinstance(cores, str) else "..".join(map(str, cores))

@@ -1,4 +1,4 @@
-"""What a market answers, for programs: aware datetimes, whole amounts, names without the market's domain.
+"""Answers of a market for programs: aware datetimes, whole amounts, names without the market's domain.
 
 Amounts are integers of minor units, hundredths of a credit, so that sums are exact; `ramp.credits_text` writes them for
 people. Prices are whole credits per core-hour. Every result keeps the model's own value that it was made from.
@@ -59,11 +59,11 @@ class Purchase:
     """How a request ended.
 
     Attributes:
-        request_id: names it from now on.
-        status: how it ended; `ramp.RequestStatus` says what each means.
+        request_id: id of the request.
+        status: see `ramp.RequestStatus`.
         reason: one sentence for people; empty where everything was bought.
-        units: what was bought or quoted.
-        cost: what was paid, in minor units; 0 unless it was committed.
+        units: bought or quoted units.
+        cost: payment in minor units; 0 unless committed.
         files: path of every signed agreement by its id; absent where the market keeps no files.
         outcome: the model's value, with every round of bidding.
     """
@@ -89,7 +89,7 @@ class Purchase:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Something bought, as it stands.
+    """A bought slot with its present state.
 
     Attributes:
         agreement_id: of the signed agreement.
@@ -100,7 +100,7 @@ class Reservation:
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
-        cost: minor units, less what was given back when the slot was made smaller.
+        cost: minor units, less refunds of amendments.
         file: the signed agreement, None where the market keeps no files.
         standing: the model's value, with the whole agreement.
     """
@@ -125,10 +125,10 @@ class Posting:
     Attributes:
         at: when it was posted, by the bank's clock.
         kind: `payment`, `refund` or `deposit`.
-        counterparty: with whom.
-        amount: minor units, negative for what was paid.
+        counterparty: the other account.
+        amount: minor units, negative for payments.
         balance: minor units, after it.
-        agreement_id: what for; empty for a deposit.
+        agreement_id: the agreement; empty for a deposit.
         deposit_id: a deposit's own id; empty for all others.
         line: the model's value.
     """
@@ -145,15 +145,15 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the bank says of one's account; amounts in minor units.
+    """An account as the bank states it; amounts in minor units.
 
     Attributes:
-        name: whose.
-        balance: what is there.
-        reserved: what is set aside for purchases that are not settled yet.
+        name: name of the account.
+        balance: balance.
+        reserved: money set aside for purchases that are not settled yet.
         credit_limit: the overdraft.
         at: the bank's clock.
-        postings: what was posted in the time asked for; empty where only the balance was.
+        postings: postings of the requested period; empty for a query of the balance alone.
         statement: the model's value.
     """
 
@@ -167,19 +167,19 @@ class Account:
 
     @property
     def available(self) -> int:
-        """What can be spent: balance and overdraft without what is reserved."""
+        """Money to spend: balance and overdraft less the reserved amount."""
         return self.balance + self.credit_limit - self.reserved
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What became of a cancellation.
+    """The result of a cancellation.
 
     Attributes:
-        agreement_id: what was given back, or empty where a request that was going on has been withdrawn.
+        agreement_id: the cancelled agreement, or empty where a running request was withdrawn.
         request_id: the request it belongs to.
-        done: whether it was given back.
-        withdrawn: whether a request that was going on was told to stop.
+        done: whether the agreement was cancelled.
+        withdrawn: whether a running request was withdrawn.
         refund: minor units.
         code: why it was not done, or empty.
         detail: the same as a sentence.
@@ -196,20 +196,20 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """What became of a change of a slot's size, or what it would give back or cost.
+    """The result of a resize, or its preview.
 
     Attributes:
         agreement_id: of the slot.
         done: whether the bank has posted it.
-        quoted: whether it was only asked for.
-        number: of the signed amendment; 0 where none was proposed.
+        quoted: whether it is only a preview.
+        number: number of the signed amendment; 0 without one.
         cores: of the slot from `effective_at` on.
-        end: its end from then on.
-        effective_at: from when on; None where nothing was to be done.
-        refund: minor units that come back.
+        end: end of the slot from then on.
+        effective_at: start of the new size; None where nothing changes.
+        refund: refund in minor units.
         code: why it was not done, or empty.
         detail: the same as a sentence.
-        charge: minor units that are paid for what is added.
+        charge: cost of the addition in minor units.
     """
 
     agreement_id: str
@@ -227,13 +227,13 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Who sells.
+    """A resource that sells.
 
     Attributes:
         name: without the market's domain.
         address: the full name.
-        machine: how the machine is, where it was asked and has answered.
-        draining: whether it has told the directory that it sells nothing new.
+        machine: state of the machine, if it was asked and has answered.
+        draining: whether it sells nothing new.
     """
 
     name: str
@@ -248,17 +248,17 @@ class Resource:
 
 
 def short_name(address: str, domain: str) -> str:
-    """An agent's name without the market's own domain; names of other domains stay whole."""
+    """Return an agent's name without the market's own domain; names of other domains stay whole."""
     return address.removesuffix(f"@{domain}") if domain else address
 
 
 def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
-    """Resources with how their machines are, by full name; those that did not answer have None."""
+    """Add the state of their machines to resources; None where the machine did not answer."""
     return tuple(replace(each, machine=states.get(each.address)) for each in found)
 
 
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:
-    """A bought unit for programs."""
+    """Convert a bought unit for programs."""
     offer: Offer = bought.offer
     return Unit(
         number=bought.unit,
@@ -277,7 +277,7 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
 
 
 def purchase_of(outcome: RequestOutcome, files: Mapping[str, str | None], domain: str) -> Purchase:
-    """A request that has ended for programs."""
+    """Convert the result of a request for programs."""
     return Purchase(
         request_id=outcome.request_id,
         status=outcome.status,
@@ -290,7 +290,7 @@ def purchase_of(outcome: RequestOutcome, files: Mapping[str, str | None], domain
 
 
 def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
-    """Something bought for programs."""
+    """Convert an agreement for programs."""
     agreement = standing.agreement
     return Reservation(
         agreement_id=agreement.agreement_id,
@@ -308,7 +308,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
 
 
 def account_of(statement: AccountStatement) -> Account:
-    """The bank's answer for programs."""
+    """Convert the bank's answer for programs."""
     return Account(
         name=statement.account,
         balance=statement.balance,
@@ -333,7 +333,7 @@ def account_of(statement: AccountStatement) -> Account:
 
 
 def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
-    """A cancellation that has ended for programs."""
+    """Convert the result of a cancellation for programs."""
     return Cancelled(
         agreement_id=outcome.agreement_id,
         request_id=request_id,
@@ -345,7 +345,7 @@ def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
 
 
 def resized_of(outcome: AmendmentOutcome) -> Resized:
-    """A change of size that has ended for programs."""
+    """Convert the result of a resize for programs."""
     quoted = outcome.code == QUOTED
     return Resized(
         agreement_id=outcome.agreement_id,

@@ -1,4 +1,4 @@
-"""What the blocking market and its asyncio twin have in common: who asks, and what is submitted."""
+"""The options and the document of a submission, for both kinds of market."""
 
 from __future__ import annotations
 
@@ -43,11 +43,7 @@ def auction_options(
     quote_only: bool = False,
     rule: str = "",
 ) -> AuctionOptions:
-    """The options of an auction.
-
-    Raises:
-        ConfigurationError: naming the argument that makes no sense, and what would be right.
-    """
+    """Check the options of an auction; raises `ConfigurationError` that names the invalid argument."""
     try:
         limit = None if max_cost is None else parse_credits(str(max_cost))
         return AuctionOptions(
@@ -64,18 +60,13 @@ def auction_options(
 
 
 def fixed_rule(rule: str) -> str:
-    """The name of an auction rule as the User Agent finds it, wherever that runs: a file by its whole path."""
+    """Return an auction rule as the User Agent finds it: a file by its absolute path."""
     where, _, name = rule.rpartition(":")
     return f"{Path(where).resolve()}:{name}" if where.endswith(".py") else rule
 
 
 def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Instant, request_id: str) -> Submit:
-    """A submission under an id of its own, all times fixed.
-
-    Raises:
-        DocumentError: if a file is no valid request.
-        ConfigurationError: if terms make no sense.
-    """
+    """Make a submission with all times fixed."""
     from ramp.rfql.request_for_quotation import write_request
 
     document = write_request(resolved(parts, now))
@@ -83,18 +74,14 @@ def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Insta
 
 
 class MarketUser(Generic[A]):
-    """A market as one of its users, without any waiting.
-
-    Args:
-        access: where the market is.
-    """
+    """The part of `Market` and `AsyncMarket` that never waits."""
 
     def __init__(self, access: A) -> None:
         self.access = access
 
     @property
     def user(self) -> str:
-        """As whom: the local name."""
+        """Local name of the user."""
         return self.access.user
 
     def short(self, address: str) -> str:

@@ -1,4 +1,4 @@
-"""Launches a swarm in the background, stops it, and says what is up: the supervisor as seen from outside."""
+"""Launches a market in the background, stops it, and asks its supervisor for its status."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ramp.runtime.state_folder import StateFolder, check_private
 WAITING: Final = "waiting"
 
 STATUS_LIMIT_S: Final = 3.0
-"""How long a supervisor may take to say what is up, in seconds."""
+"""How long a supervisor may take to answer, in seconds."""
 
 LOOK_S: Final = 0.05
 """Pause between two looks at a launch, in seconds."""
 
 LOOK_PER_AGENT_S: Final = 0.001
-"""So much longer for each agent, in seconds: to tell of a thousand takes the supervisor's time, in which they start."""
+"""Further pause for each agent, in seconds, because a long status takes the supervisor's time during the launch."""
 
 WAITING_TOLD_S: Final = 10.0
 """Interval in seconds between progress lines of a launch without progress."""
@@ -37,7 +37,7 @@ ENDING_LIMIT_S: Final = 3 * STOP_LIMIT_S + 30
 `STOP_LIMIT_S` each, and on a busy computer all of it takes its time."""
 
 OnEvent = Callable[[dict[str, str]], None]
-"""Told what happens to agents: `agent`, `event`, `detail`; and, without an agent, what a launch is `waiting` for."""
+"""Called with changes of agents: `agent`, `event`, `detail`; without an agent, with the reason of a wait."""
 
 
 def start_detached(
@@ -45,14 +45,8 @@ def start_detached(
 ) -> SwarmStatus:
     """Launch a swarm in the background and wait until it is ready; returns its status.
 
-    Args:
-        config_path: the configuration's file.
-        state: the state folder.
-        on_event: told what happens to agents while waiting.
-        parent: process id of a program with which the swarm ends, or None.
-
     Raises:
-        RampError: if it does not come up; what it wrote is part of the message.
+        RampError: if it does not start; its output is part of the message.
     """
     from ramp.runtime.state_versions import (
         check_versions,  # brings the ledger's driver along, and only a launch needs it
@@ -85,14 +79,13 @@ def start_detached(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a supervisor that has been begun, with all that it has begun."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(ENDING_LIMIT_S)
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
-    """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
+    """Wait for a supervisor in the background; return None if it ended or took too long."""
     seen: dict[str, str] = {}
     begin = told = time.monotonic()
     end, most = begin + READY_LIMIT_S + 10, 0
@@ -122,7 +115,7 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
 
 
 def _waited_for(found: SwarmStatus | None, state: StateFolder, waited_s: float) -> str:
-    """What a launch waits for, and has waited for so long, in a sentence."""
+    """Say what a launch has waited for, and for how long."""
     begin, logs = f"{waited_s:.0f} s: waiting for", f"their logs are in {state.logs}"
     if found is None:
         return f"{begin} the supervisor; {logs}"
@@ -136,11 +129,7 @@ def _server_text(found: SwarmStatus | None) -> str:
 
 
 def check_none_is_up(state: StateFolder) -> None:
-    """Refuse to launch a second market in one state folder.
-
-    Raises:
-        ConfigurationError: if one is up.
-    """
+    """Refuse to launch a second market in one state folder."""
     if status(state) is not None:
         raise ConfigurationError(
             "a market is already running with this state folder; stop it with `ramp down`", path=state.path
@@ -148,11 +137,7 @@ def check_none_is_up(state: StateFolder) -> None:
 
 
 def stop(state: StateFolder) -> bool:
-    """Stop the swarm of a state folder; returns whether there was one.
-
-    Raises:
-        TransportError: if it does not end.
-    """
+    """Stop the market of a state folder; return whether there was one. Raises `TransportError` if it hangs."""
     found = status(state)
     if found is None:
         return False
@@ -169,7 +154,7 @@ def stop(state: StateFolder) -> bool:
 def status(state: StateFolder) -> SwarmStatus | None:
     """What is up with a state folder, or None.
 
-    The supervisor itself is asked. Where it does not answer, what it wrote last to `run/swarm.json` is returned, with a
+    If the supervisor does not answer, the status that it last wrote to `run/swarm.json` is returned, with a
     `note` that says how old that is.
 
     Raises:
@@ -189,7 +174,7 @@ def status(state: StateFolder) -> SwarmStatus | None:
 
 
 def _told(state: StateFolder) -> SwarmStatus | None:
-    """What the supervisor says is up, or None where nobody answers."""
+    """Ask the supervisor for its status; None if it does not answer."""
     if not state.sockets.exists():
         return None
     check_private(state.sockets)
@@ -204,7 +189,7 @@ def _told(state: StateFolder) -> SwarmStatus | None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended but was not waited for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
     except OSError:

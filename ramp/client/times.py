@@ -58,7 +58,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def parse_moment(text: str, now: Instant) -> Instant:
-    """Read a moment; what has no zone is UTC, `+` and `-` count from `now`, days and times of day are around it.
+    """Read a moment, in UTC unless it has a zone; `+` and `-` count from `now`, days and times of day are near it.
 
     `yesterday` is its beginning, `18:00` the next time that the clock shows it, `monday` the next Monday after today.
 
@@ -79,7 +79,6 @@ def parse_moment(text: str, now: Instant) -> Instant:
 
 
 def _named_moment(text: str, now: Instant) -> Instant | None:
-    """A day by its name with or without a time of day, or a time of day alone; None if it is neither."""
     today = now - now % DAY
     name, _, rest = text.partition(" ")
     rest = rest.removeprefix("at ")
@@ -114,11 +113,7 @@ def _time_of_day(text: str) -> Duration | None:
 
 
 def duration_of(value: str | timedelta, name: str) -> Duration:
-    """A duration as a program gives it: a text or a `timedelta`; in microseconds.
-
-    Raises:
-        ValueError: naming the argument, if it is none or negative.
-    """
+    """Read a duration given as text or `timedelta`; in microseconds. Raises `ValueError` naming the argument."""
     length = value // timedelta(microseconds=1) if isinstance(value, timedelta) else parse_duration(value)
     if length < 0:
         raise ValueError(f"{name} must not be negative: got {value}, expected a length {DURATION_HELP}")
@@ -126,11 +121,7 @@ def duration_of(value: str | timedelta, name: str) -> Duration:
 
 
 def moment_of(value: str | datetime, now: Instant) -> Instant:
-    """A moment as a program gives it: a text or an aware `datetime`.
-
-    Raises:
-        ValueError: if it is none, or has no time zone.
-    """
+    """Read a moment given as text or aware `datetime`; raises `ValueError` if it is invalid."""
     return from_datetime(value) if isinstance(value, datetime) else parse_moment(value, now)
 
 

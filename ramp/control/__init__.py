@@ -1,1 +1,1 @@
-"""The control channel as one typed table: what an owner may ask of its agent, and what is answered."""
+"""The control channel as one typed table: requests of owners to their agents, and the answers."""

@@ -1,6 +1,6 @@
-"""From the table to a party's protocol and back: what whoever serves a control channel has in common.
+"""Conversion between the control channel and a party's protocol.
 
-The agents serve it over a Unix socket, a simulated market in its own process; both use these functions, so that the
+Agents serve the channel over a Unix socket, a simulated market in its own process. Both use these functions, so the
 same request gets the same answer.
 """
 
@@ -65,16 +65,11 @@ FileOf = Callable[[str], Path | None]
 
 
 def no_files(_: str) -> None:
-    """For markets that keep no files."""
+    """Return no path, for markets that keep no files."""
 
 
 def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
-    """The command that a submission means.
-
-    Raises:
-        DocumentError: if the document is no valid request.
-        ConfigurationError: if the options make no sense.
-    """
+    """Return the command of a submission; raises `DocumentError` or `ConfigurationError` if it is invalid."""
     options = request.options
     if not 1 <= options.rounds <= ROUNDS_MAX:
         raise ConfigurationError(f"rounds must be 1 to {ROUNDS_MAX}, got {options.rounds}")
@@ -92,27 +87,18 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
 
 
 Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput
-"""What a party of the market is asked, and answers in one message."""
+"""Questions to a party of the market, answered in one message."""
 
 
 def query_of(request: Question, new_id: Callable[[str], str]) -> str:
-    """What a question is called by the party that asks it."""
+    """Return the id under which a party asks a question."""
     if isinstance(request, Launch):
         return ORDER_MARK + request.order.job_id
     return new_id("nonce" if isinstance(request, AskAccount) else "query")
 
 
 def question(request: Question, query_id: str, domain: str) -> ev.Command:
-    """The command that a question means.
-
-    Args:
-        request: the question.
-        query_id: names it.
-        domain: of resources that are given by their local name; empty where names have none.
-
-    Raises:
-        ConfigurationError: if a job is beyond the limits.
-    """
+    """Return the command of a question; `domain` completes the local name of a resource."""
     match request:
         case AskAccount(since, until):
             return ev.AccountAsked(query_id, since, until)
@@ -136,12 +122,12 @@ def question(request: Question, query_id: str, domain: str) -> ev.Command:
 
 
 def full_name(name: str, domain: str) -> str:
-    """An agent's full name, whether it was given with its domain or without."""
+    """Return an agent's full name, given with or without its domain."""
     return name if "@" in name or not domain else f"{name}@{domain}"
 
 
 def answer(answered: pr.QueryAnswered) -> Event:
-    """What a question was answered with, or why it was not."""
+    """Return the answer to a question, or the refusal."""
     found = answered.answer
     if found is None:
         return Refused(MarketRefusalCode.NO_ANSWER, "no answer; check with `ramp ps` that the agent is up")
@@ -154,7 +140,7 @@ def answer(answered: pr.QueryAnswered) -> Event:
 
 
 def refusal(error: RampError) -> Refused:
-    """What an error that a request has met is told as."""
+    """Convert an error of a request to a refusal."""
     if isinstance(error, MarketRefused):
         return Refused(MarketRefusalCode(error.code), error.reason)
     if isinstance(error, DocumentError):
@@ -164,7 +150,7 @@ def refusal(error: RampError) -> Refused:
 
 
 def change_of(request: Resize) -> AgreementResized:
-    """The command that a change of size means."""
+    """Return the command of a resize."""
     return AgreementResized(
         request.agreement_id,
         request.cores,
@@ -177,34 +163,29 @@ def change_of(request: Resize) -> AgreementResized:
 
 
 def changed_by(request: Resize) -> tuple[str, ...]:
-    """The agreements that a change is about, each once."""
+    """Return the agreements that a resize changes, each once."""
     return tuple(dict.fromkeys((request.agreement_id, *request.together)))
 
 
 def has_changed(progress: pr.Progress, request: Resize) -> bool:
-    """Whether a progress is the end of the change of one of them."""
+    """Return whether a progress is the end of one of the changes of a resize."""
     return isinstance(progress, pr.AmendmentEnded) and progress.outcome.agreement_id in changed_by(request)
 
 
 def changes_ended(request: Resize, ended: Mapping[str, AmendmentOutcome]) -> pr.AmendmentEnded | ChangesEnded:
-    """What a change of one slot is answered with, or that of several.
-
-    Args:
-        request: what was asked.
-        ended: how each has ended, by agreement.
-    """
+    """Return the answer to a resize, given the outcome by agreement."""
     if not request.together:
         return pr.AmendmentEnded(ended[request.agreement_id])
     return ChangesEnded(tuple(ended[each] for each in changed_by(request)))
 
 
 def unknown(request_id: str) -> Refused:
-    """There is no such request."""
+    """Return the refusal for an unknown request."""
     return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {request_id}")
 
 
 def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
-    """A party's progress as its owner is told it; None for what is not the owner's."""
+    """Return a party's progress as the event for its owner; None if it does not concern the owner."""
     match progress:
         case pr.RequestEnded(outcome):
             return ended(outcome, file_of)
@@ -221,7 +202,7 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
 
 
 def request_of(progress: pr.Progress) -> str:
-    """The request that a progress belongs to, or empty."""
+    """Return the id of the request that a progress belongs to, or ""."""
     match progress:
         case pr.RequestEnded(outcome):
             return outcome.request_id
@@ -232,13 +213,13 @@ def request_of(progress: pr.Progress) -> str:
 
 
 def ended(outcome: RequestOutcome, file_of: FileOf) -> RequestEnded:
-    """How a request ended, with the files of what was bought."""
+    """Return the event for the end of a request, with the files of the agreements."""
     files = {unit.agreement_id: _text(file_of(unit.agreement_id)) for unit in outcome.units if unit.agreement_id}
     return RequestEnded(outcome, files)
 
 
 def requests_of(party: UserParty) -> RequestsListed:
-    """Every request of a user with how it stands."""
+    """List all requests of a user."""
     return RequestsListed(
         tuple(
             RequestStanding(
@@ -257,7 +238,7 @@ def requests_of(party: UserParty) -> RequestsListed:
 
 
 def jobs_of(party: UserParty) -> JobsListed:
-    """Every job of a user, with the last that is known of it."""
+    """List all jobs of a user with their last known state."""
     return JobsListed(
         tuple(
             JobStanding(
@@ -274,7 +255,7 @@ def jobs_of(party: UserParty) -> JobsListed:
 
 
 def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> AgreementsListed:
-    """Everything that a user has bought with how it stands."""
+    """List all agreements of a user."""
     doubts = party.doubts()
     return AgreementsListed(
         tuple(

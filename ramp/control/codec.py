@@ -1,8 +1,8 @@
 """Requests and events as lines of JSON and back, with one converter for both sides.
 
 A line is an object whose `verb` (of a request) or `event` names the class in `VERBS` or `EVENTS`; the other keys are
-the class's fields. Types are checked, not coerced, and an unknown key is an error: what one side does not know it must
-not pass over. So the version is told first (`Hello`, `Welcome`), and a difference is said in one sentence.
+the class's fields. Types are checked, not coerced, and an unknown key is an error. The first messages,
+`Hello` and `Welcome`, exchange the version.
 """
 
 from __future__ import annotations
@@ -34,40 +34,32 @@ Message = TypeVar("Message", bound="Request | Event")
 
 
 def encode_request(request: Request) -> bytes:
-    """A request as a line."""
+    """Encode a request as a line."""
     return _encode("verb", _VERB_NAMES[type(request)], request)
 
 
 def encode_event(event: Event) -> bytes:
-    """An event as a line."""
+    """Encode an event as a line."""
     return _encode("event", _EVENT_NAMES[type(event)], event)
 
 
 def decode_request(line: bytes) -> Request:
-    """Read a request.
-
-    Raises:
-        ControlLineError: if it is none of this version; it names what is wrong.
-    """
+    """Decode a request; raises `ControlLineError` that names the error."""
     return _decode(line, "verb", VERBS)
 
 
 def decode_event(line: bytes) -> Event:
-    """Read an event.
-
-    Raises:
-        ControlLineError: if it is none of this version; it names what is wrong.
-    """
+    """Decode an event; raises `ControlLineError` that names the error."""
     return _decode(line, "event", EVENTS)
 
 
 def verb_of(request: Request) -> str:
-    """A request's name on the wire."""
+    """Return the name of a request on the wire."""
     return _VERB_NAMES[type(request)]
 
 
 def strict_converter() -> cattrs.Converter:
-    """A converter of model values that takes no text for a number and no number for a text."""
+    """Make a converter that accepts no text for a number and no number for a text."""
     converter = model_converter()
     for kind, accepted in ((int, (int,)), (float, (int, float)), (str, (str,)), (bool, (bool,))):
         converter.register_structure_hook(kind, _exactly(kind, accepted))  # also for enumerations of that kind
@@ -75,7 +67,7 @@ def strict_converter() -> cattrs.Converter:
 
 
 def findings_of(error: Exception) -> str:
-    """What a converter found wrong, in one line with the paths of the fields."""
+    """Return the findings of a converter in one line, with the paths of the fields."""
     if isinstance(error, cattrs.BaseValidationError):
         found = [each.replace("@ $", "at $") for each in cattrs.transform_error(error)]
     else:

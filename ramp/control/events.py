@@ -1,7 +1,7 @@
-"""What an agent tells its owner: progress while a request is under way, and one last event for every request.
+"""Events that an agent sends its owner: progress of a request, and one last event for every request.
 
-`EVENTS` is the table of them all by their names on the wire. Progress and answers are the protocol's and the model's
-own classes wherever those say it; the classes here add what only the owner's side needs, such as files.
+`EVENTS` lists them by their names on the wire. Classes of the protocol and the model are used where they fit; the
+classes here add data for the owner, such as files.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE
 
 
 class MarketRefusalCode(StrEnum):
-    """Why an agent does not do what its owner asks; closed, so that clients can count on it.
+    """Why an agent refuses a request of its owner; a closed list for clients.
 
     OTHER_VERSION: client and agent speak different versions of this table. NOT_UNDERSTOOD: no request of this table,
     or values that make no sense. BAD_DOCUMENT: the request for quotation cannot be taken as it is. UNKNOWN_REQUEST:
     no request has that id. NO_ANSWER: bank, directory or resource did not answer. BANK_REFUSED: the bank answers no.
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
     of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
-    NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
+    NAME_TAKEN: another agent or account uses the name. STILL_OPEN: the party to remove owes or holds something.
     """
 
     OTHER_VERSION = "other_version"
@@ -78,17 +78,17 @@ CALLERS_OWN: Final = frozenset(
         MarketRefusalCode.NAME_TAKEN,
     }
 )
-"""Refusals that asking again in the same way does not change: bad input, exit code 2; the others are 1."""
+"""Refusals of bad input, which a retry does not change: exit code 2; the others are 1."""
 
 
 def market_refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
-    """A refusal as the exception that tells it."""
+    """Convert a refusal to an exception."""
     return MarketRefused(code, reason, exit_code=2 if code in CALLERS_OWN else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """The answer to `Hello`: both speak the same version; `agent` is the full name of who answers."""
+    """The answer to `Hello`: both speak the same version; `agent` is the full name of the agent."""
 
     version: int
     agent: str
@@ -104,7 +104,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """From now on everything that goes on is told."""
+    """From now on all events are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ class RequestEnded:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is done, and there is nothing more to say."""
+    """The request is done and has no other answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It is not done."""
+    """The request was refused."""
 
     code: MarketRefusalCode
     reason: str
@@ -130,17 +130,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class RequestStanding:
-    """How a request stands.
+    """A request with its present state.
 
     Attributes:
-        request_id: which.
         stage: the state of the machine at work, or how it ended.
         doubt: what is in doubt and how that will end, or empty.
-        units: how many.
-        started_at: when it was submitted.
-        outcome: how it ended, which may be without its rounds; None while it goes on.
+        outcome: the result, possibly without its rounds; None while it runs.
         archived: whether it is in the user's archive only.
-        rule: name of the auction rule.
     """
 
     request_id: str
@@ -155,17 +151,16 @@ class RequestStanding:
 
 @dataclass(frozen=True, slots=True)
 class AgreementStanding:
-    """How something bought stands.
+    """An agreement with its present state.
 
     Attributes:
-        agreement: what was bought.
         state: `settling`, `active`, `cancelling`, `cancelled` or `void`; in the archive also `past`.
         doubt: what is in doubt and how that will end, or empty.
-        file: path of the signed agreement, None where there is none.
-        payment_file: path of the bank's sealed word that it is paid, None where there is none.
+        file: path of the signed agreement, or None.
+        payment_file: path of the bank's sealed receipt, or None.
         archived: whether it is in the user's archive only.
-        amendments: those that hold, in their order; the last one says what size the slot has now.
-        moved: the resource's last word of where it is now; None where it is where the agreement says.
+        amendments: valid amendments in order; the last one has the present size of the slot.
+        moved: the slot's new place, as the resource last reported; None if it was not moved.
     """
 
     agreement: Agreement
@@ -179,40 +174,40 @@ class AgreementStanding:
 
     @property
     def cores(self) -> int:
-        """Cores of the slot as it is now."""
+        """Current cores of the slot."""
         return self.amendments[-1].cores if self.amendments else self.agreement.offer.cores
 
     @property
     def end(self) -> Instant:
-        """End of the slot as it is now."""
+        """Current end of the slot."""
         return self.amendments[-1].until if self.amendments else self.agreement.offer.end
 
     @property
     def amended(self) -> Agreement:
-        """The agreement with cores and end of its slot as they are now: for what runs on it, not for a proof."""
+        """The agreement with the current cores and end of its slot, for launching; not a proof."""
         return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
 
     @property
     def paid(self) -> int:
-        """What was paid, also for what amendments have added, in minor units."""
+        """Payments including amendments, in minor units."""
         return self.agreement.cost + sum(each.charge for each in self.amendments)
 
     @property
     def cost(self) -> int:
-        """What was paid less what came back, in minor units."""
+        """Payments less refunds, in minor units."""
         return self.paid - sum(each.refund for each in self.amendments)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesEnded:
-    """How changes of several slots ended that were asked for together: all are done, or none."""
+    """The results of a joint resize of several slots: all are done, or none."""
 
     outcomes: tuple[AmendmentOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestShown:
-    """How a request ended, with its rounds; None where it goes on, or the agent knows it no longer."""
+    """The result of a request with its rounds; None if it runs, or is archived."""
 
     outcome: RequestOutcome | None
 
@@ -237,11 +232,8 @@ class JobStanding:
     """A job as its user's agent knows it.
 
     Attributes:
-        order: what was ordered.
         request_id: of the auction that its slot was bought in.
-        resource: who runs it.
-        ordered_at: when it was ordered.
-        status: what the resource has said of it last; None before it has answered, and where it refused.
+        status: the resource's last report; None before its first, or after a refusal.
         refused: why it is not run, or None.
     """
 
@@ -294,7 +286,7 @@ Last = (
     | Done
     | Refused
 )
-"""What ends an answer."""
+"""Events that end an answer."""
 
 Event = Progress | Last
 
@@ -332,7 +324,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
 
 
 def request_of(event: Event) -> str:
-    """The request that an event belongs to; empty where it belongs to none."""
+    """Return the id of the request that an event belongs to, or ""."""
     match event:
         case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
             return event.request_id

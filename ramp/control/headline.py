@@ -1,4 +1,4 @@
-"""How a market is, in one word and one sentence; the truth first, whoever else is well."""
+"""The health of a market in one word and one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ILL: Final = ("failed", "degraded", "broken")
 
 
 class Health(StrEnum):
-    """How a market is: everybody is up; some are not well; it is coming up; agents cannot reach each other."""
+    """Health of a market: all agents up; some not well; launching; no connection between agents."""
 
     UP = "up"
     DEGRADED = "degraded"
@@ -26,26 +26,22 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """One word, and which agents and why; empty where all is well."""
+    """One word, and the agents with reasons; empty where all is well."""
 
     health: Health
     why: str = ""
 
     @property
     def sentence(self) -> str:
-        """For people."""
         verb = "has" if self.health is Health.NO_SERVER else "is"
         return f"The market {verb} {self.health}{f': {self.why}' if self.why else ''}"
 
 
 def headline(found: SwarmStatus) -> Headline:
-    """How a market is.
+    """Return the health of a market.
 
-    A server that nobody reaches comes first, for nothing else can be well then; agents that are not well while it comes
-    up are told at once, for it may never be.
-
-    Args:
-        found: what its supervisor says.
+    An unreachable server comes first, because nothing else works without it. Agents that fail during the launch are
+    reported at once, because it may never complete.
     """
     server = found.server
     if server.problem:
@@ -68,6 +64,6 @@ def _named(agents: list[AgentStatus]) -> str:
 
 
 def state_text(agent: AgentStatus) -> str:
-    """An agent's state, with the reason where it is not well, and that it drains."""
+    """Return an agent's state, with the reason if it is not well, and whether it drains."""
     state = f"{agent.state}: {agent.detail}" if agent.state in ILL else agent.state
     return f"{state}, draining" if agent.draining else state

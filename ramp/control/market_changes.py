@@ -1,4 +1,4 @@
-"""What the owner of a market may change while it runs: asked of the supervisor, which writes each change down.
+"""Changes of a running market by its owner: requests to the supervisor, which logs each change.
 
 Amounts are integers of minor units, prices whole credits per core hour. A name is an agent's local name.
 """
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 CERTIFICATE_DAYS: Final = 365
-"""How long a renewed certificate holds where nothing else is said."""
+"""Default validity of a renewed certificate, in days."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddUser:
-    """A new user: key, certificate, XMPP account, bank account, agent."""
+    """Add a user: key, certificate, XMPP account, bank account, agent."""
 
     name: str
     deposit: int = 0
@@ -23,7 +23,7 @@ class AddUser:
 
 @dataclass(frozen=True, slots=True)
 class RemoveUser:
-    """A user leaves: its agent ends, its certificates are revoked; refused while something is open, unless forced."""
+    """Remove a user: its agent ends, its certificates are revoked; refused while something is open, unless forced."""
 
     name: str
     forced: bool = False
@@ -31,14 +31,14 @@ class RemoveUser:
 
 @dataclass(frozen=True, slots=True)
 class AddResource:
-    """A new resource, by a piece of TOML: one `[[resources]]`, with its `[machines.NAME]` if the market has none."""
+    """Add a resource from TOML: one `[[resources]]`, with `[machines.NAME]` for a new machine."""
 
     definition: str
 
 
 @dataclass(frozen=True, slots=True)
 class DrainResource:
-    """A resource sells nothing new and keeps what it has sold; with `draining` false it sells again."""
+    """Stop new sales of a resource and keep its reservations; with `draining` false, sell again."""
 
     name: str
     draining: bool = True
@@ -46,7 +46,7 @@ class DrainResource:
 
 @dataclass(frozen=True, slots=True)
 class RemoveResource:
-    """A resource leaves, as users do; refused while it has sold or holds slots that are not over, unless forced."""
+    """Remove a resource, as a user; refused while slots that it sold or holds are not over, unless forced."""
 
     name: str
     forced: bool = False
@@ -54,7 +54,7 @@ class RemoveResource:
 
 @dataclass(frozen=True, slots=True)
 class SetResource:
-    """What a resource asks from now on; what is None stays."""
+    """Set the prices of a resource; None for no change."""
 
     name: str
     start_price: int | None = None
@@ -65,7 +65,7 @@ class SetResource:
 
 @dataclass(frozen=True, slots=True)
 class RenewKeys:
-    """A new certificate of an agent, by default for the key that it has; it signs with it at once."""
+    """Issue a new certificate to an agent, by default for its present key; the agent signs with it at once."""
 
     name: str
     new_key: bool = False
@@ -75,14 +75,14 @@ class RenewKeys:
 
 @dataclass(frozen=True, slots=True)
 class RestartAgent:
-    """An agent ends and begins again where its journal ends."""
+    """Restart an agent, which continues from its journal."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """The market becomes what its file says now; `dry_run` only says what would be done."""
+    """Apply changes from the configuration file; `dry_run` only lists them."""
 
     dry_run: bool = False
     forced: bool = False
@@ -94,9 +94,8 @@ class ChangeLine:
 
     Attributes:
         kind: `remove`, `add`, `update`, `rebuild`, `renew`, `restart`; `later` is not done now, and the text says when;
-            `stands` was changed by a verb and counts, whatever the file says; `warning` tells what does not work so.
+            `stands` is a change by a command that overrides the file; `warning` reports a problem.
         name: of the agent, or of the part of the configuration.
-        text: a sentence.
     """
 
     kind: str
@@ -106,7 +105,7 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class MarketChanged:
-    """What was changed; with `done` false what would be."""
+    """The changes made, or planned if `done` is false."""
 
     lines: tuple[ChangeLine, ...]
     done: bool = True
@@ -123,7 +122,7 @@ OwnerRequest = (
     | RestartAgent
     | Reload
 )
-"""What the market's owner may ask of its supervisor."""
+"""Requests of the market's owner to its supervisor."""
 
 OWNER_VERBS: Final[dict[str, type[OwnerRequest]]] = {
     "add_user": AddUser,
@@ -136,4 +135,4 @@ OWNER_VERBS: Final[dict[str, type[OwnerRequest]]] = {
     "restart": RestartAgent,
     "reload": Reload,
 }
-"""Every such request by its name on the wire."""
+"""Requests of the owner by their names on the wire."""

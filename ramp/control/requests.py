@@ -1,4 +1,4 @@
-"""What an owner may ask of its agent: one frozen dataclass a verb, and `VERBS`, the table of them all.
+"""Requests of an owner to its agent: one frozen dataclass a verb, and `VERBS`, the table of all.
 
 Instants and durations are integers of microseconds, amounts integers of minor units, as everywhere in the model.
 """
@@ -15,7 +15,7 @@ from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
 
 HORIZON_DEFAULT: Final[Duration] = DAY
-"""How far ahead a machine's projected load is asked for."""
+"""Default period of a machine's projected load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Auction a request, and buy what wins unless the options say to stop before that.
+    """Auction a request, and buy the best offers unless the options say otherwise.
 
     Attributes:
         document: the request for quotation, RFQL as text.
@@ -49,7 +49,7 @@ class Approve:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Follow a request until it ends; with no id everything that goes on, until the connection is closed."""
+    """Follow a request until it ends; without an id all requests, until the connection closes."""
 
     request_id: str = ""
 
@@ -60,31 +60,31 @@ EVERYTHING: Final = Watch()
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Stop a request that is going on; without effect once it has been decided."""
+    """Withdraw a running request; without effect once it is decided."""
 
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequests:
-    """Every request of this user with how it stands."""
+    """List all requests of this user with their states."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
-    """One request that has ended, with its rounds, which are on record only."""
+    """Show a request that has ended, with its rounds."""
 
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListAgreements:
-    """Everything that was bought with how it stands."""
+    """List all agreements with their states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Give a bought unit back."""
+    """Cancel a bought unit."""
 
     agreement_id: str
     reason: str = ""
@@ -92,16 +92,16 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Make a bought slot smaller or larger from now on, or only tell what that would give back or cost.
+    """Resize a bought slot, or preview the refund or cost.
 
     Attributes:
-        agreement_id: what is changed.
-        cores: that it shall have; None for as many as it has.
-        until: its end; None for the one that it has.
-        quote_only: propose nothing.
-        price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
-        max_cost: what may be paid for it in all, minor units; None where only the price counts.
-        together: other agreements whose slots shall have the same, paid by one order, all or none; only to add.
+        agreement_id: agreement of the slot.
+        cores: new number of cores; None for no change.
+        until: new end; None for no change.
+        quote_only: only preview.
+        price: maximum price of an addition, credits per core hour; None for the limit of the request.
+        max_cost: maximum total cost of an addition, minor units; None for no limit.
+        together: further agreements to enlarge in the same way, all or none, paid by one order.
     """
 
     agreement_id: str
@@ -122,19 +122,19 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class ListJobs:
-    """Every job that was ordered, with the last that is known of it."""
+    """List all jobs with their last known states."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskJob:
-    """Ask the resource how a job is."""
+    """Ask the resource for the state of a job."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CancelJob:
-    """Let the resource end a job."""
+    """Ask the resource to cancel a job."""
 
     job_id: str
 
@@ -150,7 +150,7 @@ class AskJobOutput:
 
 @dataclass(frozen=True, slots=True)
 class AskAccount:
-    """Ask the bank for the balance; with a first or last instant also for what was posted between them."""
+    """Ask the bank for the balance; with a first or last instant also for the postings between them."""
 
     since: Instant | None = None
     until: Instant | None = None
@@ -158,7 +158,7 @@ class AskAccount:
 
 @dataclass(frozen=True, slots=True)
 class AskMachine:
-    """Ask a resource, by its local or full name, how its machine is."""
+    """Ask a resource, by its local or full name, for the state of its machine."""
 
     resource: str
     horizon: Duration = HORIZON_DEFAULT
@@ -166,7 +166,7 @@ class AskMachine:
 
 @dataclass(frozen=True, slots=True)
 class AskResources:
-    """Ask the directory who offers a service: who sells, unless another one is named."""
+    """Ask the directory for the parties of a service, by default the resources that sell."""
 
     service: str = RESOURCE_SERVICE
 
@@ -207,10 +207,10 @@ UserRequest = (
     | AskMachine
     | AskResources
 )
-"""What a user may ask of its User Agent."""
+"""Requests of a user to its User Agent."""
 
 KeeperRequest = Deposit | AskOverview
-"""What the market's keeper may ask of its agent."""
+"""Requests of the market's keeper to its agent."""
 
 Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
 

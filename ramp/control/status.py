@@ -1,4 +1,4 @@
-"""What a supervisor tells of its swarm, at the status socket and in `run/swarm.json`; `ramp ps --json` shows it."""
+"""The status of a market, which its supervisor sends at the status socket and writes to `run/swarm.json`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ramp.control.codec import findings_of, strict_converter
 from ramp.errors import ControlLineError
 
 READY_LIMIT_S: Final = 300.0
-"""How long a launch waits for the next agent to be ready, in seconds; generous, for computers that do much besides.
+"""How long a launch waits for the next agent to be ready, in seconds; generous, for busy computers.
 
-What cannot come up says so, and ends the launch at once.
+An agent that cannot start reports it, which ends the launch at once.
 """
 
 STOP_LIMIT_S: Final = 10.0
@@ -24,14 +24,14 @@ STOP_LIMIT_S: Final = 10.0
 UP: Final = "up"
 
 STANDBY: Final = "standby"
-"""State of a bank that waits for the other one to fall silent; it is well, and not on the market."""
+"""State of a bank that takes over if the other one falls silent; it is well, and not on the market."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
     """The XMPP server: its kind and address; the process where the swarm runs it.
 
-    `problem` says why nobody reaches it at present, and is empty where it answers.
+    `problem` says why it cannot be reached, and is empty where it answers.
     """
 
     kind: str
@@ -43,14 +43,12 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """What is known of one agent.
+    """The status of one agent.
 
     Attributes:
-        name: local name.
         role: `directory`, `bank`, `keeper`, `user` or `resource`.
-        pid: of its process.
         state: `starting`, `ready`, `failed`, `degraded`, `broken`, `standby` or `stopped`.
-        detail: why, where it is not well; what drives a resource's queue, where it is.
+        detail: the reason if it is not well; otherwise the source of a resource's queue.
         restarts: how often it was started again.
         since: when it came into this state, ISO 8601; empty before the first.
         is_up: whether it is on the market; a `degraded` resource is where only its plug-in or price strategy fails.
@@ -76,16 +74,14 @@ class AgentStatus:
 
 @dataclass(frozen=True, slots=True)
 class SwarmStatus:
-    """What is up.
+    """The status of a market.
 
     Attributes:
         state: `starting`, or `up` once every agent is ready or says why it cannot be.
-        as_of: when this was said, ISO 8601.
+        as_of: time of this status, ISO 8601.
         pid: the supervisor's process.
         config: the configuration's file.
-        server: the XMPP server.
-        agents: every agent, in the order of starting.
-        note: what is wrong with the telling itself, or empty.
+        note: a problem with this status itself, or empty.
     """
 
     state: str
@@ -97,27 +93,20 @@ class SwarmStatus:
     note: str = ""
 
     def names(self, role: str) -> tuple[str, ...]:
-        """Local names of the agents of a role."""
         return tuple(agent.name for agent in self.agents if agent.role == role)
 
     def agent(self, name: str) -> AgentStatus | None:
-        """The agent of that local name."""
         return next((agent for agent in self.agents if agent.name == name), None)
 
 
 def status_object(status: SwarmStatus) -> dict[str, object]:
-    """A status as JSON types."""
+    """Convert a status to JSON types."""
     plain: dict[str, object] = _converter().unstructure(status)
     return plain
 
 
 def parse_status(text: str | bytes) -> SwarmStatus:
-    """Read a status back.
-
-    Raises:
-        ValueError: if the text is no JSON.
-        ControlLineError: if it is no status of this version.
-    """
+    """Parse a status; raises `ValueError` (no JSON) or `ControlLineError` (another version)."""
     plain = json.loads(text)
     try:
         return _converter().structure(plain, SwarmStatus)

@@ -12,7 +12,7 @@ NAMED: Final = 3
 
 
 def unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
-    """A warning where resources of the market will refuse a user, for want of a local account."""
+    """Warn of resources that will refuse a user because it has no local account there."""
     refusing = config.refusing(name)
     if not refusing:
         return []

@@ -1,1 +1,1 @@
-"""Looking a market over: what is wrong with it, its computers and its batch systems, and what to do about each."""
+"""Diagnosis of a market, its computers and its batch systems, with suggested fixes."""

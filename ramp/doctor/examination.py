@@ -24,7 +24,7 @@ from ramp.runtime.configuration_changes.overlay import load_market, load_overlay
 from ramp.runtime.state_folder import StateFolder
 
 SETTLING_S: Final = 5.0
-"""While a market runs, what disagrees is looked at again so much later: a purchase in between is no disagreement."""
+"""Pause in seconds before a second look at a disagreement in a running market, which a purchase may have caused."""
 
 PICTURE_OLD_S: Final = 120.0
 """Age of a resource's picture of its queue that is a finding; they are a minute old at most while it answers."""
@@ -32,19 +32,13 @@ PICTURE_OLD_S: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found.
-
-    Attributes:
-        is_up: whether the market runs.
-        remarks: everything that was looked at, findings and what is well.
-    """
+    """The result of an examination."""
 
     is_up: bool
     remarks: tuple[Remark, ...]
 
     @property
     def findings(self) -> tuple[Remark, ...]:
-        """What is wrong."""
         return tuple(each for each in self.remarks if each.is_finding)
 
 
@@ -55,21 +49,11 @@ def examine(
     clock: Callable[[], Instant] = lambda: time.time_ns() // 1000,
     wait: Callable[[float], None] = time.sleep,
 ) -> Report:
-    """Look a market over; nothing of it, or of its batch systems, is changed.
-
-    Args:
-        state: its state folder.
-        config_path: its configuration where it is down; None for the one that ran there last.
-        clock: tells the present.
-        wait: waits so many seconds.
-
-    Raises:
-        ConfigurationError: if the file that was named is not right.
-    """
+    """Examine a running market, or one that is down by its configuration (default: the last one); change nothing."""
     remarks: list[Remark] = []
 
     def looked(check: str, make: Callable[[], Iterable[Remark]], subject: str = "") -> None:
-        """Take what a check says; one that fails is a finding itself, and the others go on."""
+        """Run a check; a check that fails is itself a finding."""
         try:
             remarks.extend(make())
         except (RampError, OSError) as error:
@@ -109,7 +93,6 @@ def examine(
 
 
 def _known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig | None:
-    """The configuration of the market that runs, or ran last; None where none ever did."""
     if found is not None:
         return running_config(Path(found.config), state)
     overlay = load_overlay(state)
@@ -117,7 +100,7 @@ def _known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig 
 
 
 def _pictures(state: StateFolder, found: SwarmStatus, config: SwarmConfig | None) -> Iterable[Remark]:
-    """How old each resource's picture of its live queue is, as it says itself."""
+    """Report the age of each resource's picture of its live queue."""
     live = [each.name for each in (() if config is None else config.resources) if inspection(each.plugin) is not None]
     if not live or not found.names("user"):
         return
@@ -144,7 +127,7 @@ def _machine(
     clock: Callable[[], Instant],
     wait: Callable[[float], None],
 ) -> Iterable[Remark]:
-    """A resource's batch system against its book and its agreements; nothing for machines that are simulated."""
+    """Compare a resource's batch system with its book and its agreements; simulated machines have none."""
     look = inspection(resource.plugin)
     if look is None:
         return

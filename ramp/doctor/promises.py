@@ -1,4 +1,4 @@
-"""What a resource has promised, read from its journal while the agent may be running or not; nothing is changed."""
+"""Promises of a resource, read from its journal without changes, whether its agent runs or not."""
 
 from __future__ import annotations
 
@@ -20,14 +20,7 @@ from ramp.runtime.storage_errors import storing
 
 
 def read_records(journal: Path) -> tuple[Record, ...]:
-    """The records of a journal that are not archived; none where there is no journal yet.
-
-    Raises:
-        StorageFailed: if the file cannot be read.
-        StateDamaged: if it is no journal.
-        WrongVersion: if it is of another version.
-        ConfigurationError: if a record cannot be read.
-    """
+    """Read the records of a journal, without its archive; empty if there is no journal yet."""
     if not journal.exists():
         return ()
     with (
@@ -41,7 +34,7 @@ def read_records(journal: Path) -> tuple[Record, ...]:
 
 
 def promises_of(records: Iterable[Record]) -> tuple[Promise, ...]:
-    """What of a resource's records is promised and not released."""
+    """Return a resource's promises that are not released."""
     found: dict[str, Promise] = {}
     proposed: dict[str, Amendment] = {}
     before: dict[str, Instant] = {}

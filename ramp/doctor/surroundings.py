@@ -1,4 +1,4 @@
-"""What a market needs around it: room on the disk, certificates that hold, versions, servers that answer."""
+"""Checks of a market's surroundings: disk space, certificates, versions, servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CERTIFICATE_LEFT_MIN: Final[Duration] = 30 * DAY
 
 
 def disk(state: StateFolder) -> Iterator[Remark]:
-    """Room for what must be remembered."""
+    """Check the free space for journals and the ledger."""
     path = next(each for each in (state.path, *state.path.parents) if each.exists())
     room = os.statvfs(path)
     free_mb = shutil.disk_usage(path).free >> 20
@@ -71,7 +71,7 @@ def certificates(state: StateFolder, now: Instant, config: SwarmConfig | None = 
 
 
 def versions(config: SwarmConfig | None, state: StateFolder) -> Iterator[Remark]:
-    """What runs here, and whether the state folder is of its format versions."""
+    """Check the versions of the programs and of the state folder."""
     from ramp.runtime.state_versions import check_versions
 
     python = platform.python_version()
@@ -86,7 +86,7 @@ def versions(config: SwarmConfig | None, state: StateFolder) -> Iterator[Remark]
 
 
 def server(config: SwarmConfig | None, found: SwarmStatus | None) -> Iterator[Remark]:
-    """Whether the XMPP server answers: as the supervisor sees it, or an external one's addresses, tried from here."""
+    """Check that the XMPP server answers; without a supervisor, try the addresses of an external one."""
     if found is not None:
         where = f"{found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
         problem = found.server.problem
@@ -102,7 +102,7 @@ def server(config: SwarmConfig | None, found: SwarmStatus | None) -> Iterator[Re
 
 
 def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
-    """Whether a ledger in a database server can be reached; one in a file is audited by the bank at every start."""
+    """Check that a ledger in a database server is reachable; the bank audits a file at each start."""
     if config is None or not config.ledger_url:
         return
     from sqlalchemy import create_engine, exc, make_url
@@ -121,7 +121,7 @@ def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
 
 
 def agents(found: SwarmStatus) -> Iterator[Remark]:
-    """How the agents are, and their clocks against the bank's."""
+    """Report the state of the agents, and their clock offsets from the bank."""
     if found.note:
         yield Remark(
             "agents", "supervisor", found.note, f"check whether process {found.pid} hangs; `ramp down` stops it"

@@ -1,4 +1,4 @@
-"""FIPA ACL messages: the value that the pure machines exchange, and the tables of what may be said.
+"""FIPA ACL messages: the value that the pure machines exchange, and the tables of permitted messages.
 
 Source: FIPA SC00037 (communicative acts) and SC00061 (message structure); the market's use of them is the paper's
 section 5.1.
@@ -34,27 +34,27 @@ LANGUAGE: Final = "rfql-xml"
 """Content language slot: the XML documents of `schemas/`."""
 
 WIRE_VERSION: Final = 1
-"""Version of metadata, documents and seals; every message states it, and one of another version is refused."""
+"""Version of metadata, documents and seals; every message states it, and other versions are refused."""
 
 CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
     performative: tuple(kind for kind, how in DECLARED.items() if performative in how.performatives)
     for performative in Performative
 }
-"""Which contents each performative may carry; anything else is answered NOT_UNDERSTOOD."""
+"""Contents that each performative may carry; others are answered with NOT_UNDERSTOOD."""
 
 ROLES_OF: Final[dict[type, frozenset[Role]]] = {kind: how.by for kind, how in DECLARED.items() if how.by}
-"""In which role a sealed content may be said; a right key in the wrong role is refused."""
+"""Roles that may send a sealed content; a right key in the wrong role is refused."""
 
 OFFERS: Final = frozenset(kind for kind, how in DECLARED.items() if how.is_offer)
-"""Contents that are sealed as well where the market wants signed offers; canonical names stop their forging."""
+"""Contents that are also sealed if the market wants signed offers; canonical names prevent forged ones."""
 
 SEALED: Final = frozenset(ROLES_OF) - OFFERS
-"""Contents that are believed for their sender's seal only: what creates an obligation, ends one, or tells of money."""
+"""Contents that require their sender's seal: they create an obligation, end one, or report money."""
 
 ANY_AGE: Final = frozenset(kind for kind, how in DECLARED.items() if how.any_age)
-"""Sealed contents that may be of any age by their reader's clock: they are what a clock that is wrong is known by.
+"""Sealed contents that may be of any age by their reader's clock, because they reveal a wrong clock.
 
-They are believed as the answer to a question that is open only. The certificate must hold at the time they state.
+They count only as the answer to an open question. The certificate must be valid at the time they state.
 """
 
 
@@ -67,11 +67,11 @@ class Message:
         sender: name of the sending party (bare JID over XMPP).
         receiver: name of the receiving party.
         conversation_id: the request, agreement or query that the message is about.
-        content: what it says.
-        reply_with: what an answer should quote.
-        in_reply_to: what this message answers.
-        reply_by: how long the sender waits for an answer, from the moment of sending; None where it waits for none.
-        seal: that this is the sender's own word; the host adds it to what leaves, and has verified it on what comes.
+        content: the typed content.
+        reply_with: id for an answer to quote.
+        in_reply_to: the id that this message answers.
+        reply_by: how long the sender waits for an answer, from the moment of sending; None if it waits for no answer.
+        seal: the sender's seal; the host adds it to outgoing messages, and has verified it on incoming ones.
     """
 
     performative: Performative

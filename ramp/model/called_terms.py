@@ -1,7 +1,7 @@
-"""For what an offer was called: a digest of a unit's terms, by which an offer fits no other call.
+"""Bind an offer to its call: a digest of a unit's terms, so that the offer fits no other call.
 
-Where the winner is shown another's offer, that offer has to answer the same call as its own: else a buyer asks one
-seller for more, or at a lower price, than the rest, and lets its word set the price of what it was never asked for.
+If another offer sets the winner's price, both must answer the same call. Otherwise a buyer could ask one seller for
+more, or at a lower price, than the rest, and let its answer set the price.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ramp.model.request import RequestUnit
 
 
 def terms_digest(unit: RequestUnit, rule: str) -> str:
-    """SHA-256 of the terms that a unit is called with and of the auction's rule, as URL-safe base64 without padding.
+    """Return SHA-256 of a unit's called terms and the auction's rule, as URL-safe base64 without padding.
 
-    Digested is JSON in UTF-8 with sorted keys and no blanks: the rule, and of the unit all that is stated by the names
-    of its fields (instants and durations in microseconds; cores, disk and torus terms with what they are, under `is`)
-    but for its price, which falls from round to round and stands in the offer beside this.
+    The digest covers JSON in UTF-8 with sorted keys and no blanks: the rule, and the unit's stated fields by name
+    (instants and durations in microseconds; cores, disk and torus terms with their kind, under `is`) except its price,
+    which falls from round to round and is in the offer separately.
 
     Args:
-        unit: as it is called for.
+        unit: as in the call.
         rule: named in the call.
     """
     text = json.dumps({"rule": rule, "unit": _stated(unit)}, sort_keys=True, separators=(",", ":"))
@@ -32,24 +32,18 @@ def terms_digest(unit: RequestUnit, rule: str) -> str:
 
 
 def bound(offer: Offer, unit: RequestUnit, rule: str) -> Offer:
-    """An offer that says for what it was made.
-
-    Args:
-        offer: what is offered.
-        unit: as it was called for.
-        rule: named in the call.
-    """
+    """Return an offer with the price and the terms of its call, a unit under a rule."""
     return replace(offer, asked=unit.cpu_hour_cost, terms=terms_digest(unit, rule))
 
 
 def called_otherwise(unit: RequestUnit, rule: str, offer: Offer, *, sealed: bool) -> str:
-    """Why an offer does not answer the call for a unit, as a sentence; empty where it does.
+    """Say why an offer does not answer the call for a unit; empty if it does.
 
     Args:
         unit: as the user wants it; its price is the cap.
         rule: of the auction.
-        offer: what was offered.
-        sealed: whether the rule asks for the cap itself in every round, and not for ever less.
+        offer: the offer.
+        sealed: whether the rule asks for the cap in every round, instead of falling prices.
     """
     if not offer.terms:
         return "it names no call that it answers"

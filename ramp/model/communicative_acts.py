@@ -1,4 +1,4 @@
-"""What can be said in the market: each content declares with `said` how, by whom and in what interaction it is said.
+"""The communicative acts of the market: each content declares its performatives, roles and interaction with `said`.
 
 Sources: FIPA SC00037 (communicative acts), SC00030, SC00026, SC00027 and SC00035 (interaction protocols); the market's
 use of them is the paper's section 5.1.
@@ -48,14 +48,14 @@ class Interaction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a content is said.
+    """The declaration of a content.
 
     Attributes:
-        performatives: the communicative acts that may carry it; others with it are answered NOT_UNDERSTOOD.
+        performatives: the communicative acts that may carry it; others are answered with NOT_UNDERSTOOD.
         interaction: the interaction protocol that it belongs to.
-        by: in which roles it may be said under a seal; a right key in the wrong role is refused. Empty: said by
-            anybody, and without a seal.
-        is_offer: sealed only where the market wants signed offers; canonical names stop the forging of others.
+        by: roles that may send it under a seal; a right key in the wrong role is refused. Empty: any sender, without a
+            seal.
+        is_offer: sealed only if the market wants signed offers; canonical names prevent forged ones.
         any_age: its seal may be of any age by the reader's clock.
     """
 
@@ -68,7 +68,7 @@ class Said:
 
 _SAID: Final[dict[type, Said]] = {}
 DECLARED: Final[Mapping[type, Said]] = MappingProxyType(_SAID)
-"""Every content that has been declared, in the order of its declaration."""
+"""All declared contents, in the order of their declaration."""
 
 
 def said(
@@ -78,7 +78,7 @@ def said(
     is_offer: bool = False,
     any_age: bool = False,
 ) -> Callable[[_Content], _Content]:
-    """Declare how a content is said; for the arguments see `Said`."""
+    """Declare a content; for the arguments see `Said`."""
 
     def declare(content: _Content) -> _Content:
         _SAID[content] = Said(performatives, interaction, by, is_offer, any_age)

@@ -49,11 +49,7 @@ def iso(instant: Instant) -> str:
 
 
 def from_iso(text: str) -> Instant:
-    """Read an ISO 8601 date and time; without a zone it is UTC.
-
-    Raises:
-        ValueError: if the text is no date and time.
-    """
+    """Read an ISO 8601 date and time, without a zone as UTC; raise `ValueError` for other texts."""
     moment = datetime.fromisoformat(text)
     return from_datetime(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 

@@ -16,7 +16,7 @@ MINOR_UNITS_PER_CREDIT: Final = 100
 
 
 def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
-    """Cost of a slot in minor units, rounded half up.
+    """Return the cost of a slot in minor units, rounded half up.
 
     Args:
         cpu_hour_cost: whole credits per core hour.

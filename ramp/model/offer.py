@@ -1,4 +1,4 @@
-"""Offers, refusals and their codes: what a resource answers to a call for proposals."""
+"""A resource's answers to a call for proposals: offers, refusals and their codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramp.model.instant import Duration, Instant
 
 
 class RefusalCode(StrEnum):
-    """Why a resource does not offer, hold or confirm; closed, so that clients can count on it."""
+    """Reasons not to offer, hold or confirm; closed, so that clients can count on it."""
 
     PRICE = "price_below_minimum"
     OWN_OFFER_STANDS = "own_offer_stands"
@@ -67,10 +67,10 @@ class Refusal:
 
 
 def ease(code: RefusalCode, nearest: str) -> tuple[float, str]:
-    """Order of nearest values that would pass, the one easiest to meet first, for `sorted`.
+    """Return a key for `sorted` that puts the nearest value that is easiest to meet first.
 
-    Of prices and instants that is the least, for so little must be added or waited; of what a machine has the most, for
-    so little must be left out.
+    For prices and instants that is the least, because it adds or delays least; for properties of a machine it is the
+    greatest, because it drops least from the request.
     """
     number = re.match(r"(\d+(?:\.\d+)?) ", nearest)
     if number is None:
@@ -93,15 +93,14 @@ class Offer:
         end: end of the slot.
         cores: cores charged for (machines with whole nodes round up).
         load: share of the machine taken over the slot without this job, 0 to 1.
-        valid_for: how long the offer stands, from when it was made.
-        source: what the machine's queue is driven by: `log`, `synthetic` or `live`.
-        placement: where on the machine, in the machine's words; empty where it has none.
-        asked: the price asked for in the call, credits per core hour; 0 where the price paid is the price offered.
-        terms: digest of what was called for (`ramp.model.called_terms`); empty likewise.
-        start_probability: probability that the job starts by `start`, where what is sold is a submitted job; None where
-            a slot is reserved (`ramp.model.probable_start`).
-        if_late: what becomes of the price where it does not, in the words of `probable_start.RefundRule`; empty
-            likewise.
+        valid_for: how long the offer holds, from when it was made.
+        source: origin of the machine's queue: `log`, `synthetic` or `live`.
+        placement: place on the machine, in the machine's words; may be empty.
+        asked: the price asked for in the call, credits per core hour; 0 if the price paid is the price offered.
+        terms: digest of the call (`ramp.model.called_terms`); empty likewise.
+        start_probability: probability that the job starts by `start`, if a submitted job is sold; None for a reserved
+            slot (`ramp.model.probable_start`).
+        if_late: refund if it does not, in the words of `probable_start.RefundRule`; empty likewise.
     """
 
     offer_id: str
@@ -123,10 +122,9 @@ class Offer:
 
     @property
     def in_queue(self) -> bool:
-        """Whether no slot is reserved: what is sold is a job in a queue, whose start is only probable."""
+        """Whether a job in a queue is sold instead of a reserved slot, so that its start is only probable."""
         return self.start_probability is not None
 
     @property
     def cost(self) -> int:
-        """Cost of the slot in minor units."""
         return money.cost(self.cpu_hour_cost, self.cores, self.end - self.start)

@@ -1,4 +1,4 @@
-"""Ports: what a party needs from the world, as interfaces that shells and simulator implement."""
+"""Interfaces to the world of a party, which shells and simulator implement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramp.model.instant import Instant
 
 
 class Notary(Protocol):
-    """Signs in the name of one party and verifies what others signed.
+    """Signs in the name of one party and verifies signatures of others.
 
     The real one (`ramp.rfql.signing.notary`) does XML-DSig with X.509 certificates; the simulator's passes the typed
     body along with the signers' names.
@@ -21,25 +21,36 @@ class Notary(Protocol):
         ...
 
     def seal(self, message: Message, now: Instant) -> Message:
-        """Seal a message of this party's: the same with `seal` filled.
+        """Seal a message of this party's.
 
         Raises:
-            CertificateExpired: if the party's own certificate does not hold now.
+            CertificateExpired: if the party's own certificate is not valid now.
         """
         ...
 
     def open(self, text: str, now: Instant) -> Message:
-        """Read a sealed message that has come, was kept or passed on; the message bears its seal.
+        """Read a sealed message that has arrived, was kept or passed on; the message bears its seal.
 
         Raises:
-            DocumentError: if anything about message or seal is not right.
+            DocumentError: if message or seal are invalid.
         """
         ...
 
     def verify(self, document: str, now: Instant) -> Signed:
-        """Check every signature of a document and return what they cover.
+        """Check every signature of a document and return the signed content.
 
         Raises:
-            DocumentError: if anything about document or signatures is not right.
+            DocumentError: if document or signatures are invalid.
         """
+        ...
+
+
+class IdSource(Protocol):
+    """A source of identifiers that never repeat; they are the idempotency keys of the protocol.
+
+    In production they are unguessable; in the simulator they are counted, so that runs repeat.
+    """
+
+    def new(self, kind: str) -> str:
+        """Return a new identifier that begins with `kind` (`request`, `offer`, `agreement`, `nonce`)."""
         ...

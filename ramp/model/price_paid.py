@@ -1,8 +1,8 @@
-"""Is the price of an agreement the one that is owed? Winner, bank and whoever verifies the document ask the same.
+"""Check that an agreement's price is the one owed; winner, bank and verifiers of the document use the same functions.
 
-Where the price paid is not the price offered, the agreement says by which rule it was found, and has the sealed offer
-that sets it. A rule that is not known here is held to what holds for all: at least what the winner has offered, at most
-what the user said. For the second-price rule (W. Vickrey, Journal of Finance 16, 1961) the price itself is recomputed.
+An agreement whose price differs from the price offered names its rule and contains the sealed offer that sets the
+price. Under an unknown rule only the general bounds are checked: at least the winner's offer, at most the user's limit.
+For the second-price rule (W. Vickrey, Journal of Finance 16, 1961) the price itself is recomputed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ramp.model.shortcoming import shortcoming
 from ramp.model.sizes.moldable import cost_cap
 
 SECOND_PRICE: Final = "second-price"
-"""Name of the rule by which the cheapest other offer sets the price, or the cap where there is none."""
+"""Name of the rule by which the cheapest other offer sets the price, or the cap if there is no other offer."""
 
 CLOCKS_APART: Final = 5 * MINUTE
-"""So far ahead may the clock of who made an offer be, as of whoever begins something (`Timing.message_age`)."""
+"""Maximum lead of a seller's clock over that of the party that begins a purchase (`Timing.message_age`)."""
 
 
 class PriceFault(StrEnum):
-    """What can be wrong with a price."""
+    """Kinds of wrong prices."""
 
     NOT_AS_OFFERED = "not_as_offered"
     RULE_NOT_AGREED = "rule_not_agreed"
@@ -47,12 +47,7 @@ class PriceFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PriceProblem:
-    """What is wrong with a price.
-
-    Attributes:
-        code: for programs.
-        detail: one sentence.
-    """
+    """The fault of a price, as a code and a sentence."""
 
     code: PriceFault
     detail: str
@@ -62,29 +57,29 @@ class PriceProblem:
 
 
 def cap_cost(unit: RequestUnit, offer: Offer) -> int:
-    """What an offer's slot costs at the price that the user has set as the most, in minor units."""
+    """Return the cost of an offer's slot at the user's maximum price, in minor units."""
     return cost_cap(unit, offer.cores, offer.end - offer.start)
 
 
 def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> int:
-    """What the winner is paid by the second-price rule, in minor units.
+    """Return the winner's payment under the second-price rule, in minor units.
 
     Args:
         unit: as the user wants it; its price is the cap.
         winner: the cheapest offer that is held.
-        runner_up: the cheapest that remains; None where there is none, and then the cap is paid.
+        runner_up: the cheapest remaining offer; None without one, when the cap is paid.
     """
     cap = cap_cost(unit, winner)
     return cap if runner_up is None else min(cap, runner_up.cost)
 
 
 def stands_at(offer: Offer, seal: Seal, at: int) -> bool:
-    """Whether an offer stands at an instant: sealed by then, as far as two clocks can tell, and not lapsed."""
+    """Whether an offer holds at an instant: sealed by then, as far as two clocks can tell, and not lapsed."""
     return seal.signed_at - CLOCKS_APART <= at < seal.signed_at + offer.valid_for
 
 
 def price_problem(agreement: Agreement) -> PriceProblem | None:
-    """What is wrong with the price of an agreement by what the agreement itself says; None where it is right."""
+    """Return the fault of an agreement's price by the agreement itself; None if it is right."""
     price, offer, cost = agreement.price, agreement.offer, agreement.cost
     if price is None:
         if cost == offer.cost:
@@ -120,7 +115,7 @@ def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> 
     if unmet := shortcoming(agreement.request, other):
         return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
     if agreement.valid_until - agreement.issued_at > ORDER_VALIDITY_MAX:
-        # its buyer says when it was issued, the bank how long it may stand: dated back, it would revive lapsed offers
+        # the buyer states when it was issued, the bank limits its validity: a false date would revive lapsed offers
         most = f"agreements are valid for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is backdated"
         return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may have expired: {most}")
     if not stands_at(other, seal, agreement.issued_at):
@@ -133,12 +128,12 @@ def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> 
 
 
 def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> PriceProblem | None:
-    """What is wrong with a price for the seller, who knows what was called for; None where it is right.
+    """Return the fault of a price for the seller, who knows the call; None if it is right.
 
     Args:
         agreement: as the user has signed it.
-        unit: as it was called for.
-        rule: named in the call; empty where the price paid is the price offered.
+        unit: as in the call.
+        rule: named in the call; empty if the price paid is the price offered.
     """
     price = agreement.price
     if price is None and rule and not shortcoming(unit, agreement.offer):
@@ -153,7 +148,7 @@ def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> 
 
 
 def how_priced(agreement: Agreement) -> str:
-    """How a price that is not the one offered was found, as a sentence; empty of any other."""
+    """Say how a price was found that differs from the one offered; empty for others."""
     price = agreement.price
     if price is None:
         return ""

@@ -1,12 +1,12 @@
-"""Probable starts: what is bought on a machine that cannot reserve is a submitted job.
+"""Probable starts: a machine that cannot reserve sells a submitted job.
 
-Its offer says with which probability the job starts by `Offer.start`, the latest start at which it is complete within
-the window of the request. The money stays aside until the job has started and is paid then: by its countersignature
-under such an agreement the resource says that it has. Where that has not come to the bank by `Offer.start`, by the
-bank's clock, the order is void and all of the money is free again. So the agreement stands exactly as long as the job
-may start: `Agreement.valid_until` is `Offer.start`.
+Its offer states the probability that the job starts by `Offer.start`, the latest start at which it is complete within
+the window of the request. The money stays aside until the job has started, and is paid then: the resource's
+countersignature under the agreement states that it has. If that does not reach the bank by `Offer.start`, by the bank's
+clock, the order is void and all money is free again. So an agreement holds exactly as long as the job may start:
+`Agreement.valid_until` is `Offer.start`.
 
-Buyer, seller, bank and whoever verifies the document ask the same here.
+Buyer, seller, bank and verifiers of the document use the same functions.
 """
 
 from __future__ import annotations
@@ -20,23 +20,18 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 
 QUEUE_WAIT_MAX: Final[Duration] = 7 * 24 * HOUR
-"""The bank keeps money aside for a job that waits for its start, for so long from now on at most."""
+"""Longest time from now for which the bank sets money aside for a job that waits for its start."""
 
 
 class RefundRule(StrEnum):
-    """What becomes of the price where a job has not started in time."""
+    """Refund for a job that has not started in time."""
 
     WHOLE = "whole"
-    """All of it goes back, and the job is deleted."""
+    """Everything is refunded, and the job is deleted."""
 
 
 def start_shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Why an offer's start is not certain enough for a unit, or the empty string.
-
-    Args:
-        unit: as the user wants it.
-        offer: what is offered; a reserved slot is certain.
-    """
+    """Say why an offer's start is not certain enough for the user's unit; empty if it is."""
     offered, asked = offer.start_probability, unit.start_probability
     if offered is None:
         return ""
@@ -50,10 +45,10 @@ def start_shortcoming(unit: RequestUnit, offer: Offer) -> str:
 
 
 def probable_start_problem(agreement: Agreement) -> str:
-    """What is wrong with an agreement for how its start is promised, or the empty string.
+    """Say how an agreement's promise of a start is invalid; empty if it is valid.
 
     Args:
-        agreement: of a reserved slot, which stands for minutes only, or of a submitted job, alone in its order.
+        agreement: of a reserved slot, which holds for minutes only, or of a submitted job, alone in its order.
     """
     offer = agreement.offer
     stands = agreement.valid_until - agreement.issued_at
@@ -71,11 +66,11 @@ def probable_start_problem(agreement: Agreement) -> str:
 
 
 def request_problem(request: RequestForQuotation, *, pays_offer: bool = True) -> str:
-    """Why a request cannot be bought with a probable start, or the empty string.
+    """Say why a request cannot be bought with a probable start; empty if it can.
 
     Args:
-        request: what is asked for.
-        pays_offer: whether the auction's rule pays what the winner has offered.
+        request: the request.
+        pays_offer: whether the auction's rule pays the winner's offer.
     """
     asking = [unit.number for unit in request.units if unit.start_probability is not None]
     if not asking:

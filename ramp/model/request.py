@@ -13,13 +13,12 @@ from ramp.model.instant import Duration, Instant
 
 @dataclass(frozen=True, slots=True)
 class TotalCores:
-    """RFQL's Cores/TotalCores: so many cores, wherever they are."""
+    """RFQL's Cores/TotalCores: a number of cores, on any nodes."""
 
     count: int
 
     @property
     def total(self) -> int:
-        """Cores in all."""
         return self.count
 
 
@@ -32,7 +31,6 @@ class Nodes:
 
     @property
     def total(self) -> int:
-        """Cores in all."""
         return self.count * self.cores_per_node
 
 
@@ -72,8 +70,8 @@ class MoldableTerms:
     """Extension terms that leave the size to the seller, in a namespace of their own (`ramp.model.sizes.moldable`).
 
     Attributes:
-        least: fewest cores that will do.
-        most: more cores than these shorten nothing.
+        least: minimum number of cores.
+        most: maximum number of cores; further ones shorten nothing.
         law: the run's speed-up law as a text (`ramp.model.sizes.speed_up.law_of`).
     """
 
@@ -88,8 +86,8 @@ class RequestUnit:
 
     Attributes:
         number: position in the document, from 1; names the unit in every message.
-        cpu_hour_cost: most the user pays, whole credits per core hour; in later rounds the asking price. Where the size
-            is the seller's to choose, per core hour at the reference size.
+        cpu_hour_cost: the user's maximum, whole credits per core hour; in later rounds the asking price. If the seller
+            chooses the size, per core hour at the reference size.
         deadline: EndDate and EndTime: the run is complete by then.
         cores: cores wanted, or the reference size.
         not_before: StartDate and StartTime: the run starts no earlier; None means as soon as possible.
@@ -103,10 +101,10 @@ class RequestUnit:
         disk: total or per-node disk space, or None.
         torus: extension terms, or None.
         start_probability: extension term: least probability with which the run starts early enough to be complete by
-            the deadline, above 0 and at most 1; None where only a slot that is reserved will do.
+            the deadline, above 0 and at most 1; None if only a reserved slot is acceptable.
         moldable: the sizes that the seller may choose from, or None.
-        sites: extension term: the sites of which a resource has to be, as domains in lower case; None for any (and
-            not empty, as digests of terms leave out what is None: those of other requests stay what they were).
+        sites: extension term: the acceptable sites, as domains in lower case; None for any (and not empty, because
+            digests of terms leave out None: those of other requests stay the same).
     """
 
     number: int
@@ -128,14 +126,11 @@ class RequestUnit:
     sites: tuple[str, ...] | None = None
 
     def earliest_start(self, now: Instant) -> Instant:
-        """First instant at which the run may start, seen from `now`."""
+        """Return the first instant at which the run may start, seen from `now`."""
         return now if self.not_before is None else max(now, self.not_before)
 
     def run_duration(self, now: Instant) -> Duration:
-        """Length of the slot in microseconds: the wall time, or the whole window where none is given.
-
-        Zero or negative once the window has passed.
-        """
+        """Return the wall time, or the window's length without one, in microseconds; at most 0 after the window."""
         if self.wall_time is not None:
             return self.wall_time
         return self.deadline - self.earliest_start(now)
@@ -147,9 +142,9 @@ class RequestForQuotation:
 
     Attributes:
         units: in their order.
-        warnings: what was odd about the document.
-        max_cost: most to pay for all units together, in minor units; None for no limit. For the buyer's own agent:
-            calls for proposals are without it.
+        warnings: oddities of the document.
+        max_cost: maximum for all units together, in minor units; None for no limit. For the buyer's own agent: calls
+            for proposals do not contain it.
     """
 
     units: tuple[RequestUnit, ...]
@@ -157,10 +152,10 @@ class RequestForQuotation:
     max_cost: int | None = None
 
     def unit(self, number: int) -> RequestUnit:
-        """The unit of that number.
+        """Return the unit of that number.
 
         Raises:
-            KeyError: if the document has none.
+            KeyError: if the document has no such unit.
         """
         for unit in self.units:
             if unit.number == number:

@@ -1,7 +1,7 @@
 """Seals: a detached signature over a message exactly as it was sent, and the roles in which parties sign.
 
-XML signatures stay for the documents that people keep (`ramp.model.agreement`); whatever else creates an obligation is
-believed for its seal.
+XML signatures are for documents that people keep (`ramp.model.agreement`); a seal proves every other message that
+creates an obligation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ramp.model.instant import Instant
 
 
 class Role(StrEnum):
-    """What a party is certified to be; a right key in the wrong role is refused.
+    """The certified role of a party; a right key in the wrong role is refused.
 
     KEEPER is the paper's administrator of the Banking Agent (section 6.3): deposits, and the view of all trading.
     ENROLMENT is the office that answers requests for certificates and hands out revocation lists.
@@ -35,12 +35,12 @@ BY_BANK: Final = frozenset({Role.BANK})
 BY_DIRECTORY: Final = frozenset({Role.DIRECTORY})
 BY_KEEPER: Final = frozenset({Role.KEEPER})
 BY_ENROLMENT: Final = frozenset({Role.ENROLMENT})
-"""The roles in which a content may be said."""
+"""The roles that may send a content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """That a message is its sender's own word, as the host's notary has verified it.
+    """Proof that a message is its sender's own, as the host's notary has verified it.
 
     The seal covers purpose (performative and kind of document), sender, receiver, conversation, the message it answers,
     the instant, and the document; so it fits no other message.
@@ -48,8 +48,8 @@ class Seal:
     Attributes:
         signer: the certified name, equal to the message's sender.
         role: the certified role.
-        receiver: to whom it was said.
-        conversation_id: in which conversation.
+        receiver: the addressee.
+        conversation_id: the conversation.
         signed_at: the signer's clock.
         text: the sealed message as text, to be kept and passed on; `Notary.open` reads it again.
     """

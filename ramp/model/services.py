@@ -1,4 +1,4 @@
-"""What parties enter in the directory, and who may."""
+"""The services in the directory, and the roles that may offer them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RESOURCE_SERVICE: Final = "resource-trader"
 """Service type under which resources register with the directory; the original system's name."""
 
 DRAINING_SERVICE: Final = "resource-draining"
-"""Under which a resource registers as well while it keeps what it has sold and sells nothing new."""
+"""Additional service type of a resource that keeps its sold reservations and sells nothing new."""
 
 ROLE_OF_SERVICE: Final = {RESOURCE_SERVICE: Role.RESOURCE, DRAINING_SERVICE: Role.RESOURCE}
-"""The market's services, and who may offer them."""
+"""The market's services, and the roles that may offer them."""

@@ -1,6 +1,6 @@
-"""Whether an offer meets a unit of a request: judged by the buyer, and by all who check what it was bought for.
+"""Check an offer against a unit of a request, for the buyer and for later checks of an agreement.
 
-The site of a resource is the domain of its name, which its certificate and its XMPP server both vouch for.
+The site of a resource is the domain of its name, which its certificate and its XMPP server both confirm.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from ramp.model.sizes.moldable import cost_cap, least_cores, size_problem
 
 
 def shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Why an offer does not meet a unit, or the empty string if it does.
-
-    Args:
-        unit: the unit with the price to be met as its `cpu_hour_cost`.
-        offer: what is offered.
-    """
+    """Say why an offer does not meet a unit (whose price is the limit); empty if it does."""
     if unit.moldable is not None:
         cap = cost_cap(unit, offer.cores, offer.end - offer.start)
         if offer.cost > cap:
@@ -33,7 +28,7 @@ def shortcoming(unit: RequestUnit, offer: Offer) -> str:
 
 
 def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Why the offer's window does not meet the unit, or the empty string."""
+    """Say why the offer's window does not meet the unit; empty if it does."""
     if unit.not_before is not None and offer.start < unit.not_before:
         return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
     if offer.end > unit.deadline:
@@ -48,28 +43,19 @@ def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
 
 
 def site_of(agent: str) -> str:
-    """The site of an agent, in lower case: its name's domain; empty where the name has none.
-
-    Args:
-        agent: name such as `south1@south.example`.
-    """
+    """Return the site of an agent such as `south1@south.example`: its name's domain in lower case; may be empty."""
     return agent.partition("@")[2].lower()
 
 
 def site_shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Why an offer's resource is not where the unit wants it, or the empty string."""
+    """Say why an offer's resource is at no site of the unit; empty if it is."""
     if unit.sites is None or site_of(offer.resource) in unit.sites:
         return ""
     return f"{offer.resource} is not at {_listed(unit.sites)}"
 
 
 def site_refusal(unit: RequestUnit, resource: str) -> Refusal | None:
-    """The coded refusal of a unit that wants other sites than a resource's, with the site that would pass, or None.
-
-    Args:
-        unit: as the user wants it.
-        resource: name of the agent that would sell.
-    """
+    """Refuse a unit that wants other sites than a resource's, naming the site that would pass; else None."""
     if unit.sites is None or (site := site_of(resource)) in unit.sites:
         return None
     return Refusal(unit.number, RefusalCode.OTHER_SITE, site, f"the request allows only {_listed(unit.sites)}")

@@ -1,4 +1,4 @@
-"""Slots and reservations: what a machine can give and has set aside; and the machine's fixed terms."""
+"""Slots and reservations of a machine, and the machine's fixed terms."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ramp.model.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A window on the machine that a job could have.
+    """A window on the machine for a job.
 
     Attributes:
         start: earliest possible start within the request's window.
         end: start plus the run's duration.
-        cores: cores charged for (whole nodes where the machine gives only those).
+        cores: cores charged for (whole nodes if the machine gives only those).
         load: share of the machine already taken over [start, end), time-mean, 0 to 1, without this job.
-        placement: where, in the machine's words; empty where the machine has none.
+        placement: its place, in the machine's words; may be empty.
         token: the plug-in's own mark by which `hold` finds exactly this slot again.
-        fragmentation: share of the machine's largest free box that the job would destroy beyond what it takes itself,
-            0 to 1; 0 where places mean nothing.
-        links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 where there are none.
-        start_probability: probability that the job starts by `start`, above 0 and at most 1, where the machine submits
+        fragmentation: share of the machine's largest free box that the job would destroy beyond its own place, 0 to 1;
+            0 if places do not matter.
+        links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 without cables.
+        start_probability: probability that the job starts by `start`, above 0 and at most 1, if the machine submits
             a job in place of reserving; None for a slot that is reserved.
     """
 
@@ -38,10 +38,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class SlotMove:
-    """A sold slot that was given other places of its machine.
+    """A move of a sold slot to other places of its machine.
 
     Attributes:
-        placement: where it is now, in the machine's words.
+        placement: its present place, in the machine's words.
         moved_at: when; later moves of one slot have later instants, whatever the clock says.
     """
 
@@ -56,10 +56,10 @@ class Reservation:
     Attributes:
         key: the caller's id it was made with (offer id).
         reservation_id: the machine's name for it; unique, never used again.
-        slot: what is set aside.
+        slot: the slot.
         firm: False for a hold, True once confirmed.
         held_until: deadline of a hold; None once firm.
-        started_at: when the job began that stands for a slot with a `start_probability`; None before, and elsewhere.
+        started_at: when the job of a slot with a `start_probability` began; None before, and for other slots.
     """
 
     key: str

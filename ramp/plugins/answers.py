@@ -1,4 +1,4 @@
-"""What a plug-in's answer cannot be: judged by the host for every call, and by the contract suite."""
+"""Check a plug-in's answers, for the host at every call, and for the contract suite."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
 
 CORES_MAX: Final = 10**9
-"""Most cores of a slot; far above any machine."""
+"""Maximum number of cores of a slot; far above any machine."""
 
 INSTANT_MAX: Final[Instant] = from_iso("9000-01-01")
-"""Documents tell of the years before this one only."""
+"""Documents contain only years before this one."""
 
 _UNFIT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What is no character of XML 1.0 (section 2.2)."""
+"""Characters that XML 1.0 forbids (section 2.2)."""
 
 IDENTIFIER_MAX: Final = 200
 """Characters of a reservation's id, as in the documents that carry it."""
@@ -31,7 +31,7 @@ TOKEN_MAX: Final = 20_000
 
 
 def quote_problem(unit: RequestUnit, answer: Any) -> str:
-    """What is impossible about the answer to a quote, or the empty string."""
+    """Say what is impossible about the answer to a quote; empty if it is valid."""
     if isinstance(answer, Slot):
         return slot_problem(answer, unit.cores.total) or _window_problem(unit, answer)
     return refusal_problem(answer) or (no("Slot or Refusal", answer) if not isinstance(answer, Refusal) else "")
@@ -47,7 +47,7 @@ def _window_problem(unit: RequestUnit, slot: Slot) -> str:
 
 
 def slot_problem(slot: Any, cores_min: int) -> str:
-    """What is impossible about a slot, or the empty string."""
+    """Say what is impossible about a slot; empty if it is valid."""
     if not all(type(value) is int for value in (slot.start, slot.end, slot.cores)):
         return f"start {slot.start!r:.50}, end {slot.end!r:.50} and cores {slot.cores!r:.50} are not all whole numbers"
     if not 0 <= slot.start < slot.end:
@@ -69,7 +69,7 @@ def slot_problem(slot: Any, cores_min: int) -> str:
 
 
 def text_problem(what: str, text: Any, limit: int) -> str:
-    """Why a text can be in no document, or the empty string."""
+    """Say why no document can contain a text; empty if one can."""
     if not isinstance(text, str):
         return f"the {what} is not a string"
     if len(text) > limit:
@@ -78,7 +78,7 @@ def text_problem(what: str, text: Any, limit: int) -> str:
 
 
 def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
-    """What is impossible about a reservation, or the empty string; refusals are judged elsewhere."""
+    """Say what is impossible about a reservation; empty if it is valid, or a refusal."""
     if isinstance(answer, Refusal):
         return ""
     if not isinstance(answer, Reservation):
@@ -102,12 +102,12 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
 
 
 def held_problem(key: str, slot: Slot, answer: Any) -> str:
-    """What is impossible about the answer to a hold, or the empty string."""
+    """Say what is impossible about the answer to a hold; empty if it is valid."""
     return refusal_problem(answer) or reservation_problem(key, slot, answer)
 
 
 def resized_problem(key: str, cores: int, until: Instant, answer: Any) -> str:
-    """What is impossible about the answer to a change of size, or the empty string."""
+    """Say what is impossible about the answer to a change of size; empty if it is valid."""
     problem = refusal_problem(answer) or reservation_problem(key, None, answer)
     if problem or not isinstance(answer, Reservation):
         return problem
@@ -118,12 +118,7 @@ def resized_problem(key: str, cores: int, until: Instant, answer: Any) -> str:
 
 
 def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
-    """What is impossible about the slots that are said to be lost, or the empty string.
-
-    Args:
-        owners: the slots that the plug-in was told of.
-        answer: reasons by key.
-    """
+    """Say what is impossible about reasons of lost slots by key, given the owners asked about; may be empty."""
     if not isinstance(answer, dict):
         return no("dict", answer)
     for key, reason in answer.items():
@@ -135,12 +130,7 @@ def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
 
 
 def moves_problem(keys: Collection[str], answer: Any) -> str:
-    """What is impossible about the slots that are said to be moved, or the empty string.
-
-    Args:
-        keys: the slots that the plug-in was told of.
-        answer: moves by key.
-    """
+    """Say what is impossible about an answer of moves by key, given the keys asked about; empty if it is valid."""
     if not isinstance(answer, dict):
         return no("dict", answer)
     for key, move in answer.items():
@@ -158,7 +148,7 @@ def moves_problem(keys: Collection[str], answer: Any) -> str:
 
 
 def firm_problem(key: str, answer: Any) -> str:
-    """What is impossible about the answer to a confirmation, or the empty string."""
+    """Say what is impossible about the answer to a confirmation; empty if it is valid."""
     problem = refusal_problem(answer) or reservation_problem(key, None, answer)
     if not problem and isinstance(answer, Reservation) and answer.firm is not True:
         return "the reservation is not firm after its confirmation"
@@ -166,7 +156,7 @@ def firm_problem(key: str, answer: Any) -> str:
 
 
 def refusal_problem(answer: Any) -> str:
-    """What is wrong with a refusal, or the empty string; whatever is none is judged elsewhere."""
+    """Say what is wrong with a refusal; empty if it is valid, or another answer."""
     if not isinstance(answer, Refusal):
         return ""
     code: Any = answer.code
@@ -177,5 +167,5 @@ def refusal_problem(answer: Any) -> str:
 
 
 def no(right: str, answer: Any) -> str:
-    """That an answer is of the wrong type."""
+    """Say that an answer is of the wrong type."""
     return f"wrong type of answer: got {type(answer).__name__}, expected {right}"

@@ -1,9 +1,8 @@
-"""Static terms that nobody has to write down: a plug-in that can ask its machine for them says so.
+"""Look up the static terms of machines whose configuration does not state them.
 
-A configuration's `[machines.NAME]` without `cores` is completed by what its plug-in finds (`tells_terms`). What stands
-in the file is never overwritten. A market asks once, when it takes its file and keeps the answer
-(`ramp.runtime.configuration_changes.overlay`): an agent that starts again while the machine is away begins with the
-same terms as before.
+If a table `[machines.NAME]` lacks `cores`, its plug-in adds the terms that it finds (`tells_terms`). Terms in the file
+are never overwritten. A market asks once, when it reads its file, and keeps the answer
+(`ramp.runtime.configuration_changes.overlay`), so that agents can restart while the machine is away.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
 
 Finder = Callable[[Mapping[str, Any], str], Mapping[str, Any]]
-"""Options of a machine, and its name for messages, to what `[machines.NAME]` would say; raises a `RampError`."""
+"""Takes a machine's options and its name for messages, returns terms for `[machines.NAME]`, raises a `RampError`."""
 
 _GROUP: Final = "ramp.resource_plugins"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -23,7 +22,7 @@ _TOLD: Final[dict[Callable[..., Any], Finder]] = {}
 
 
 def tells_terms(finder: Finder) -> Callable[[_Function], _Function]:
-    """Say of a plug-in's entry point by which function its machine's static terms can be found."""
+    """Declare the function that finds the static terms of a plug-in's machine."""
 
     def mark(function: _Function) -> _Function:
         _TOLD[function] = finder
@@ -33,13 +32,13 @@ def tells_terms(finder: Finder) -> Callable[[_Function], _Function]:
 
 
 def found_terms(machines: Any) -> dict[str, dict[str, Any]]:
-    """What can be found of the machines that state no `cores`, by their names; machines of other plug-ins are left out.
+    """Return the terms found for machines without `cores`, by their names; machines of other plug-ins are left out.
 
     Args:
         machines: the tables `[machines.NAME]` of a configuration, unchecked.
 
     Raises:
-        ConfigurationError: a machine that should be asked cannot be.
+        ConfigurationError: a machine cannot be asked.
     """
     found: dict[str, dict[str, Any]] = {}
     for name, machine in machines.items() if isinstance(machines, Mapping) else ():
@@ -59,7 +58,7 @@ def found_terms(machines: Any) -> dict[str, dict[str, Any]]:
 
 
 def completed(machines: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
-    """The machines' tables with what was found of those that do not state it."""
+    """Return the machines' tables completed by the terms found."""
     if not found or not isinstance(machines, Mapping):
         return machines
     return {
@@ -69,7 +68,7 @@ def completed(machines: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def with_found_terms(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration's tables with what can be found of its machines.
+    """Complete a configuration's tables by the terms found for its machines.
 
     Raises:
         ConfigurationError: see `found_terms`.

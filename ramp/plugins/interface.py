@@ -1,6 +1,6 @@
 """The interface between a Resource Agent and the machine it sells (paper section 6.2.2).
 
-A plug-in answers four questions about one machine: what would a job find (`quote`), set capacity aside (`hold`), make
+A plug-in answers four calls about one machine: describe the slot for a job (`quote`), set capacity aside (`hold`), make
 that firm (`confirm`), give it back (`release`). Capacity that is held or confirmed counts in every later quote.
 Holds and reservations are keyed by the caller's own id (the offer id), so every call can be repeated: the second
 answer equals the first. Holds and reservations survive a restart of the plug-in.
@@ -10,27 +10,26 @@ time. Plug-ins are found by name in the entry point group `ramp.resource_plugins
 `(PluginSettings) -> ResourcePlugin`.
 
 **Where it runs.** A plug-in of another package runs in a process of its own (`isolation` in the resource's
-configuration), so a call may take its time, within the limits of the table `[guests]`: 5 s for the quotes of one call
-for proposals, 30 s for a hold, confirmation, release or look-up, 5 s for a snapshot, a minute for opening. Past its
-limit the process is killed and started anew; `reservation` then says what the dead one had done, so book before you
-answer. Standard output and error go to the agent's log. Calls come one at a time, from one thread. What runs in the
-agent's own process should take well under a millisecond: all agents of that process wait for it.
+configuration), so a call may take its time. The limits are in the table `[guests]`: 5 s for the quotes of one call for
+proposals, 30 s for a hold, confirmation, release or look-up, 5 s for a snapshot, a minute for opening. Past its
+limit the process is killed and started anew; `reservation` then reports what the dead one had done, so book before you
+answer. Standard output and error go to the agent's log. Calls come one at a time, from one thread. A plug-in in the
+agent's own process should answer in well under a millisecond: all agents of that process wait for it.
 
-**How to fail.** Raise `ramp.errors.PluginError`; anything else that is raised, and an answer that cannot be (an end
-before the start, fewer cores than asked), counts as a failure that nobody knows more of. The Resource Agent reads
-`transient`:
+**How to fail.** Raise `ramp.errors.PluginError`. Any other exception, and an impossible answer (an end before the
+start, fewer cores than asked), counts as a failure with an unknown result. The Resource Agent reads `transient`:
 
 - a `quote` that fails is refused at once with `machine_unavailable` and the reason, whatever `transient` says;
-- after a `hold` or `confirm` that fails nobody knows what the machine has done: `reservation` is asked until it
-  answers. What it shows to be done counts. What is not done is asked for again if `transient` is true, and given up if
-  it is false: released, refused, and a sale called off before it is paid. If it is unknown (any other exception, a call
-  that took too long), a hold is given up and a confirmation asked for again;
+- after a `hold` or `confirm` that fails, its result is unknown: `reservation` is asked until it answers. What it shows
+  as done counts. Otherwise, if `transient` is true the call is repeated. If it is false, the call is given up:
+  released, refused, and a sale called off before it is paid. If it is unknown (any other exception, a call that took
+  too long), a hold is given up and a confirmation repeated;
 - a `release` or `reservation` that fails is repeated until it succeeds;
 - when the plug-in is opened, true means that it is tried again after a pause, false that its agent stays down. A
   `ConfigurationError` (an option that is wrong) ends the launch with its message.
 
 After a failure the plug-in is asked for no offers for a second, then twice as long each time, up to a minute; `ramp ps`
-shows the resource as `degraded` with the reason until the call that failed is answered well.
+shows the resource as `degraded` with the reason until the failed call succeeds.
 """
 
 from __future__ import annotations
@@ -61,18 +60,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PluginSettings:
-    """What a plug-in is made from.
+    """The settings from which a plug-in is made.
 
     Attributes:
         resource: the resource's name (`thunder1`).
         cores: cores of the machine in all, from its configuration.
         cores_per_node: cores on a node.
-        started_at: the instant at which the machine's clock began: its log stands at the base time then.
+        started_at: when the machine's clock began: its log is at the base time then.
         options: the plug-in's own table of the configuration file (for fake_qstat: `log`, `base_time_s`, `speed`).
         state_dir: folder for durable state, or None to keep it in memory only (simulator).
-        seed: for whatever the plug-in draws at random.
-        acting: by what its buyers' local accounts are acted as (`ramp.launching.acting.Acting.told`); empty where they
-            are not.
+        seed: for all random draws of the plug-in.
+        acting: how to act as its buyers' local accounts (`ramp.launching.acting.Acting.told`); empty if it cannot.
     """
 
     resource: str
@@ -89,12 +87,12 @@ class ResourcePlugin(Protocol):
     """One machine, live or simulated."""
 
     source: str
-    """What drives the machine's queue: `log`, `synthetic` or `live`; shown in every offer."""
+    """Origin of the machine's queue: `log`, `synthetic` or `live`; shown in every offer."""
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """The earliest slot for the unit, or why there is none, with the nearest value that would pass.
+        """Return the earliest slot for the unit, or a refusal with the nearest value that would pass.
 
-        Only capacity and time are looked at; static terms and price are the Resource Agent's business.
+        Check only capacity and time; the Resource Agent checks static terms and price.
         For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any; a
         window that holds no run is refused by `ramp.plugins.windows.window_refusal`. Changes nothing.
         """
@@ -103,7 +101,7 @@ class ResourcePlugin(Protocol):
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         """Set the slot aside until `until`; the same key again answers the same reservation.
 
-        Refused with `SLOT_TAKEN` if the slot has gone meanwhile, and with `HOLD_EXPIRED` if `until` has passed, as
+        Refused with `SLOT_TAKEN` if the slot is no longer free, and with `HOLD_EXPIRED` if `until` has passed, as
         when the call was long on its way. A key holds once: after its hold has run out it is refused with
         `HOLD_EXPIRED`, and one that was released stays released (`CANCELLED`). Durable when it returns.
         """
@@ -120,29 +118,29 @@ class ResourcePlugin(Protocol):
     def release(self, key: str, now: Instant) -> None:
         """Give a hold or reservation back; unknown and released keys are no error. Durable when it returns.
 
-        A release may come before the hold that it is to undo, as commands to a batch system overtake each other.
-        Whether that key can be held afterwards is the machine's: the resource releases again when it hears of it, and
-        what it does not hear of ends with its `until`.
+        A release may come before the hold that it cancels, because commands to a batch system overtake each other.
+        The machine decides whether that key can be held afterwards: the resource releases again when it hears of the
+        hold, and an unnoticed hold ends at its `until`.
         """
         ...
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """The hold or reservation of that key, or None.
+        """Return the hold or reservation of that key, or None.
 
-        A hold past its deadline is none; a firm reservation stays known after its slot has ended.
+        A hold past its deadline does not count; a firm reservation stays known after its slot has ended.
         """
         ...
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """All live holds and reservations, by start."""
+        """Return all live holds and reservations, by start."""
         ...
 
     def next_event(self, now: Instant) -> Instant | None:
-        """When the plug-in wants to be asked again by itself (a hold to sweep), or None."""
+        """Return when the plug-in wants to be asked again by itself (a hold to sweep), or None."""
         ...
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """The machine as `ramp qstat` shows it; JSON types only.
+        """Return the machine as `ramp qstat` shows it; JSON types only.
 
         Keys: `resource`, `source`, `time` (ISO), `machine_time_s` (log time), `cores`, `cores_busy`, `load`,
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
@@ -155,30 +153,30 @@ class ResourcePlugin(Protocol):
 
 @runtime_checkable
 class ForgettingPlugin(Protocol):
-    """A plug-in that can forget: one whose memory would otherwise grow with every slot that it has ever set aside."""
+    """A plug-in that can forget; otherwise its memory would grow with every slot that it has ever set aside."""
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over and that nobody asks for again; unknown ones are no error.
+        """Forget keys that are over and will not be asked for again; unknown ones are no error.
 
-        Their slots have ended or were released, at least the market's retention ago. Durable when it returns; what is
-        live under such a key all the same stays.
+        Their slots ended or were released, at least the market's retention ago. Durable when it returns; live
+        reservations under these keys stay.
         """
         ...
 
 
 @runtime_checkable
 class HoldingForPlugin(Protocol):
-    """A plug-in whose machine has to know at the hold already who may run there: its hold is a job of the buyer's."""
+    """A plug-in whose machine must know the user at the hold: its hold is a job of the buyer's."""
 
     def hold_for(
         self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
     ) -> Reservation | Refusal:
-        """The same as `ResourcePlugin.hold`, which is called where the site maps the buyer to no account.
+        """Do the same as `ResourcePlugin.hold`, which is called if the site maps the buyer to no account.
 
         Args:
             account: the buyer's local account.
             key: see `ResourcePlugin.hold`, as of all others.
-            unit: what is wanted.
+            unit: the request.
             slot: as it was quoted.
             until: deadline of the hold.
             now: the present.
@@ -188,39 +186,38 @@ class HoldingForPlugin(Protocol):
 
 @runtime_checkable
 class TendedPlugin(Protocol):
-    """A plug-in in a process of its own whose machine has to know whose a sold slot is, and may lose it."""
+    """A plug-in in a process of its own whose machine must know the owner of a sold slot, and may lose the slot."""
 
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
-        """Let buyers have their slots, and say which slots cannot be had any more.
+        """Give buyers access to their slots, and report lost slots.
 
-        Called when a slot has been paid, and every quarter of a minute as long as any sold slot has not ended; the same
-        is said again, and nothing need be done then.
+        Called when a slot has been paid, and every quarter of a minute until all sold slots have ended; repeated
+        owners need no action.
 
         Args:
-            owners: by the key of each sold slot the buyer's local account, empty where the site maps the buyer to none.
+            owners: by the key of each sold slot the buyer's local account, empty if the site maps the buyer to none.
             now: the present.
 
         Returns:
-            Reasons by the keys of lost slots, for people. The resource pays their price back by its own signed word,
-            tells the buyers, and releases them.
+            Reasons by the keys of lost slots, for people. The resource refunds their price by its own signed statement,
+            informs the buyers, and releases them.
         """
         ...
 
 
 @runtime_checkable
 class ResizablePlugin(Protocol):
-    """A plug-in whose machine can give a firm reservation another size while it stands, also in mid-slot."""
+    """A plug-in whose machine can change the size of an existing firm reservation, also in mid-slot."""
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        """Let a firm reservation have so many cores from now on, until that end; durable when it returns.
+        """Give a firm reservation `cores` cores from now on, until `until`; durable when it returns.
 
-        What is no longer reserved is free for others from now on, for the resource pays it back on this answer. The
-        same step again answers the same. More than before, cores or time, is set aside from now on, so that nobody else
-        gets it, or refused with `SLOT_TAKEN` where it is not free or the machine cannot do it. It is not paid yet: the
-        Resource Agent starts no job on it before it is, and asks for the old size again, in a later step, where it is
-        not. Less is refused with `SLOT_TAKEN` where jobs on the slot need what would go. A refusal changes nothing.
-        What comes after a change with a higher step, or is another change with the same step, is refused with
-        `SLOT_TAKEN` and changes nothing, for calls overtake each other.
+        A reduction frees its cores at once, because the resource refunds it on this answer. It is refused with
+        `SLOT_TAKEN` if jobs on the slot need the cores. An addition, of cores or time, is set aside at once, so that no
+        other request gets it. It is refused with `SLOT_TAKEN` if it is not free, or the machine cannot do it. It is not
+        paid yet: the Resource Agent starts no job on it before, and if it remains unpaid asks for the old size again,
+        in a later step. A refusal changes nothing. The same step again answers the same. Because calls overtake each
+        other, a step below the last one, or another change with the same step, is refused with `SLOT_TAKEN`.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or
@@ -235,17 +232,14 @@ class ResizablePlugin(Protocol):
 
 @runtime_checkable
 class MovingPlugin(Protocol):
-    """A `TendedPlugin` that may move a sold slot to other places, so that the resource can tell its buyer."""
+    """A `TendedPlugin` that may move a sold slot to other places, so that the resource can inform its buyer."""
 
     def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
-        """Which of these sold slots have been moved, and where each was moved last.
+        """Return the last move of each of these sold slots that was ever moved, by key.
 
-        Asked after each `tend`; what is said again does no harm. The answer outlives the plug-in's process.
+        Asked after each `tend`; repeated moves do no harm. The answer outlives the plug-in's process.
 
         Args:
             keys: of sold slots.
-
-        Returns:
-            The last moves by key; slots that were never moved are left out.
         """
         ...

@@ -1,4 +1,4 @@
-"""What every plug-in's snapshot shows alike (`ResourcePlugin.snapshot`): reservations, and the load to come."""
+"""Common parts of a plug-in's snapshot (`ResourcePlugin.snapshot`): reservations, and the projected load."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ramp.model.instant import Duration, Instant, iso
 from ramp.model.slot import Reservation
 
 LOAD_SLICES: Final = 24
-"""Equal parts of the horizon over which the projected load is told."""
+"""Number of equal parts of the horizon in the projected load."""
 
 
 def reservation_shown(each: Reservation) -> dict[str, Any]:
-    """A reservation as one of the snapshot's `reservations`."""
+    """Return a reservation as one of the snapshot's `reservations`."""
     return {
         "reservation_id": each.reservation_id,
         "key": each.key,
@@ -27,11 +27,11 @@ def reservation_shown(each: Reservation) -> dict[str, Any]:
 
 
 def load_shown(now: Instant, horizon: Duration, load: Callable[[Instant, Instant], float]) -> list[dict[str, Any]]:
-    """The snapshot's `projected_load`: the mean load over each of `LOAD_SLICES` parts, `time` being the part's begin.
+    """Return the snapshot's `projected_load`: the mean load of each of `LOAD_SLICES` parts; `time` is its begin.
 
     Args:
         now: the present.
-        horizon: how far ahead, in microseconds; no part where it is 0.
+        horizon: how far ahead, in microseconds; 0 gives no parts.
         load: mean load from one instant to a later one, 0 to 1.
     """
     slices = min(LOAD_SLICES, max(horizon, 1))

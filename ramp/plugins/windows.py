@@ -1,4 +1,4 @@
-"""Whether a run fits into its window at all: what all machines refuse alike."""
+"""Check that a run fits into its window, with the same refusals for all machines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from ramp.model.request import RequestUnit
 
 
 def window_refusal(unit: RequestUnit, now: Instant) -> Refusal | None:
-    """Why a unit's window holds no run, with the nearest deadline that would pass; None where it does.
-
-    Args:
-        unit: as it is called for.
-        now: the present.
-    """
+    """Refuse a unit whose window holds no run at `now`, with the nearest valid deadline; None if it fits."""
     earliest, duration = unit.earliest_start(now), unit.run_duration(now)
     nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
     if unit.deadline <= now:
@@ -26,7 +21,7 @@ def window_refusal(unit: RequestUnit, now: Instant) -> Refusal | None:
 
 
 def iso_or_empty(instant: Instant | None) -> str:
-    """An instant as text; empty where there is none or it lies behind the calendar's end."""
+    """Return an instant as text; empty without one, and for one after the calendar's end."""
     try:
         return "" if instant is None else iso(instant)
     except OverflowError:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ramp.model.agreement import Agreement
 from ramp.model.contents import Commitment, FundsReserved, OrderLine
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
+from ramp.model.ports import IdSource
 from ramp.model.probable_start import probable_start_problem
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal

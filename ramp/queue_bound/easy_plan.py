@@ -1,6 +1,6 @@
-"""What an EASY scheduler will do with a queue if every job runs as long as it asked for and nobody else comes.
+"""Plan a queue as an EASY scheduler would, if every job runs as long as it requested and no other job arrives.
 
-One function over arrays of integers, without a call to any other, so that numba can compile it as it stands.
+One function over arrays of integers, without a call to any other, so that numba can compile it unchanged.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ NEVER: Final = (1 << 63) - 1
 """Later than every time."""
 
 BLOCK: Final = 32
-"""Jobs whose least size and length are kept together, so that all are passed over at once where none can fit."""
+"""Jobs whose least size and length are kept together, so that all are skipped at once if none can fit."""
 STARTED: Final = 1 << 62
-"""Processors that a job needs which waits no more: so many that it never fits."""
+"""Size of a job that no longer waits: so large that it never fits."""
 
 TIME, FREE, SHADOW, EXTRA = 0, 1, 2, 3
 """Columns of the decisions of a plan."""
@@ -35,7 +35,7 @@ def plan_starts(
     start: Int64Array,
     decisions: Int64Array,
 ) -> int:
-    """Plan the start of every waiting job, and tell what each decision leaves for one more job at the queue's end.
+    """Plan the start of every waiting job, and record what each decision leaves for one more job at the queue's end.
 
     Source: A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001, section 3:
     jobs start in order of arrival; beside the first that does not fit, a later one starts if it ends by the shadow time
@@ -48,11 +48,10 @@ def plan_starts(
         held: processors of these, in the same order and shape; changed.
         running: how many of `ends` are in use.
         size: processors of the waiting jobs in the queue's order, none above the machine's; shape (waiting,).
-        length: run times that they asked for, at least 1; shape (waiting,).
+        length: requested run times, at least 1; shape (waiting,).
         start: planned starts, shape (waiting,): written where -1; the others have been planned before `now`.
-        decisions: one row a decision: time, free processors left, shadow time and extra processors beside the job that
-            is first in the queue then (`NEVER` where none waits); shape (running + waiting + 1,
-            4), written.
+        decisions: one row per decision: time, free processors left, shadow time and extra processors beside the job
+            that is first in the queue then (`NEVER` if none waits); shape (running + waiting + 1, 4), written.
 
     Returns:
         The number of decisions; the last is when everything has ended.

@@ -1,4 +1,4 @@
-"""Jobs that wait alike."""
+"""Groups of jobs with similar waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LENGTH_CLASSES: Final = tuple(seconds * 1_000_000 for seconds in (900, 3_600, 14
 
 
 def class_of(value: int, classes: tuple[int, ...]) -> int:
-    """The number of the class that a value is in."""
+    """Return the number of a value's class."""
     return sum(value > top for top in classes)
 
 
@@ -31,7 +31,7 @@ def octave(planned: int | None) -> int:
 
 
 class Groups(StrEnum):
-    """What jobs are told apart by."""
+    """Properties that tell jobs apart."""
 
     ONE = "one"
     """All jobs are alike."""
@@ -41,10 +41,9 @@ class Groups(StrEnum):
     SIZE_LENGTH = "size-length"
     """Size and requested time."""
     PLAN_SIZE_LENGTH = "plan-size-length"
-    """These, and the octave of the planned wait: where the plan's rule is not the scheduler's."""
+    """These, and the octave of the planned wait, for schedulers that differ from the plan's rule."""
 
     def of(self, job: QueuedJob) -> tuple[str | int, ...]:
-        """The group of a job."""
         return tuple(part(job) for part in _PARTS[self])
 
 

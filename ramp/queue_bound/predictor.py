@@ -1,6 +1,6 @@
-"""What a predictor of waits is, how one is declared, and all that are.
+"""The interface of predictors of waits, their declaration, and the list of all.
 
-A declaration stands at the end of the predictor's own file in `ramp.queue_bound.predictors`:
+A declaration is at the end of the predictor's own file in `ramp.queue_bound.predictors`:
 
     PREDICTOR = predictor(Bmbp, about="...", options=BmbpOptions)
 
@@ -25,9 +25,9 @@ class QueuedJob:
     """A job as it joins a queue.
 
     Attributes:
-        queue: name of the queue; empty where the machine has one only.
+        queue: name of the queue; empty if the machine has one only.
         size: processors.
-        length: microseconds that it asks to run for.
+        length: requested run time in microseconds.
         planned: microseconds from its submission to its start by the plan of the queue (`ramp.queue_bound.queue_plan`);
             None without a plan.
     """
@@ -39,46 +39,46 @@ class QueuedJob:
 
 
 class Predictor(Protocol):
-    """Learns from the jobs of a queue, and predicts how long one will wait that joins it now.
+    """Learns from the jobs of a queue, and predicts the wait of one that joins it now.
 
-    Jobs that are predicted are told of by `submitted` when they are real, then by `started` or `withdrawn`. Times are
-    microseconds and never go back.
+    Real jobs among the predicted ones are reported by `submitted`, then by `started` or `withdrawn`. Times are
+    microseconds and never decrease.
     """
 
     def bound(self, job: QueuedJob) -> int | None:
-        """Microseconds that the job will wait at most, with the probability asked for; None: too little is known."""
+        """Return a bound of the job's wait in microseconds, with the configured probability; None if unknown."""
         ...
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
-        """Probability, 0 to 1, that the job starts within this many microseconds; None if too little is known."""
+        """Return the probability, 0 to 1, of a start within this many microseconds; None if too little is known."""
         ...
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
-        """A job has joined the queue; its bound as of now, in microseconds."""
+        """Learn that a job has joined the queue, with its bound as of now, in microseconds."""
         ...
 
     def started(self, key: Hashable, now: int) -> None:
-        """A job that was submitted has started; one that never was is not counted."""
+        """Learn that a submitted job has started; unknown jobs are ignored."""
         ...
 
     def withdrawn(self, key: Hashable) -> None:
-        """A job that was submitted will never start."""
+        """Learn that a submitted job will never start."""
         ...
 
     def passes(self, now: int) -> None:
-        """Time has passed, in which bounds of jobs that wait may have run out."""
+        """Learn that time has passed, in which bounds of waiting jobs may have run out."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PredictorDeclaration:
-    """A predictor that can be had by name.
+    """A predictor with a name.
 
     Attributes:
-        make: makes one that has seen nothing, of its options.
+        make: makes a new one from its options.
         about: one line.
         options: the dataclass of its options.
-        plans: whether it needs to know a job's planned wait.
+        plans: whether it needs a job's planned wait.
     """
 
     make: Callable[[Any], Predictor]
@@ -87,11 +87,11 @@ class PredictorDeclaration:
     plans: bool = False
 
     def new(self, options: Mapping[str, Any] | None = None, within: str = "") -> Predictor:
-        """A predictor that has seen nothing.
+        """Return a new predictor.
 
         Args:
             options: by name; the others have their defaults.
-            within: where they stand, for messages.
+            within: their place, for messages.
 
         Raises:
             ConfigurationError: an option is unknown or wrong.
@@ -121,4 +121,3 @@ def _adopt(given: Any) -> PredictorDeclaration:
 
 
 PREDICTORS: Final = Sort("predictor", "ramp.queue_bound.predictors", "PREDICTOR", "ramp.queue_predictors", _adopt)
-"""All predictors."""

@@ -1,4 +1,4 @@
-"""The plan of a queue, kept from one question to the next and made anew only from where something has changed."""
+"""The plan of a queue, kept between questions and updated only from the first change on."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import EXTRA, FREE, NEVER, SHADOW, TIME, Int64Array, plan_starts
 
 Planner = Callable[[int, int, Int64Array, Int64Array, int, Int64Array, Int64Array, Int64Array, Int64Array], int]
-"""`ramp.queue_bound.easy_plan.plan_starts`, or the same compiled."""
+"""`ramp.queue_bound.easy_plan.plan_starts`, or its compiled form."""
 
 PLANNERS_GROUP: Final = "ramp.queue_planners"
-"""Entry points: the one called `compiled` is `plan_starts` made fast, and is taken where it is installed."""
+"""Entry points: the one called `compiled` is a fast `plan_starts`, used if it is installed."""
 
 _GONE: Final = 0
-"""Planned start of a job that waits no more."""
+"""Planned start of a job that no longer waits."""
 _ROOM: Final = 64
-"""Jobs that there is room for at first; it doubles."""
+"""Initial room for jobs; it doubles."""
 
 
 def fastest_planner() -> Planner:
-    """`plan_starts` compiled, where something that can compile it is installed."""
+    """Return `plan_starts`, compiled if a compiler is installed."""
     for entry in metadata.entry_points(group=PLANNERS_GROUP, name="compiled"):
         planner: Planner = entry.load()
         return planner
@@ -35,26 +35,21 @@ def fastest_planner() -> Planner:
 
 @dataclass(frozen=True, slots=True)
 class JobShape:
-    """What a plan has to know of a job.
-
-    Attributes:
-        size: processors.
-        length: microseconds that it asked to run for; at least 1.
-    """
+    """A job's processors and its requested run time in microseconds, at least 1."""
 
     size: int
     length: int
 
 
 class QueuePlan:
-    """Jobs on a machine whose processors are all alike, those that wait in order, and when they will start by EASY.
+    """Jobs on a machine with uniform processors, the waiting ones in order, and their starts by EASY.
 
-    A job that joins the queue last changes nothing before its own planned start, for EASY asks it last each time: so
-    its start is read off the decisions that are planned anyway, and only what comes after it is planned again, when
-    somebody asks (or what comes after the queue is empty but for it, for a first job has its place promised). Ends and
-    starts that come as planned change nothing either; an end before its time does, and then all is planned again. A job
-    that runs on beyond its expected end is given twice the time, again and again, as `simulation.schedulers` does.
-    Source of the rule: `ramp.queue_bound.easy_plan`.
+    A job that joins the queue last changes nothing before its own planned start, because EASY asks it last each time.
+    So its start is read off the existing decisions, and only later ones are planned again, when needed. If it becomes
+    the only waiting job before its start, planning begins there, because a first job has its place promised. Ends and
+    starts as planned change nothing either; after an early end everything is planned again. A job that runs beyond its
+    expected end is given twice the time, repeatedly, as in `simulation.schedulers`. Source of the rule:
+    `ramp.queue_bound.easy_plan`.
 
     Args:
         capacity: processors of the machine.
@@ -77,7 +72,7 @@ class QueuePlan:
         """Starts up to then are planned; -1 = nothing is."""
 
     def __len__(self) -> int:
-        """Jobs that wait."""
+        """Return the number of waiting jobs."""
         return len(self._waiting)
 
     def __contains__(self, key: Hashable) -> bool:
@@ -85,16 +80,15 @@ class QueuePlan:
         return key in self._waiting or key in self._running
 
     def keys(self) -> Iterator[Hashable]:
-        """Jobs that run, then those that wait."""
+        """Return the jobs that run, then those that wait."""
         yield from self._running.keys()
         yield from self._waiting
 
     def waits(self, key: Hashable) -> bool:
-        """Whether a job waits."""
         return key in self._waiting
 
     def earliest(self, shape: JobShape, now: int) -> int:
-        """When a job would start that joined the queue now, in microseconds.
+        """Return when a job would start that joined the queue now, in microseconds.
 
         Args:
             shape: of the job.
@@ -117,10 +111,10 @@ class QueuePlan:
         return int(times[int(np.argmax(fits))])
 
     def submit(self, key: Hashable, shape: JobShape, now: int) -> int:
-        """A job joins the queue; its planned start, in microseconds.
+        """Add a job to the queue; return its planned start in microseconds.
 
         Args:
-            key: not known yet.
+            key: a new one.
             shape: of the job.
             now: the time, not before any earlier one.
 
@@ -131,19 +125,13 @@ class QueuePlan:
             raise ValueError(f"job {key!r} is already submitted")
         start = self.earliest(shape, now)
         self._join(key, shape, start)
-        # where nobody else waits it is the first, and has its place promised
+        # as the only waiting job it is the first, and has its place promised
         alone = self._decisions[int(np.argmax(self._decisions[:, SHADOW] == NEVER)), TIME]
         self._known_to = min(start, max(int(alone), now))
         return start
 
     def started(self, key: Hashable, now: int, length: int | None = None) -> None:
-        """A waiting job starts.
-
-        Args:
-            key: of the job.
-            now: when it starts.
-            length: microseconds that it may run; None = as it asked for.
-        """
+        """Start a waiting job at `now` that may run `length` microseconds; None for its requested time."""
         place = self._waiting.pop(key)
         size, asked, planned = self._jobs[:, place].tolist()
         may_run = asked if length is None else length
@@ -154,7 +142,7 @@ class QueuePlan:
             self._jobs[2, place] = _GONE
 
     def runs(self, key: Hashable, size: int, start: int, end: int) -> None:
-        """A job runs that was not seen to wait, or another end is expected of one that runs.
+        """Add a running job that was not seen waiting, or change the expected end of a running one.
 
         Args:
             key: of the job.
@@ -168,17 +156,12 @@ class QueuePlan:
             self._known_to = -1
 
     def ended(self, key: Hashable, now: int) -> None:
-        """A running job has ended.
-
-        Args:
-            key: of the job.
-            now: when.
-        """
+        """End a running job at `now`."""
         if self._running.remove(key) != now:
             self._known_to = -1
 
     def withdrawn(self, key: Hashable) -> None:
-        """A waiting job leaves the queue without having run."""
+        """Remove a waiting job that will never run."""
         self._jobs[2, self._waiting.pop(key)] = _GONE
         self._known_to = -1
 
@@ -195,8 +178,8 @@ class QueuePlan:
         self._used += 1
 
     def _plan(self, now: int) -> None:
-        """Bring the plan up to the end of all jobs."""
-        if self._running.extend_overdue(now) or self._known_to < now:  # who has ended since is gone
+        """Extend the plan to the end of all jobs."""
+        if self._running.extend_overdue(now) or self._known_to < now:  # jobs that have ended since are gone
             self._known_to = -1
         if self._known_to == NEVER:
             return
@@ -235,7 +218,7 @@ class QueuePlan:
 
 
 class _RunningJobs:
-    """Who runs, in columns that a plan takes as they are."""
+    """Running jobs, in columns for `plan_starts`."""
 
     def __init__(self) -> None:
         self._keys: list[Hashable] = []
@@ -253,11 +236,11 @@ class _RunningJobs:
         return list(self._keys)
 
     def ends_and_sizes(self) -> Int64Array:
-        """Shape (jobs, 2)."""
+        """Return ends and sizes, shape (jobs, 2)."""
         return self._columns[: len(self._keys), :2]
 
     def get(self, key: Hashable) -> tuple[int, int, int] | None:
-        """Size, start and expected end of a job."""
+        """Return size, start and expected end of a job."""
         if key not in self._place:
             return None
         end, size, start = self._columns[self._place[key]].tolist()
@@ -273,7 +256,7 @@ class _RunningJobs:
         self._expect(end, key)
 
     def remove(self, key: Hashable) -> int:
-        """Forget a job; its expected end, or 0 where there was none."""
+        """Forget a job; return its expected end, or 0 for an unknown one."""
         place = self._place.pop(key, None)
         if place is None:
             return 0
@@ -285,7 +268,7 @@ class _RunningJobs:
         return end
 
     def extend_overdue(self, now: int) -> bool:
-        """Expect later ends where they should have come; whether there were such jobs."""
+        """Extend expected ends that have passed; whether there were any."""
         any_overdue = False
         while self._ends and self._ends[0][0] <= now:
             end, _, key = heapq.heappop(self._ends)

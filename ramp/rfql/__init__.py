@@ -1,5 +1,5 @@
-"""XML in and out: the only place with lxml and signxml.
+"""Read and write XML; the only package with lxml and signxml.
 
-One module a document family; `xml` has the safe parser, schemas and markup, `signing` signatures, seals and the notary;
-`codec` turns the pure machines' messages into metadata and XML and back. The wire contract itself is in `schemas/`.
+One module per document family; `xml` has the safe parser, schemas and markup, `signing` signatures, seals and the
+notary; `codec` turns the pure machines' messages into metadata and XML and back. `schemas/` defines the wire format.
 """

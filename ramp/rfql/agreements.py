@@ -1,8 +1,8 @@
 """Agreements, their amendments and cancellations: the signable bodies, their countersigned forms and the answers.
 
-The schemas are agreement.xsd and amendment.xsd. The bodies are written here and signed by
-`ramp.rfql.signing.signature`; they are read from what a signature covers only. What passes such a document on
-(`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as signed.
+The schemas are agreement.xsd and amendment.xsd. `ramp.rfql.signing.signature` signs the bodies; they are read only from
+the bytes that a signature covers. Documents that pass them on (`ramp.rfql.signing.proofs`) contain them as escaped
+text, byte for byte as signed.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _PRICE: Final = f"{{{MARKET}}}PricePaid"
 
 
 def write_body(body: Signable) -> str:
-    """Write what is to be signed, without a signature.
+    """Write a body without a signature.
 
     Raises:
         MeaningViolation: for values that the document cannot carry.
@@ -146,11 +146,11 @@ def read_body(element: Element, opener: Opener) -> Signable:
 
     Args:
         element: the body.
-        opener: reads what others have sealed and the body passes on.
+        opener: reads the sealed messages that the body passes on.
 
     Raises:
         MeaningViolation: if its parts contradict one another.
-        DocumentError: if what it passes on is not right.
+        DocumentError: if a passed-on message is invalid.
     """
     try:
         if element.tag == AGREEMENT:
@@ -165,10 +165,10 @@ def read_body(element: Element, opener: Opener) -> Signable:
 
 
 def read_posted(element: Element) -> contents.AmendmentPosted:
-    """Read that an amendment is posted, of a document that has passed the schema check.
+    """Read that an amendment is posted, from a document that has passed the schema check.
 
     Raises:
-        MeaningViolation: if nothing has moved, or money both ways.
+        MeaningViolation: if no money moved, or money both ways.
     """
     posted = AMENDMENT_POSTED.read(element)
     if (posted.refund > 0) == (posted.charge > 0):
@@ -239,7 +239,7 @@ def _read_agreement(element: Element, opener: Opener) -> Agreement:
 
 
 def check_agreement(agreement: Agreement) -> None:
-    """Check that the parts of an agreement say the same.
+    """Check that the parts of an agreement are consistent.
 
     Raises:
         MeaningViolation: naming every contradiction.
@@ -268,12 +268,6 @@ def check_agreement(agreement: Agreement) -> None:
 
 
 def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:
-    """Put a user's signed document into the form that the resource signs.
-
-    Args:
-        inner: the signed document, unchanged.
-        body: what it holds.
-        countersigned_at: the resource's clock.
-    """
+    """Put a user's signed document `inner`, unchanged, into the form that the resource signs at `countersigned_at`."""
     name = f"Countersigned{type(body).__name__}"
     return f'<{name} xmlns="{MARKET}" countersignedAt="{instant.iso(countersigned_at)}">{inner}</{name}>'

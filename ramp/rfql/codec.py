@@ -1,10 +1,9 @@
-"""Messages to metadata and XML, and back (FIPA SC00061 message slots; the contents are the documents of `schemas/`).
+"""Convert messages to metadata and XML, and back (FIPA SC00061 message slots; documents of `schemas/`).
 
-The metadata's keys are FIPA's slot names, and `version` of the wire format; the thread is the conversation id; the body
-is one document and never empty.
-A sealed message has three slots more, `signed-at`, `signature` and `certificate`: the receiver puts the sealed text
-together again from what has arrived, with the sender as the transport authenticated it and itself as addressee, so a
-seal that was made for anything else does not fit.
+The metadata's keys are FIPA's slot names and the `version` of the wire format; the thread is the conversation id. The
+body is one document and never empty.
+A sealed message also has `signed-at`, `signature` and `certificate`. The receiver rebuilds the sealed text from the
+message, with the sender as the transport authenticated it and itself as addressee, so a seal fits no other message.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml.parser import check_size
 
 SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
-"""A message that was sealed longer ago is dropped: five minutes between the clocks, five on the way."""
+"""Maximum age of a seal: five minutes between the clocks, five for delivery."""
 
 _VERSION: Final = "version"
 _SIGNED_AT: Final = "signed-at"
@@ -34,13 +33,7 @@ _SEAL_SLOTS: Final = frozenset({_SIGNED_AT, _SIGNATURE, _CERTIFICATE})
 
 @dataclass(frozen=True, slots=True)
 class EncodedMessage:
-    """A message as it travels.
-
-    Attributes:
-        metadata: FIPA slots by name.
-        thread: the conversation id.
-        body: the XML document.
-    """
+    """A message as it travels: FIPA slots by name, the conversation id, and the XML document."""
 
     metadata: dict[str, str]
     thread: str
@@ -48,12 +41,12 @@ class EncodedMessage:
 
 
 def encode(message: Message) -> EncodedMessage:
-    """Turn a message into what travels; of a sealed one, what was sealed.
+    """Encode a message; a sealed one exactly as it was sealed.
 
     Raises:
         DocumentTooLarge: if the document is over the size limit.
         MeaningViolation: for values that the document cannot carry, an unsigned signable, a content that is never
-            sent (`Unverified`) or does not go with the performative, or that must be sealed and is not.
+            sent (`Unverified`) or does not go with the performative, or a missing seal.
     """
     slots.check_sendable(message)
     kind = type(message.content)
@@ -131,23 +124,23 @@ def decode(
     *,
     sealed: frozenset[type] = SEALED,
 ) -> Message:
-    """Turn what has travelled into a message.
+    """Decode a message as it travels.
 
     Args:
         sender: name of the sending party, as the transport authenticated it.
         receiver: name of the receiving party.
         metadata: FIPA slots by name.
-        thread: the transport's thread; stands in for a missing conversation id.
+        thread: the transport's thread; replaces a missing conversation id.
         body: the XML document.
         notary: the receiver's; checks seals and signed documents.
         now: the present.
-        sealed: contents that are read for their sender's seal only; a seal on another one is checked as well.
+        sealed: contents that require their sender's seal; seals on other contents are checked as well.
 
     Raises:
         SealInvalid: if the seal is missing or old, or not the sender's own, for this receiver, over this very message
-            and in a role that may send it; to be dropped without an answer.
-        DocumentError: if metadata or document are not right, or do not go together. A signed document that does not
-            verify raises nothing: its content is `Unverified`.
+            and in a role that may send it; drop such a message without an answer.
+        DocumentError: if metadata or document are invalid, or do not go together. A signed document that does not
+            verify raises no error: its content is `Unverified`.
     """
     slots.check_version(metadata.get(_VERSION, ""))
     performative = slots.read_performative(metadata.get("performative", ""))

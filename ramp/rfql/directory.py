@@ -1,4 +1,4 @@
-"""The directory of services and the state of machines (schemas/directory.xsd)."""
+"""The directory, the state of machines (schemas/directory.xsd), and certificates (schemas/enrolment.xsd)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.slot import StaticTerms
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
-from ramp.rfql.xml.record import BOOLEAN, DURATION, INTEGER, TEXT, Record
+from ramp.rfql.xml.record import BOOLEAN, DURATION, INTEGER, SENTENCE, TEXT, Record
 
 _PROPERTIES: Final = {
     "operating_system": TEXT,
@@ -36,13 +36,26 @@ DIRECTORY_QUERY: Final = Record(
 MACHINE_QUERY: Final = Record(contents.MachineQuery, {"query_id": TEXT, "horizon": DURATION})
 MACHINE_STATUS: Final = Record(contents.MachineStatus, {"query_id": TEXT}, text="snapshot")
 
+ENROLMENT_REQUEST: Final = Record(
+    contents.EnrolmentRequest, {"invitation_id": TEXT, "request": TEXT, "proof": TEXT, "server_request": TEXT}
+)
+ENROLMENT_GRANTED: Final = Record(
+    contents.EnrolmentGranted,
+    {"invitation_id": TEXT, "certificate": TEXT, "server_certificate": TEXT, "revocations": TEXT},
+)
+ENROLMENT_DENIED: Final = Record(contents.EnrolmentDenied, {"invitation_id": TEXT, "code": TEXT, "detail": SENTENCE})
+REVOCATION_QUERY: Final = Record(contents.RevocationQuery, {"query_id": TEXT, "number": INTEGER})
+REVOCATION_NOTICE: Final = Record(
+    contents.RevocationNotice, {"query_id": TEXT, "number": INTEGER, "revocations": TEXT, "reason": SENTENCE}
+)
+
 LISTING: Final = "DirectoryListing"
 _AGENT: Final = f"{{{MARKET}}}Agent"
 _UNFIT: Final = Record(contents.UnfitAgent, {"name": TEXT}, children={"terms": _TERMS})
 
 
 def write_listing(listing: contents.DirectoryListing) -> str:
-    """Write the directory's answer, one element a name, then those who could not serve.
+    """Write the directory's answer, one element per name, then the unfit ones.
 
     Raises:
         MeaningViolation: for names that XML cannot carry.

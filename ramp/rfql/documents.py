@@ -1,7 +1,7 @@
-"""Which document carries which content: one table of writers and readers (the documents are those of `schemas/`).
+"""The table of writers and readers of all contents (the documents are those of `schemas/`).
 
-What comes in is parsed safely and checked against the schema; signed documents go through the notary, and one that does
-not verify becomes `Unverified`, so that the machines can refuse it with a reason.
+Incoming documents are parsed safely and checked against the schema. Signed documents go through the notary, and one
+that does not verify becomes `Unverified`, so that the machines can refuse it with a reason.
 """
 
 from __future__ import annotations
@@ -18,28 +18,24 @@ from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, directory, keeper, offers, orders, payments, statements
-from ramp.rfql.joining import enrolment
+from ramp.rfql import agreements, bank_documents, bought_slots, directory, offers
 from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
-from ramp.rfql.sold import jobs, moves
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import Record
 
 CALLS_REMEMBERED: Final = 64
-"""Calls for proposals that were read last, with what they say."""
+"""Number of parsed calls for proposals to remember."""
 
 REMEMBERED_CHARACTERS_MAX: Final = 32_768
-"""Longer calls are not remembered."""
-
 _ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """How one kind of content is written and read."""
+    """Writer and reader of one kind of content."""
 
     content: type
     write: Callable[[Any], str]
@@ -51,8 +47,8 @@ def _plain(content: type, write: Callable[[Any], str], read: Callable[[Element],
 
 
 def _flat() -> Iterator[_Document]:
-    """The documents of all records of the families whose contents are said in messages of their own."""
-    for family in (agreements, directory, enrolment, jobs, keeper, moves, offers, orders, payments, statements):
+    """Yield the records of all families whose contents are messages of their own."""
+    for family in (agreements, bank_documents, bought_slots, directory, offers):
         for record in vars(family).values():
             if isinstance(record, Record) and record.content in DECLARED:
                 assert record.element == record.content.__name__, "it is named after its content"
@@ -79,13 +75,13 @@ _SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.KI
 
 
 def root_name(body: str) -> str:
-    """Name of a document's root element, as far as one can tell without parsing it; empty where one cannot."""
+    """Return the name of a document's root element without parsing it; empty if that is impossible."""
     match = _ROOT.match(body)
     return match[1] if match is not None else ""
 
 
 def content_named(name: str) -> type | None:
-    """The content whose document's root element has this name; `Signed` for signed ones, None where there is none."""
+    """Return the content with this name of its root element, `Signed` for signed ones, or None."""
     if name in _SIGNED_NAMES:
         return Signed
     document = _DOCUMENTS.get(name)
@@ -93,7 +89,7 @@ def content_named(name: str) -> type | None:
 
 
 def write_content(content: contents.Content) -> str:
-    """The document of a content; that of a signed one is as it was signed.
+    """Write a content as a document; a signed one as it was signed.
 
     Raises:
         MeaningViolation: for values that the document cannot carry, an unsigned signable, or a content that is never
@@ -110,20 +106,20 @@ def write_content(content: contents.Content) -> str:
 
 
 def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
-    """The content of a document.
+    """Read the content of a document.
 
     Args:
         body: the XML text.
         verifier: checks the signatures and seals in it.
         now: the time for which certificates must hold.
-        source: what to call the document in messages.
+        source: the document's name in messages.
 
     Raises:
-        DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
-            raises nothing: its content is `Unverified`.
+        DocumentError: if the document is invalid. A signed document that does not verify, alone or in a commitment,
+            raises no error: its content is `Unverified`.
     """
     if len(body) <= REMEMBERED_CHARACTERS_MAX and root_name(body) == contents.CallForProposals.__name__:
-        with contextlib.suppress(DocumentError, ValueError):  # what is wrong is told below, with its source
+        with contextlib.suppress(DocumentError, ValueError):  # reported below, with its source
             return _read_call(body)
     root = parse_wire(body, source)
     tag = str(root.tag)
@@ -146,7 +142,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
 
 
 def _version_problem(tag: str) -> str:
-    """That a document is of another version of the market's namespace, to be added to a sentence; else empty."""
+    """Say that a document is of another version of the market's namespace, to be added to a sentence; may be empty."""
     namespace = tag.rpartition("}")[0].removeprefix("{")
     if namespace == MARKET or namespace.rpartition(":")[0] != MARKET.rpartition(":")[0]:
         return ""
@@ -155,9 +151,9 @@ def _version_problem(tag: str) -> str:
 
 @functools.lru_cache(maxsize=CALLS_REMEMBERED)
 def _read_call(body: str) -> contents.CallForProposals:
-    """A call is said to every resource in the same words, and many of them live in one process: it is read once.
+    """Read a call once for all resources of this process, which receive it in the same words.
 
-    Nothing in it depends on who reads it, or when; what is wrong is not remembered.
+    Its content depends on neither reader nor time; errors are not remembered.
     """
     root = parse_wire(body)
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":

@@ -56,7 +56,7 @@ CALL: Final = "CallForProposals"
 
 
 def write_call(call: contents.CallForProposals) -> str:
-    """Write a call for proposals; the request stands in it as the RFQL document that it is.
+    """Write a call for proposals, which contains the request as an RFQL document.
 
     Raises:
         MeaningViolation: for values that the document cannot carry.

@@ -1,7 +1,7 @@
-"""RFQL documents: requests for quotation in and out (paper section 5.2; schemas/rfql.xsd).
+"""Read and write RFQL documents, requests for quotation (paper section 5.2; schemas/rfql.xsd).
 
-Reading checks the schema and then the meaning, and tells all findings of a document at once. Dates and times without
-a zone are UTC. `Intel`, which the original's samples use against their own schema, is taken as x86_64 with a warning.
+Reading checks the schema, then the meaning, and reports all findings of a document at once. Dates and times without a
+zone are UTC. `Intel`, which the original's samples use against their own schema, means x86_64, with a warning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ramp.model.money import credits_text, parse_credits
 from ramp.model.probable_start import request_problem
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
 from ramp.model.sizes.moldable import moldable_problems
-from ramp.rfql import moldable, probable_start, torus
+from ramp.rfql import extension_terms
 from ramp.rfql.xml import date_and_time, markup, schema
 from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
@@ -31,23 +31,27 @@ MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
 _CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
 _SITES: Final = f"{{{SITES}}}Sites"
-_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY, moldable.CORE_RANGE, _SITES}
+_EXTENSIONS: Final = extension_terms.TORUS_TAGS | {
+    extension_terms.START_PROBABILITY,
+    extension_terms.CORE_RANGE,
+    _SITES,
+}
 
 NUMBER_MAX: Final = 10**12
-"""Largest number of any term: far above every machine, and far below what costs time to read."""
+"""Largest number of any term: far above every machine, and far below numbers that cost time to read."""
 
 WALL_TIME_MAX_S: Final = markup.DURATION_END // SECOND - 1
-"""Longest run, seconds: added to any start it still makes a moment in the calendar."""
+"""Longest run in seconds; added to any start it stays within the calendar."""
 
 ARCHITECTURE_ALIASES: Final = {"intel": "x86_64"}
-"""Architecture names outside JSDL that are understood, with a warning, by their folded spelling."""
+"""Architecture names outside JSDL that are accepted with a warning, by their folded spelling."""
 
 
 def load_request(path: Path | str) -> RequestForQuotation:
     """Read a request for quotation from a file.
 
     Raises:
-        DocumentError: if the file cannot be read, or its document is not valid; names all findings.
+        DocumentError: if the file cannot be read, or its document is invalid; names all findings.
     """
     try:
         data = Path(path).read_bytes()
@@ -57,19 +61,16 @@ def load_request(path: Path | str) -> RequestForQuotation:
 
 
 def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuotation:
-    """Read a request for quotation.
+    """Read a request for quotation, with its warnings.
 
     Args:
         text: the document.
-        source: what to call it in messages, a file's name for example.
-
-    Returns:
-        The request with its warnings.
+        source: its name in messages, such as a file's name.
 
     Raises:
         MalformedXml: not well-formed XML, or forbidden constructs.
         DocumentTooLarge: over the size limit.
-        SchemaViolation: against the schema (what of the meaning could be checked is told as well).
+        SchemaViolation: against the schema (errors of meaning that could be found are included).
         MeaningViolation: valid against the schema, but senseless.
     """
     root = parse_file(text, source)
@@ -95,7 +96,7 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
 
 
 def read_request(root: Element, source: str | None = None) -> RequestForQuotation:
-    """Read the request of a message that has passed the schema check; an asking price may have fallen to nothing.
+    """Read the request of a message that has passed the schema check; an asking price may have fallen to zero.
 
     Raises:
         MeaningViolation: if its values make no sense.
@@ -137,7 +138,7 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     """Write one Request.
 
     Args:
-        unit: what to write; its number is its position and is not written.
+        unit: its number is its position and is not written.
         root: whether to declare the namespace.
 
     Raises:
@@ -171,11 +172,11 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
         parts.append(f"<Disk><{name}>{unit.disk.gigabytes}</{name}></Disk>")
     parts.append(_write_cores(unit.cores))
     if unit.torus is not None:
-        parts.append(torus.write_terms(unit.torus))
+        parts.append(extension_terms.write_torus(unit.torus))
     if unit.moldable is not None:
-        parts.append(moldable.write_terms(unit.moldable))
+        parts.append(extension_terms.write_moldable(unit.moldable))
     if unit.start_probability is not None:
-        parts.append(probable_start.write_term(unit.start_probability))
+        parts.append(extension_terms.write_probability(unit.start_probability))
     if unit.sites is not None:
         parts.append(f'<Sites xmlns="{SITES}">{markup.escape_text(" ".join(unit.sites))}</Sites>')
     parts.append("</Request>")
@@ -199,7 +200,7 @@ def _write_cores(cores: TotalCores | Nodes) -> str:
 
 
 def _strip_values(root: Element) -> None:
-    """Take white space off the ends of values: XML Schema allows it around dates and numbers, libxml2 does not."""
+    """Strip white space from values: XML Schema allows it around dates and numbers, libxml2 does not."""
     for element in root.iter():
         if len(element) == 0 and element.text and element.tag != f"{_PREFIX}OSVersion":
             element.text = element.text.strip()
@@ -236,7 +237,7 @@ def _read_units(root: Element, least_price: int) -> tuple[tuple[RequestUnit, ...
 
 
 def _read_max_cost(root: Element) -> tuple[int | None, tuple[str, ...]]:
-    """The greatest cost of a whole document, and what is wrong with it or with other extensions of the document."""
+    """Return the maximum cost of a document, and the problems with it or with other extensions of the document."""
     amount: int | None = None
     violations: list[str] = []
     for element in root.iterchildren(tag=etree.Element):
@@ -255,7 +256,7 @@ def _read_max_cost(root: Element) -> tuple[int | None, tuple[str, ...]]:
 
 
 def _plain_credits(amount: int) -> str:
-    """An amount as the schema has it: `99.50`."""
+    """Write an amount as in the schema: `99.50`."""
     return credits_text(amount).replace(" ", "")
 
 
@@ -265,7 +266,7 @@ def _line_of(violation: str) -> int:
 
 
 def _place_of(violation: str) -> tuple[str, ...]:
-    """Line and element, the first two parts of every finding."""
+    """Return line and element, the first two parts of every finding."""
     return tuple(violation.split(": ")[:2])
 
 
@@ -279,7 +280,7 @@ def _is_date(date: str) -> bool:
 
 @dataclass(slots=True)
 class _UnitReader:
-    """Reads one Request and collects what makes no sense; goes as far as a document with schema errors allows."""
+    """Reads one Request and collects problems of meaning, as far as a document with schema errors allows."""
 
     number: int
     least_price: int
@@ -287,7 +288,7 @@ class _UnitReader:
     elements: dict[str, Element] = field(default_factory=dict)
 
     def read(self, request: Element) -> RequestUnit | None:
-        """The unit, or None where its required terms cannot be read."""
+        """Return the unit, or None if its required terms cannot be read."""
         extensions = self._collect(request)
         price = self._whole("CPUHourCost", self.least_price)
         deadline = self._moment("End")
@@ -298,15 +299,15 @@ class _UnitReader:
         disk = self._disk()
         numbers = {name: self._whole(name) for name in ("CPUSpeed", "InterNodeBandwidth", "RAMPerCore")}
         if deadline is not None and not_before is not None:
-            self._check_window(not_before, deadline, None if moldable.CORE_RANGE in extensions else wall_time)
+            self._check_window(not_before, deadline, None if extension_terms.CORE_RANGE in extensions else wall_time)
         if self.violations or price is None or deadline is None or cores is None:
             return None
         try:
-            terms = torus.read_terms(extensions) if extensions else None
-            probability = probable_start.read_term(extensions)
+            terms = extension_terms.read_torus(extensions) if extensions else None
+            probability = extension_terms.read_probability(extensions)
         except ValueError:
-            return None  # the schema check has told why
-        sizes, sites = extensions.get(moldable.CORE_RANGE), extensions.get(_SITES)
+            return None  # the schema check reports the reason
+        sizes, sites = extensions.get(extension_terms.CORE_RANGE), extensions.get(_SITES)
         unit = RequestUnit(
             number=self.number,
             cpu_hour_cost=price,
@@ -322,7 +323,7 @@ class _UnitReader:
             ram_per_core_mb=numbers["RAMPerCore"],
             disk=disk,
             torus=terms,
-            moldable=None if sizes is None else moldable.read_terms(sizes),
+            moldable=None if sizes is None else extension_terms.read_moldable(sizes),
             start_probability=probability,
             sites=None if sites is None else tuple(dict.fromkeys((sites.text or "").split())),
         )
@@ -344,7 +345,7 @@ class _UnitReader:
                     self._tell(tag, f"given twice in Request {self.number}, expected once", element)
                 extensions[tag] = element
             elif element.getparent() is request:
-                # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
+                # "A resource must be able to satisfy it before responding" (section 5.2): no resource can.
                 known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
                 known += f"CoreRange of {MOLDABLE}, Sites of {SITES}"
                 self._tell(tag, f"unknown extension, expected one of {known}", element)
@@ -366,7 +367,7 @@ class _UnitReader:
         digits = text.strip()
         unsigned = digits.removeprefix("-").removeprefix("+")
         if not unsigned.isascii() or not unsigned.isdigit():
-            return None  # the schema check has told why
+            return None  # the schema check reports the reason
         number = int(digits) if len(unsigned) <= len(str(NUMBER_MAX)) else None
         if number is None or number > most or number < least:
             shown = digits if len(digits) <= 24 else f"{digits[:24]}..."
@@ -385,7 +386,7 @@ class _UnitReader:
                 )
             return None
         if time is None and which == "End":
-            return None  # the schema check has told that it is missing
+            return None  # the schema check reports that it is missing
         try:
             return date_and_time.join(date, "00:00:00" if time is None else time)
         except ValueError as error:

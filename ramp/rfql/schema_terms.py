@@ -1,4 +1,4 @@
-"""What the schema of requests says of its own terms, for programs that draw a form of them."""
+"""The terms of requests in the schema, for programs that draw a form of them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SchemaTerm:
     Attributes:
         name: of the element.
         kind: its type, such as `integer`, `date` or `ArchitectureName`.
-        optional: whether it, or what it is in, may be left out.
-        choices: the values that it may have; empty for any of its type.
+        optional: whether it, or an element around it, may be left out.
+        choices: the allowed values; empty for any of its type.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SchemaTerm:
 
 @cache
 def schema_terms() -> tuple[SchemaTerm, ...]:
-    """The terms of one `Request` of `schemas/rfql.xsd`, in its order, those within others included."""
+    """Return the terms of one `Request` of `schemas/rfql.xsd`, in its order, including nested ones."""
     root = etree.parse(schemas_dir() / "rfql.xsd").getroot()
     enumerations = {
         str(each.get("name")): tuple(str(value.get("value")) for value in each.iterfind(".//xs:enumeration", _XS))

@@ -1,4 +1,4 @@
-"""The message slots (FIPA SC00061) as text: performative, deadline for the answer, and what goes with what."""
+"""The message slots (FIPA SC00061) as text: performative, deadline for the answer, and their consistency."""
 
 from __future__ import annotations
 
@@ -25,13 +25,10 @@ def check_sendable(message: Message) -> None:
 
 
 def check_version(value: str) -> None:
-    """Check that a message is of the wire format that this program speaks.
-
-    Args:
-        value: as the metadata state it; empty where they state none.
+    """Check the version of the wire format in a message's metadata; an empty text means that it is missing.
 
     Raises:
-        DocumentError: if it is not.
+        DocumentError: if it is another version.
     """
     if value != str(WIRE_VERSION):
         got = shown(value) if value else None
@@ -39,10 +36,10 @@ def check_version(value: str) -> None:
 
 
 def read_performative(text: str) -> Performative:
-    """The performative of that name.
+    """Read a performative.
 
     Raises:
-        DocumentError: if there is none.
+        DocumentError: if the name is unknown.
     """
     try:
         return Performative(text)
@@ -52,13 +49,13 @@ def read_performative(text: str) -> Performative:
 
 
 def write_reply_by(reply_by: Duration) -> str:
-    """Milliseconds, with decimals only where there is a fraction of one."""
+    """Write milliseconds, with decimals only for fractions."""
     whole, fraction = divmod(reply_by, MILLISECOND)
     return f"{whole}.{fraction:03d}" if fraction else str(whole)
 
 
 def read_reply_by(text: str | None) -> Duration | None:
-    """What `write_reply_by` wrote; None where the slot is missing.
+    """Read the text of `write_reply_by`; None if the slot is missing.
 
     Raises:
         DocumentError: if it is no duration.

@@ -112,7 +112,7 @@ def serve(
     ready: Callable[[], None] = lambda: None,
     results: Path | None = None,
 ) -> None:
-    """Serve the pages until SIGINT, SIGTERM or SIGHUP.
+    """Serve the pages until SIGINT, SIGTERM or SIGHUP; see `application`.
 
     Args:
         state: the market's state folder.

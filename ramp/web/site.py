@@ -24,15 +24,12 @@ class PageOwners:
     _owners: dict[str, str] = field(default_factory=dict)
 
     def add(self, page: str, session: Session) -> None:
-        """Record the session of a new page."""
         self._owners[page] = session.key
 
     def remove(self, page: str) -> None:
-        """Forget a page."""
         self._owners.pop(page, None)
 
     def owner_of(self, page: str) -> str | None:
-        """Return the key of a page's session, or None."""
         return self._owners.get(page)
 
 

@@ -26,8 +26,8 @@ def logs() -> None:
 def list_command(as_json: bool) -> None:
     """Show the known logs and where they were found.
 
-    Folders of the environment variable RAMP_LOGS come first, then the cache that `ramp logs fetch` fills. For a log
-    that is missing, a synthetic workload fitted to the machine's size stands in.
+    RAMP looks in the folders of the environment variable RAMP_LOGS, then in the cache of `ramp logs fetch`. A synthetic
+    workload that fits the machine's size replaces a missing log.
     """
     rows = [_row(name) for name in known_logs()]
     if as_json:
@@ -67,8 +67,8 @@ def _row(name: str) -> dict[str, Any]:
 def fetch_command(names: tuple[str, ...], source: str | None) -> None:
     """Download logs from the Parallel Workloads Archive into the cache, and verify them.
 
-    NAME is a name that `ramp logs list` shows, or `all`. A download that was cut short is taken up where it ended.
-    Without a NAME nothing is fetched: it says what `all` would fetch and from where.
+    NAME is a name from `ramp logs list`, or `all`. An interrupted download is continued. Without NAME nothing is
+    downloaded: the command shows what `all` would download, and from where.
     """
     if not names:
         _tell_missing()

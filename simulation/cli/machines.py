@@ -145,9 +145,9 @@ def smap(
 ) -> None:
     """Show which job runs where on MACHINE, as Slurm's smap does.
 
-    MACHINE is a machine's name or file (bgl by default): without --state or --trace it is shown empty, with what its
-    file says is drained or down. Any other name is a resource of the running market: its jobs (R), what the market
-    holds (H, in another colour) and has sold (RV), and its projected load as a line.
+    MACHINE is a machine's name or file (default: bgl). Without --state or --trace it is empty, except for drained and
+    down parts. Any other name is a resource of the running market: its jobs (R), held slots (H), sold slots (RV), and a
+    line with its projected load.
     """
     if state_path is not None and trace_path is not None:
         raise click.UsageError("--state and --trace exclude each other")

@@ -144,9 +144,9 @@ plugins.add_command(check)
 @click.argument("sorts", nargs=-1, metavar=f"[{'|'.join(SORTS)}]...")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_installed(sorts: tuple[str, ...], as_json: bool) -> None:
-    """Show what is installed, here and by other packages, with its options; of the named sorts, or all.
+    """Show the installed plug-ins with their options, of the named kinds or of all.
 
-    What cannot be used is listed with the reason and stops nothing else.
+    A plug-in that cannot be used is listed with the reason.
     """
     for sort in sorts:
         if sort not in SORTS:

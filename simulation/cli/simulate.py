@@ -152,16 +152,16 @@ def simulate(
     """Run a workload log through one machine, its allocator and a scheduler.
 
     Utilisation is work done / (units x time from the first submission to the last end). Jobs larger than the machine
-    are refused and counted. Backfilling plans with requested times; a job that outruns its own is ended, or kept with
-    --overrun keep.
+    are refused and counted. Backfilling plans with requested times. A job that exceeds its requested time is ended, or
+    continues with --overrun keep.
 
-    Of what happens in one instant all ends come first, then all submissions, then one decision. With --event-order
-    pyss it is as in that simulator: submissions before ends, a decision after each, and the plan counts a job as gone
-    from its expected end on.
+    Events of one instant are processed in this order: ends, submissions, then one decision. --event-order pyss follows
+    that simulator: submissions before ends, a decision after each, and the plan counts a job as gone at its expected
+    end.
 
-    With --malleable-share some jobs are malleable: they prefer the log's size, may have a fourth of it to four times
-    it, and speed up by Downey's model, drawn for each. A job works for as long as its speed-up says; logs that are
-    written have the mean of its sizes.
+    With --malleable-share some jobs are malleable: they prefer the log's size, may have a fourth to four times of it,
+    and speed up by Downey's model, drawn for each. A job's run time follows from its speed-up; written logs contain the
+    mean of its sizes.
     """
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
     tell_loops()

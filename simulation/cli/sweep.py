@@ -51,8 +51,8 @@ def sweep(context: click.Context, file: Path, out: Path, processes: int | None, 
     """Run the sweep of FILE: a simulation or an experiment at every combination of values.
 
     FILE is TOML: `run` is "simulate" or "experiment NAME"; the table [fixed] has parameters with one value, the table
-    [vary] a list of values for each. Every point is kept as soon as it is done; run again, however it was ended, the
-    sweep goes on where it was. Writes sweep.csv and sweep.json. Exit status 1: some point failed.
+    [vary] a list of values for each. Each point is saved when it is done; run the command again to continue an
+    interrupted sweep. Writes sweep.csv and sweep.json. Exit status 1: at least one point failed.
     """
     check_alone(executor, processes, "--processes")
     plan = read_sweep(file)

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -47,8 +45,7 @@ from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
 from ramp.xmpp.settings import TransportSettings
-from ramp.xmpp.transport import MarketAgent
-from tests.bench.messages import ECHO, documents
+from tests.bench.messages import Asker, answering, documents
 from tests.chaos.checks import of_files
 
 TAKES_MINUTES = "it launches markets of up to a thousand resources and two hundred users"
@@ -190,55 +187,19 @@ def measure(size: Size) -> Bought:
 # -- the floor ---------------------------------------------------------------------------------------------------
 
 
-class _Asker(MarketAgent):
-    """Sends one message to everybody and waits for as many."""
-
-    missing = 0
-    all_in: asyncio.Event
-
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
-        self.missing -= 1
-        if not self.missing:
-            self.all_in.set()
-
-    async def ask(self, names: Sequence[str], call: EncodedMessage) -> None:
-        self.missing, self.all_in = len(names), asyncio.Event()
-        for name in names:
-            await self.transmit(f"{name}@localhost", call.body, call.metadata, call.thread)
-        await self.all_in.wait()
-
-
 def floor(size: Size) -> tuple[float, float]:
     """Seconds and processor seconds of a call to all resources with all answers."""
     call, answer = documents()
     names = [f"echo{number}" for number in range(size.resources)]
     askers = [f"asker{number}" for number in range(min(size.at_once, size.users))]
-    lots = [names[first : first + PER_PROCESS] for first in range(0, len(names), PER_PROCESS)]
-    with tempfile.TemporaryDirectory(prefix="ramp-size-") as folder:
-        said = Path(folder) / "answer.json"
-        said.write_text(json.dumps([answer.metadata, answer.body]), "utf-8")
-        with KINDS[size.kind](Path(folder) / "server") as server:
-            server.ensure_accounts(dict.fromkeys([*askers, *names], "secret"))
-            place = f"{server.host}:{server.port}"
-            command = [sys.executable, str(ECHO), place, str(server.ca_file), str(said)]
-            pipe = subprocess.PIPE
-            agents = [subprocess.Popen([*command, *lot], stdin=pipe, stdout=pipe) for lot in lots]
-            try:
-                for process in agents:
-                    assert process.stdout is not None
-                    assert process.stdout.readline() == b"ready\n"
-                settings = TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
-                return asyncio.run(_ask(settings, askers, names, call))
-            finally:
-                for process in agents:
-                    process.terminate()
-                    process.wait()
+    with answering(KINDS[size.kind], askers, names, answer, PER_PROCESS) as settings:
+        return asyncio.run(_ask(settings, askers, names, call))
 
 
 async def _ask(
     settings: TransportSettings, askers: Sequence[str], names: Sequence[str], call: EncodedMessage
 ) -> tuple[float, float]:
-    agents = [_Asker(f"{name}@localhost", "secret", settings) for name in askers]
+    agents = [Asker(f"{name}@localhost", "secret", settings) for name in askers]
     for agent in agents:
         await agent.start()
     here = {"all": [psutil.Process(), *psutil.Process().children(recursive=True)]}
@@ -246,7 +207,7 @@ async def _ask(
     await agents[0].ask(names, call)
     before, began = _used(here)["all"], time.monotonic()
 
-    async def in_turn(agent: _Asker) -> None:
+    async def in_turn(agent: Asker) -> None:
         for _ in range(turns):
             await agent.ask(names, call)
 

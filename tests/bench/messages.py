@@ -18,7 +18,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,8 +33,6 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.rfql.codec import EncodedMessage, encode
-from ramp.rfql.request_for_quotation import write_request
-from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
@@ -46,10 +45,9 @@ from simulation.market.actors import COMPOSITION
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
-from tests.bench._submission import Ended, children_of, submit
+from tests.bench.xmpp import TABLE2, auction
 
 TAKES_MINUTES = "it launches a market on each kind of server"
-TABLE2 = Path(__file__).parents[2] / "agents_config" / "swarms" / "table2.toml"
 ECHO = Path(__file__).with_name("_echo_resources.py")
 RESOURCES = 20
 PER_PROCESS = 10
@@ -139,7 +137,7 @@ def documents() -> tuple[EncodedMessage, EncodedMessage]:
 # -- the floor ---------------------------------------------------------------------------------------------------
 
 
-class _Asker(MarketAgent):
+class Asker(MarketAgent):
     """Sends one message to everybody, and waits for as many."""
 
     missing = 0
@@ -176,15 +174,21 @@ class _Floor:
         return self.used / len(self.seconds)
 
 
-def _floor(kind: type[ServerProcess], count: _Count) -> _Floor:
-    names = [f"echo{number}" for number in range(RESOURCES)]
-    call, answer = count.calls[0], count.answers[0]
-    with tempfile.TemporaryDirectory() as folder:
+@contextmanager
+def answering(
+    kind: type[ServerProcess],
+    askers: Sequence[str],
+    names: Sequence[str],
+    answer: EncodedMessage,
+    per_process: int = PER_PROCESS,
+) -> Iterator[TransportSettings]:
+    """A server with accounts for askers, and agents that give all that comes one answer, in processes of their own."""
+    with tempfile.TemporaryDirectory(prefix="ramp-floor-") as folder:
         said = Path(folder) / "answer.json"
         said.write_text(json.dumps([answer.metadata, answer.body]), "utf-8")
         with kind(Path(folder) / "server") as server:
-            server.ensure_accounts(dict.fromkeys(["asker", *names], "secret"))
-            lots = [names[first : first + PER_PROCESS] for first in range(0, RESOURCES, PER_PROCESS)]
+            server.ensure_accounts(dict.fromkeys([*askers, *names], "secret"))
+            lots = [names[first : first + per_process] for first in range(0, len(names), per_process)]
             place = f"{server.host}:{server.port}"
             command = [sys.executable, str(ECHO), place, str(server.ca_file), str(said)]
             pipe = subprocess.PIPE
@@ -193,16 +197,21 @@ def _floor(kind: type[ServerProcess], count: _Count) -> _Floor:
                 for process in agents:
                     assert process.stdout is not None
                     assert process.stdout.readline() == b"ready\n"
-                settings = TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
-                return asyncio.run(_ask_often(settings, names, call))
+                yield TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
             finally:
                 for process in agents:
                     process.terminate()
                     process.wait()
 
 
+def _floor(kind: type[ServerProcess], count: _Count) -> _Floor:
+    names = [f"echo{number}" for number in range(RESOURCES)]
+    with answering(kind, ["asker"], names, count.answers[0]) as settings:
+        return asyncio.run(_ask_often(settings, names, count.calls[0]))
+
+
 async def _ask_often(settings: TransportSettings, names: Sequence[str], call: EncodedMessage) -> _Floor:
-    asker = _Asker("asker@localhost", "secret", settings)
+    asker = Asker("asker@localhost", "secret", settings)
     await asker.start()
     everybody = [psutil.Process(), *psutil.Process().children(recursive=True)]
     for _ in range(WARM_UP):
@@ -222,27 +231,25 @@ def _used(processes: Sequence[psutil.Process]) -> float:
 # -- the market --------------------------------------------------------------------------------------------------
 
 
-def _buy(state: StateFolder, rounds: int, **options: object) -> Ended:
-    ended = submit(state, write_request(_request(SystemClock().now())), rounds=rounds, **options)
-    assert ended.status in ("committed", "quoted"), ended
-    return ended
-
-
 def _market(config: Path, folder: Path) -> dict[str, float]:
     """Medians over a market: a round, purchases of one and of ten rounds, in seconds and processor seconds."""
     state = StateFolder(folder)
     swarm.start_detached(config, state)
     try:
-        market = children_of(state)
+        status = swarm.status(state)
+        assert status is not None
+        market = psutil.Process(status.pid).children(recursive=True)
         for _ in range(WARM_UP):
-            _buy(state, 3)
+            auction(state, 3, quote_only=False)
         begin = _used(market)
-        rounds = [_buy(state, 1, quote_only=True).rounds[0] for _ in range(ROUNDS)]  # later ones call fewer
+        rounds = [
+            auction(state, 1, quote_only=True).rounds[0].duration / SECOND for _ in range(ROUNDS)
+        ]  # later ones call fewer
         per_quote = (_used(market) - begin) / ROUNDS
         begin = _used(market)
-        ten = [_buy(state, 10).duration for _ in range(REPEATS)]
+        ten = [auction(state, 10, quote_only=False).duration / SECOND for _ in range(REPEATS)]
         per_purchase = (_used(market) - begin) / REPEATS
-        one = [_buy(state, 1).duration for _ in range(REPEATS)]
+        one = [auction(state, 1, quote_only=False).duration / SECOND for _ in range(REPEATS)]
     finally:
         swarm.stop(state)
     return {

@@ -1,7 +1,4 @@
-"""The plug-in `slurm` on real clusters of 64 and 256 emulated nodes: a quote and a hold, beside the commands' floor.
-
-What slow machines cost a whole round is the topic `guests`' to say, which has twenty of them.
-"""
+"""The plug-in `slurm` on real clusters of 64 and 256 emulated nodes: a quote and a hold, beside the commands' floor."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ def _request() -> str:
     return write_request(RequestForQuotation((unit,)))
 
 
-def _auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutcome:
+def auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutcome:
+    """Have `user1` buy or quote one unit of Table 2's market; return the outcome."""
     with SocketLine(state.socket("user1")) as line:
         options = AuctionOptions(rounds=rounds, quote_only=quote_only)
         *_, ended = line.events(Submit(_request(), options=options))
@@ -54,11 +55,11 @@ def _measure(kind: str) -> list[tuple[str, float, str]]:
         swarm.start_detached(config, state)
         launched = SystemClock().now() - begin
         try:
-            _auction(state, 3, quote_only=True)  # warm-up: connections, caches
-            rounds = [r for _ in range(REPEATS) for r in _auction(state, 5, quote_only=True).rounds]
+            auction(state, 3, quote_only=True)  # warm-up: connections, caches
+            rounds = [r for _ in range(REPEATS) for r in auction(state, 5, quote_only=True).rounds]
             one = statistics.median(record.duration for record in rounds) / 1e6
-            ten = statistics.median(_auction(state, 10, quote_only=False).duration for _ in range(REPEATS)) / 1e6
-            single = statistics.median(_auction(state, 1, quote_only=False).duration for _ in range(REPEATS)) / 1e6
+            ten = statistics.median(auction(state, 10, quote_only=False).duration for _ in range(REPEATS)) / 1e6
+            single = statistics.median(auction(state, 1, quote_only=False).duration for _ in range(REPEATS)) / 1e6
         finally:
             swarm.stop(state)
     return [

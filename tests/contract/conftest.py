@@ -147,3 +147,14 @@ def paid(ledger: Ledger) -> Ledger:
     ledger.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
     ledger.countersign("a-1", at=20, starts_at=5_000)
     return ledger
+
+
+@pytest.fixture
+def funded(ledger: Ledger) -> Ledger:
+    """Alice has 100.00 credits, bob nothing but an overdraft of 10.00, hector and kelvin sell."""
+    ledger.open_account("alice", AccountKind.USER, at=1)
+    ledger.open_account("bob", AccountKind.USER, credit_limit=1_000, at=1)
+    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
+    ledger.open_account("kelvin", AccountKind.RESOURCE, at=1)
+    ledger.deposit("d-1", "alice", 10_000, at=2, memo="start")
+    return ledger

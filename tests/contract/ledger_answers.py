@@ -17,6 +17,12 @@ def refusal_code(call: Callable[[], object]) -> str:
     return caught.value.code
 
 
+def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:
+    """Return what is posted, reserved and available on an account."""
+    balance = ledger.balance(account_id)
+    return balance.posted, balance.reserved, balance.available
+
+
 def balances(ledger: Ledger) -> tuple[int, int]:
     """What alice and hector have, in a ledger that adds up."""
     assert ledger.audit() == []

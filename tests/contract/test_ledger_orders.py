@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from ledger_answers import refusal_code
+from ledger_answers import amounts, refusal_code
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.book import Book
@@ -22,17 +22,6 @@ LINES = (OrderLine("a-1", "hector", 2_500), OrderLine("a-2", "kelvin", 500), Ord
 
 
 @pytest.fixture
-def funded(ledger: Ledger) -> Ledger:
-    """Alice has 100.00 credits, bob nothing but an overdraft of 10.00, hector and kelvin sell."""
-    ledger.open_account("alice", AccountKind.USER, at=1)
-    ledger.open_account("bob", AccountKind.USER, credit_limit=1_000, at=1)
-    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
-    ledger.open_account("kelvin", AccountKind.RESOURCE, at=1)
-    ledger.deposit("d-1", "alice", 10_000, at=2, memo="start")
-    return ledger
-
-
-@pytest.fixture
 def reserved(funded: Ledger) -> Ledger:
     """Alice's order o-1 of three lines, 40.00 credits together, is reserved."""
     funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10, evidence="<order/>")
@@ -45,11 +34,6 @@ def posted(reserved: Ledger) -> Ledger:
     for line in LINES:
         reserved.countersign(line.agreement_id, at=20, starts_at=START)
     return reserved
-
-
-def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:
-    balance = ledger.balance(account_id)
-    return balance.posted, balance.reserved, balance.available
 
 
 def reserve(ledger: Ledger, order_id: str, cost: int, user: str = "alice", at: int = 10) -> Order:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ledger_answers import refusal_code
+from ledger_answers import amounts, refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX, ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
@@ -20,22 +20,6 @@ from ramp.model.contents import StatementLine
 from ramp.runtime.ledger.store import LedgerStore
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
-
-
-@pytest.fixture
-def funded(ledger: Ledger) -> Ledger:
-    """Alice has 100.00 credits, bob nothing but an overdraft of 10.00, hector and kelvin sell."""
-    ledger.open_account("alice", AccountKind.USER, at=1)
-    ledger.open_account("bob", AccountKind.USER, credit_limit=1_000, at=1)
-    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
-    ledger.open_account("kelvin", AccountKind.RESOURCE, at=1)
-    ledger.deposit("d-1", "alice", 10_000, at=2, memo="start")
-    return ledger
-
-
-def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:
-    balance = ledger.balance(account_id)
-    return balance.posted, balance.reserved, balance.available
 
 
 def test_a_new_ledger_has_only_the_empty_issuing_account(ledger: Ledger) -> None:

@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from ramp.errors import TransportError
-from ramp.servers.process import probe_problem
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -165,27 +164,6 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
 
 
 @pytest.mark.full
-async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_server, spawn):
-    async with users(xmpp_server, "user") as (user,):
-        resource = await echoing(spawn, xmpp_server, "ral")
-        await user.transmit("ral@localhost", "first", CFP, "c")
-        assert (await user.next())[3] == "first"
-        resource.kill()
-        resource.wait()
-        await until(lambda: user.is_connected)
-        await user.transmit("ral@localhost", "second", CFP, "c")
-        await echoing(spawn, xmpp_server, "ral")
-        answered = set()
-        async with asyncio.timeout(LIMIT_S):
-            while "third" not in answered:  # sent again until answered: the first may meet the dying session
-                await user.transmit("ral@localhost", "third", CFP, "c")
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(0.5):
-                        answered.add((await user.inbox.get())[3])
-        assert answered <= {"second", "third"}
-
-
-@pytest.mark.full
 async def test_foreign_domain_and_unknown_account_bounce(xmpp_server):
     async with users(xmpp_server, "user", federation=True) as (user,):
         for to in ("someone@unknown.invalid", "ghost@localhost"):
@@ -238,15 +216,3 @@ def test_nothing_is_said_before_encryption(xmpp_server):
             received += line.recv(4096)
         assert b"mechanism" not in received
         assert b"register" not in received
-
-
-@pytest.mark.full
-def test_stop_kill_and_start_again(xmpp_server):
-    port = xmpp_server.port
-    for end in (xmpp_server.stop, xmpp_server.kill):
-        end()
-        assert xmpp_server.pid is None
-        assert probe_problem(xmpp_server.host, port, "localhost", limit_s=0.2)
-        xmpp_server.start()
-        assert xmpp_server.port == port
-        assert not probe_problem(xmpp_server.host, port, "localhost")

@@ -12,6 +12,7 @@ import pytest
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation.market import swarm
 from simulation.market.actors import COMPOSITION
+from simulation.market.drawing.resizes import draw_changes
 from simulation.market.drawing.units import draw_starts
 from simulation.market.faults.breakdowns import Blow, FullDisk
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -298,3 +299,16 @@ def test_a_clock_counts_and_is_read_backwards() -> None:
 @pytest.mark.swarm
 def test_many_seeds() -> None:
     assert [seed for seed in range(1000, 6000) if run(seed).violation is not None] == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_amendments_under_faults(seed: int) -> None:
+    report = run(seed, resized=True)
+    assert report.violation is None, f"seed {seed}: {report.checker}: {report.violation}"
+
+
+def test_some_seeds_draw_them_and_the_others_go_as_ever() -> None:
+    drawn = [seed for seed in range(200) if draw_changes(seed, resized=None) is not None]
+    assert 40 < len(drawn) < 100
+    without = next(seed for seed in range(200) if seed not in drawn)
+    assert run(without) == run(without, resized=False)

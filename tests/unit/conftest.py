@@ -124,3 +124,13 @@ def agent(monkeypatch):
             return FakeAgent(state.socket("alice"), list(lives)), market
 
         yield start
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Three jobs of 8, 8 and 64 units, 100 s each, a second apart; the second asked for 60 s."""
+    path = tmp_path / "small.swf"
+    rows = [(1, 0, 8, 100), (2, 1, 8, 60), (3, 2, 64, 100)]
+    lines = [f"{n} {t} 0 100 {size} -1 -1 {size} {asked} -1 1 5 1 1 1 1 -1 -1" for n, t, size, asked in rows]
+    path.write_text("; MaxProcs: 512\n" + "\n".join(lines) + "\n")
+    return path

@@ -17,16 +17,6 @@ from simulation.schedulers.policies.easy import EasyBackfill
 from simulation.workload.swf import read_swf
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Three jobs of 8, 8 and 64 units, 100 s each, a second apart; the second asked for 60 s."""
-    path = tmp_path / "small.swf"
-    rows = [(1, 0, 8, 100), (2, 1, 8, 60), (3, 2, 64, 100)]
-    lines = [f"{n} {t} 0 100 {size} -1 -1 {size} {asked} -1 1 5 1 1 1 1 -1 -1" for n, t, size, asked in rows]
-    path.write_text("; MaxProcs: 512\n" + "\n".join(lines) + "\n")
-    return path
-
-
 def test_importing_loads_nothing_heavy() -> None:
     heavy = ("numba", "matplotlib", "spade", "numpy", "lxml", "sqlalchemy")
     code = f"import sys, simulation; dir(simulation); print([one for one in {heavy} if one in sys.modules])"

@@ -1,7 +1,7 @@
-"""Readers of `qstat -xml`, `qhost -xml` and `qrstat -xml`, pure.
+"""Parse `qstat -xml`, `qhost -xml` and `qrstat -xml`, without side effects.
 
-What these commands print is the word of another program, about jobs that anybody may have named: every value is checked
-before it is believed, and a value that cannot be is an error that names it.
+Another program writes these answers, about jobs with names that any user may choose. Every value is checked, and an
+invalid value raises an error that names it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TASKS: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}):([0-9]{1,9}))?")
 def read_queues(output: str) -> QueueReport:
     """Read `qstat -f -r -xml -u '*'`, or any shorter form of it.
 
-    Without `-f` there are no queue instances, and a job that runs on several of them is told of with the first alone;
-    without `-r` no job has a limit of its running time.
+    Without `-f` there are no queue instances, and a job on several of them names only the first. Without `-r` no job
+    has a time limit.
 
     Raises:
         ValueError: if it is not that command's output.
@@ -86,10 +86,10 @@ def _run_limit(requests: Iterable[Element]) -> Duration | None:
 
 
 def task_count(task: str) -> int:
-    """How many tasks a text like `1-5:1`, `4,5` or `3` stands for; 1 where there is none.
+    """Count the tasks of a text like `1-5:1`, `4,5` or `3`; 1 for an empty text.
 
     Raises:
-        ValueError: if it is none of these.
+        ValueError: if the text has another form.
     """
     count = 0
     for part in task.split(",") if task else ():
@@ -102,7 +102,7 @@ def task_count(task: str) -> int:
 
 
 def _joined(parts: Sequence[BatchJob]) -> tuple[BatchJob, ...]:
-    """Jobs whose parts on several queue instances are one again."""
+    """Combine the parts of a job on several queue instances."""
     found: dict[tuple[int, str, bool], BatchJob] = {}
     for part in parts:
         key = (part.number, part.task, part.running)
@@ -180,7 +180,7 @@ def _reservation(listed: Element) -> AdvanceReservation:
 
 
 def read_reservation_of_jobs(output: str) -> dict[int, int]:
-    """Read `qstat -j N,N -xml`: the number of the advance reservation that each job names; others are left out.
+    """Read `qstat -j N,N -xml`: the number of the advance reservation of each job that names one.
 
     Raises:
         ValueError: if it is not that command's output.

@@ -1,7 +1,7 @@
 """Held jobs of Grid Engine: `qsub -h`, `qrls`, `qdel`, and `qstat` by name; qsub(1), qrls(1), qstat(1).
 
-A job that has ended is in `qstat` no longer, so a start is seen only while its job runs; what is sold keeps its cores
-for as long as it was bought, and is looked at four times a minute.
+`qstat` does not list ended jobs, so a start is seen only while its job runs. Sold jobs keep their cores for the time
+bought and are looked up four times a minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GONE: Final = ("does not exist", "already in deletion", "is already in")
 
 @dataclass(frozen=True, slots=True)
 class GridEngineQueueOptions:
-    """What the configuration says about a cluster queue whose starts are sold.
+    """Configuration of a cluster queue whose starts are sold.
 
     Attributes:
         queue: the cluster queue.
@@ -59,7 +59,7 @@ class GridEngineQueue:
 
     Args:
         system: the cell; questions are asked as the agent's own account.
-        as_account: what runs commands as somebody whose jobs they are about.
+        as_account: runs commands as the account that owns the jobs.
         folder: of the commands; empty for those on the path.
     """
 
@@ -72,23 +72,19 @@ class GridEngineQueue:
         self._folder = folder
 
     def look(self, now: Instant) -> SystemSnapshot:
-        """See `JobQueue.look`."""
         return self._system.snapshot(now)
 
     def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
-        """See `JobQueue.find`."""
         report = ask(questions.queues(self._system.programs), self._system.run)
         mine = (name, account or own_account())
         found = sorted((job for job in report.jobs if (job.name, job.owner) == mine), key=lambda job: job.number)
         return tuple(_told(job) for job in found)
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
-        """See `ListedQueue.own`."""
         report = ask(questions.queues(self._system.programs), self._system.run)
         return tuple((job.name, _told(job)) for job in report.jobs if job.name.startswith(prefix))
 
     def submit(self, wanted: WantedJob) -> None:
-        """See `JobQueue.submit`."""
         begin = () if wanted.not_before is None else ("-a", f"{to_datetime(wanted.not_before):%Y%m%d%H%M.%S}")
         argv = (
             *self._command("qsub", "-h", "-terse", "-N", wanted.name, "-q", self._system.queue, "-S", "/bin/sh"),
@@ -98,11 +94,9 @@ class GridEngineQueue:
         self._done(argv, wanted.account, wanted.script)
 
     def let_go(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.let_go`."""
         self._done(self._command("qrls", "-h", "u", job_id), account)
 
     def delete(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.delete`."""
         try:
             self._done(self._command("qdel", job_id), account)
         except (CommandFailed, SystemRefused) as failed:
@@ -129,7 +123,7 @@ def _told(job: BatchJob) -> OwnJob:
 
 @takes(GridEngineQueueOptions)
 def open_queue(settings: PluginSettings) -> GridEngineQueue:
-    """The entry point `gridengine` of the group `ramp.job_queues`.
+    """Open the queue that the options name (entry point `gridengine` of the group `ramp.job_queues`).
 
     Raises:
         ConfigurationError: an option is wrong, or there is no such queue.
@@ -148,6 +142,6 @@ def open_queue(settings: PluginSettings) -> GridEngineQueue:
 
 
 def variables_of(options: GridEngineQueueOptions, resource: str) -> dict[str, str]:
-    """By what variables the commands find the cell; see `environment_of`."""
+    """Return the variables by which the commands find the cell; see `environment_of`."""
     cell = GridEngineOptions(root=options.root, cell=options.cell, environment=options.environment)
     return dict(environment_of(cell, resource))

@@ -1,4 +1,4 @@
-"""What `ramp doctor` looks at on a Grid Engine: that it is set up so that its slots can be sold."""
+"""Checks of `ramp doctor` for a Grid Engine: its setup must allow sales."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ramp.plugins.interface import PluginSettings
 
 
 def read(settings: PluginSettings) -> Comparing:
-    """See `ramp.batch.inspecting.Inspection`; queue, parallel environment, rights and limits are checked on the way."""
+    """See `ramp.batch.inspecting.Inspection`; also checks queue, parallel environment, rights and limits."""
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
     return reading(settings.resource, open_system(settings, options))
 
 
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-    """See `ramp.batch.inspecting.Inspection`: what there is to say, `read` raises."""
+    """See `ramp.batch.inspecting.Inspection`; `read` raises whatever is wrong."""
     del now
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
     return [Remark("privilege", settings.resource, f"this account may reserve in {options.parallel_environment}")]

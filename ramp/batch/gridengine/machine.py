@@ -1,4 +1,4 @@
-"""The plug-in over a Grid Engine: the common one, and Grid Engine's own word on every quote."""
+"""The plug-in for Grid Engine: the common one, which also asks Grid Engine about every quote."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from ramp.batch.gridengine.system import BEGIN_LAG, GridEngine
 from ramp.batch.machine import BatchMachine
+from ramp.batch.node_lists import parts_of
 from ramp.batch.reconciling import Reconciler, own_prefix
-from ramp.batch.sold_nodes import parts_of
 from ramp.batch.system import WantedReservation
 from ramp.errors import BatchSystemError, PluginError
 from ramp.model.instant import SECOND, Duration, Instant, iso
@@ -16,19 +16,19 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
 
 _VERIFIED_MAX = 200
-"""Verified slots that are remembered; a few seconds bring no more."""
+"""Number of verified slots to remember, more than a few seconds bring."""
 
 
 class GridEngineMachine(BatchMachine):
     """A cluster queue behind a Resource Agent.
 
-    What is free over time is computed from a picture of the queue, as for any system. Whether a reservation could be
-    made there is then asked of Grid Engine, which knows more (limits of hosts, quotas of resources, calendars); both
-    must agree, for it grants reservations on queues that are disabled. Its yes and no are kept as long as the picture.
+    Free cores are computed from a picture of the queue, as for any system. Grid Engine then verifies the reservation,
+    because it also knows limits of hosts, quotas of resources and calendars. Both must agree, because it grants
+    reservations on disabled queues. Its answers are kept as long as the picture.
 
     Args:
         system: the live system.
-        verified: whether Grid Engine is asked; not where the programs show a machine that cannot be.
+        verified: whether to ask Grid Engine; false if its programs show a machine that cannot be asked.
         others: as of `BatchMachine`.
     """
 
@@ -41,7 +41,7 @@ class GridEngineMachine(BatchMachine):
         self._answers: dict[tuple[object, ...], int] = {}
 
     def begin(self, now: Instant) -> None:
-        """Sweep reservations, see `BatchMachine.begin`, and usersets that a crash has left without one.
+        """Sweep reservations (see `BatchMachine.begin`), and usersets that a crash has left without a reservation.
 
         Raises:
             PluginError: the system cannot be asked now.
@@ -61,7 +61,7 @@ class GridEngineMachine(BatchMachine):
         if not self._verified or not isinstance(slot, Slot):
             return slot
         found = self._grantable(slot, now)
-        if found < slot.cores and self.book.to_remove(now):  # what has run out is still there
+        if found < slot.cores and self.book.to_remove(now):  # expired reservations still take slots
             self.reconciler.sweep(now)
             self._answers.clear()
             found = self._grantable(slot, now)
@@ -71,7 +71,6 @@ class GridEngineMachine(BatchMachine):
         return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=detail)
 
     def _grantable(self, slot: Slot, now: Instant) -> int:
-        """Slots that Grid Engine says it would grant."""
         picture = self.picture(now)
         asked = (picture.taken_at, slot.start, slot.end, slot.token)
         if asked not in self._answers:

@@ -1,10 +1,9 @@
-"""The XML of Grid Engine's commands, which is not always XML.
+"""Mend and parse the XML of Grid Engine's commands, which is often invalid.
 
-qrstat(1) writes account names as they are (`x<&"y`), qstat(1) writes `%lt;` for a `<`, and neither looks whether a byte
-is a character; of jobs that qmaster found at its start, tasks are elements called `<JATASK:       1.>`. Each element
-with text has a line of its own, though; so what is between its tags is made text before a parser sees it, and no
-name of a job, whoever chose it, can open an element. Then it passes the safe parser: no document type, no entities, no
-network, limits on size and depth.
+qrstat(1) does not escape account names (`x<&"y`), qstat(1) writes `%lt;` for `<`, and both print bytes that are not
+characters. Tasks of jobs that qmaster found at its start are elements called `<JATASK:       1.>`. But each element
+with text has a line of its own, so the text between its tags is escaped before parsing, and no name of a job can open
+an element. The safe parser then refuses document types and entities, and limits size and depth.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ def parse_answer(output: str, root: str) -> Element:
     """Read the XML of a command.
 
     Args:
-        output: what it printed.
+        output: of the command.
         root: name of the outermost element.
 
     Raises:
-        ValueError: if it is no XML even with its texts mended, is too long or too deep, or of another name.
+        ValueError: if it is no XML even with its texts mended, is too long or too deep, or has another root.
     """
     mended = "\n".join(_mended(line) for line in _HEADER.sub("", output).splitlines())
     try:
@@ -47,7 +46,7 @@ def parse_answer(output: str, root: str) -> Element:
 
 
 def _mended(line: str) -> str:
-    """One line, with what stands between its tags made plain text."""
+    """Escape the text between the tags of one line."""
     line = _NO_CHARACTER.sub("\ufffd", line)
     leaf = _LEAF.match(line)
     if leaf is None:
@@ -72,10 +71,10 @@ def text_of(element: Element, name: str, default: str | None = None) -> str:
 
 
 def number_of(text: str, what: str, most: int = 10**9) -> int:
-    """A whole number from 0 on.
+    """Read a whole number from 0 on.
 
     Raises:
-        ValueError: if it is none, or above the most.
+        ValueError: if it is no whole number, or above the maximum.
     """
     if not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) > most:
         raise ValueError(f"invalid {what}: got {text!r:.60}, expected a whole number up to {most}")
@@ -83,7 +82,7 @@ def number_of(text: str, what: str, most: int = 10**9) -> int:
 
 
 def load_of(text: str) -> float | None:
-    """A load average, None where none is known or what stands there is no number from 0 on."""
+    """Read a load average; None if it is unknown or no number from 0 on."""
     try:
         load = float(text)
     except ValueError:
@@ -92,10 +91,10 @@ def load_of(text: str) -> float | None:
 
 
 def moment_of(text: str, what: str) -> Instant:
-    """A date and time as its XML writes them, without a zone: in UTC, which the commands are run in.
+    """Read a date and time without a zone as UTC, in which the commands run.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text is no date and time.
     """
     try:
         return from_iso(text)
@@ -104,7 +103,7 @@ def moment_of(text: str, what: str) -> Instant:
 
 
 def limit_of(text: str) -> Duration | None:
-    """A limit of time as seconds or `h:m:s`; None for INFINITY and for what is no time."""
+    """Read a time limit given as seconds or `h:m:s`; None for INFINITY and other text."""
     parts = text.strip().split(":")
     if not 1 <= len(parts) <= 3 or not all(re.fullmatch(r"[0-9]{0,9}(\.0+)?", part) for part in parts):
         return None

@@ -29,13 +29,13 @@ RESERVERS: Final = "arusers"
 """The userset whose members may reserve."""
 
 OFFSET_DEFAULT_S: Final = 60
-"""Grid Engine's own DURATION_OFFSET: so long before a reservation's end its jobs are killed."""
+"""Grid Engine's own DURATION_OFFSET: it kills jobs this long before the end of their reservation."""
 
 OFFSET_MAX_S: Final = 1
-"""What it may be: a buyer pays for the slot to its end."""
+"""Largest offset accepted: a buyer pays for the slot to its end."""
 
 SHOWN_S: Final = 60.0
-"""Seconds that a command may take that shows another machine than a Grid Engine."""
+"""Time limit of a command that shows another machine than a Grid Engine."""
 
 _OBJECT: Final = Wanted("a name of Grid Engine's", lambda text: re.fullmatch(r"[A-Za-z][\w.-]{0,63}", text) is not None)
 _FORBIDDEN: Final = ("PATH", "HOME", "TZ", "LC_ALL")
@@ -43,22 +43,22 @@ _FORBIDDEN: Final = ("PATH", "HOME", "TZ", "LC_ALL")
 
 @dataclass(frozen=True, slots=True)
 class GridEngineOptions:
-    """What the configuration says about a cluster queue that is sold.
+    """Configuration of a cluster queue that is sold.
 
     Attributes:
         queue: the cluster queue.
         parallel_environment: in which reservations are made; each slot of it is a core.
-        root: SGE_ROOT; empty for what the agent's environment or the commands have by themselves.
+        root: SGE_ROOT; empty for the value that the agent's environment or the commands have.
         cell: SGE_CELL.
         commands: folder of Grid Engine's commands; empty for those on the PATH. Debian's real ones are in
-            /usr/lib/gridengine; what is on its PATH are shell scripts around them, which take as long again.
+            /usr/lib/gridengine; those on its PATH are shell scripts around them, which take twice as long.
         environment: further variables for the commands, as SGE_QMASTER_PORT.
         market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.
         verify: whether every offer is checked with `qrsub -w v`.
         qstat: command that shows the queue, word by word; may be `["ramp", "fake-qstat", "MACHINE"]`.
         qrstat: command that shows reservations, word by word; may be `["ramp", "fake-qrstat", "MACHINE"]`.
-        for_sale: what is for sale, and when.
+        for_sale: the part that is for sale, and when.
     """
 
     queue: Annotated[str, _OBJECT] = "all.q"
@@ -77,10 +77,10 @@ class GridEngineOptions:
 
 @takes(GridEngineOptions)
 def open_plugin(settings: PluginSettings) -> GridEngineMachine:
-    """The entry point `gridengine` of the group `ramp.resource_plugins`.
+    """Open the cluster queue of the options (entry point `gridengine` of the group `ramp.resource_plugins`).
 
     Raises:
-        ConfigurationError: an option is wrong, or Grid Engine is not set up as it must be to be sold.
+        ConfigurationError: an option is wrong, or Grid Engine's setup does not allow sales.
         PluginError: it cannot be asked now.
     """
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
@@ -101,10 +101,10 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
 
 
 def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEngine:
-    """The cell that the options name, checked for being set up as it must be; nothing of it is changed.
+    """Open the cell of the options and check its setup, without changing it.
 
     Raises:
-        ConfigurationError: an option is wrong, or Grid Engine is not set up as it must be to be sold.
+        ConfigurationError: an option is wrong, or Grid Engine's setup does not allow sales.
         PluginError: it cannot be asked now.
     """
     shown = options.qstat != ("qstat",)
@@ -135,18 +135,15 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
 
 @dataclass(frozen=True, slots=True)
 class _Patient:
-    """Runs commands that are not Grid Engine's own; a `ramp` has to start first."""
+    """Runs commands that are not Grid Engine's own; starting `ramp` takes time."""
 
     run: Runner
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
-        """See `Runner`."""
         return self.run(argv, stdin, max(time_limit_s or 0.0, SHOWN_S))
 
 
 def _programs(options: GridEngineOptions) -> Programs:
-    """The commands, in the folder that the configuration names where it names one."""
-
     def command(*words: str) -> tuple[str, ...]:
         return (str(Path(options.commands) / words[0]), *words[1:]) if options.commands and len(words) == 1 else words
 
@@ -156,7 +153,7 @@ def _programs(options: GridEngineOptions) -> Programs:
 
 
 def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
-    """What Grid Engine's commands find it by.
+    """Return the variables by which Grid Engine's commands find it.
 
     Raises:
         ConfigurationError: a variable is not for the configuration to set.
@@ -173,10 +170,10 @@ def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
 
 
 def _account(name: str, resource: str) -> str:
-    """The account that holds belong to.
+    """Return the account that holds belong to.
 
     Raises:
-        ConfigurationError: if there is none of that name.
+        ConfigurationError: if it does not exist.
     """
     account = name or pwd.getpwuid(os.geteuid()).pw_name
     try:
@@ -187,13 +184,10 @@ def _account(name: str, resource: str) -> str:
 
 
 def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settings: PluginSettings) -> Duration | None:
-    """Look whether Grid Engine is set up so that slots of it can be sold.
-
-    Returns:
-        what a job counts for that asked for no limit of its time; None for ever.
+    """Check that Grid Engine's setup allows sales; return the assumed length of a job without a limit, None for ever.
 
     Raises:
-        ConfigurationError: naming what is to be changed, and how.
+        ConfigurationError: naming the setting to change, and how.
         BatchSystemError: it does not answer.
     """
     queue, environment = options.queue, options.parallel_environment
@@ -232,12 +226,7 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
 
 
 def _check_rights(run: Runner, programs: Programs, settings: PluginSettings) -> None:
-    """Look whether the agent's account may reserve and change usersets.
-
-    Raises:
-        ConfigurationError: naming the commands that allow it.
-        BatchSystemError: Grid Engine does not answer.
-    """
+    """Check that the agent's account may reserve and change usersets."""
     account = pwd.getpwuid(os.geteuid()).pw_name
     managers, operators = (ask_of_some(question, run) for question in questions.administrators(programs))
     reservers = ask_of_some(questions.usersets(programs, (RESERVERS,)), run).get(RESERVERS, ())
@@ -254,12 +243,7 @@ def _check_rights(run: Runner, programs: Programs, settings: PluginSettings) -> 
 
 
 def _check_cores(run: Runner, programs: Programs, queue: str, settings: PluginSettings) -> None:
-    """Look whether the queue has as many slots as the configuration says that the resource has cores.
-
-    Raises:
-        ConfigurationError: if it has fewer.
-        BatchSystemError: Grid Engine does not answer.
-    """
+    """Check that the queue has at least as many slots as the resource has cores in the configuration."""
     report = ask(questions.queues(programs), run)
     slots = sum(each.slots_total for each in report.instances if each.queue == queue)
     if slots < settings.cores:

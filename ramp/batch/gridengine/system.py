@@ -1,9 +1,9 @@
-"""One live Grid Engine behind the interface of batch systems: a hold is an advance reservation with its own userset.
+"""A live Grid Engine as a `ramp.batch.system.BatchSystem`: a hold is an advance reservation with its own userset.
 
-An advance reservation can never be changed, but the userset that may use it can: with the market's own user in it, it
-is a hold; with the buyer's account instead, it is the buyer's. Both have the name that the book knows. Names of advance
-reservations need not be unique, and one that was ordered while qmaster hung may come to be later; so more than one of a
-name are told apart by their numbers, and all but the first are deleted when they are seen.
+An advance reservation cannot be changed, but its userset can. With the market's own user in it, it is a hold; with the
+buyer's account, it is the buyer's. Both carry the name in the book. Names need not be unique, and a reservation that
+was ordered while qmaster hung may appear later. So reservations of one name are distinguished by number, and all but
+the first are deleted when they are seen.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from ramp.model.instant import SECOND, Duration, Instant
 
 NAME: Final = "gridengine"
 START_NOW: Final[Duration] = 5 * SECOND
-"""What begins sooner is ordered without a start, for a start in the past is refused and a command takes its time."""
+"""Reservations that begin sooner are ordered without a start, because a start in the past is refused."""
 
 BEGIN_LAG: Final[Duration] = 30 * SECOND
-"""So much later than asked a reservation may begin that is ordered at once: the order takes so long at worst."""
+"""Maximum delay of a reservation that is ordered at once: the longest duration of the order."""
 
 GONE_S: Final = 10.0
-"""Seconds until a deleted reservation is to be gone; its jobs are killed first."""
+"""Seconds to wait until a deleted reservation is gone; its jobs are killed first."""
 
 _PAUSE_S: Final = 0.2
 _OUT_OF_ORDER: Final = frozenset("duEsSDCco")
-"""Letters of a queue's state in which it starts no job; load alarms are not among them, for they pass by themselves."""
+"""States of a queue that starts no job; load alarms are not among them, because they pass by themselves."""
 
 _BEGUN: Final = frozenset("rE")
 _WAITING_JOBS_MAX: Final = 200
-"""Of so many waiting jobs at most it is asked which reservation they name."""
+"""Maximum number of waiting jobs whose reservations are looked up."""
 
 _NO: Final = ("no suitable queues", "cannot run in PE")
 _log: Final = logging.getLogger(__name__)
@@ -58,17 +58,17 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class GridEngine:
-    """One live cell of Grid Engine; a `ramp.batch.system.BatchSystem`.
+    """One live cell of Grid Engine.
 
     Attributes:
         run: runs its commands, with SGE_ROOT and SGE_CELL in their environment.
         queue: the cluster queue that is for sale.
         environment: the parallel environment in which reservations are made.
         market_user: the local account as which the commands run.
-        default_duration: what a job without `h_rt` counts for; None where that is for ever.
-        programs: what the commands are called; without `qrsub` it can only be looked at.
+        default_duration: assumed length of a job without `h_rt`; None for ever.
+        programs: names of the commands; without `qrsub` it can only be looked at.
         clock: the time now.
-        pause: waits so many seconds.
+        pause: waits the given seconds.
     """
 
     run: Runner
@@ -84,7 +84,6 @@ class GridEngine:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def snapshot(self, now: Instant) -> SystemSnapshot:
-        """Queue instances of the queue, their jobs, and all reservations; see `BatchSystem.snapshot`."""
         report = ask(questions.queues(self.programs), self.run)
         found = self._single(self._listed())
         named = self._names_of_jobs(report, found)
@@ -94,11 +93,10 @@ class GridEngine:
         return SystemSnapshot(now, nodes, tuple(running), tuple(waiting), self._told(found))
 
     def reservations(self) -> tuple[SystemReservation, ...]:
-        """All advance reservations; see `BatchSystem.reservations`."""
         return self._told(self._single(self._listed()))
 
     def verify(self, wanted: WantedReservation) -> int:
-        """Ask Grid Engine itself whether a reservation could be made (`qrsub -w v`): slots that it found, 0 for none.
+        """Ask whether a reservation could be made (`qrsub -w v`) and return the slots found, 0 if there are too few.
 
         Raises:
             BatchSystemError: it did not say.
@@ -111,7 +109,6 @@ class GridEngine:
         return slots or 0
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
-        """Ids of the jobs that name a reservation; see `BatchSystem.running_in`."""
         jobs = [job.number for job in ask(questions.queues(self.programs), self.run).jobs]
         named = self._reservation_numbers(jobs)
         return tuple(str(job) for job, number in sorted(named.items()) if str(number) == reservation.reservation_id)
@@ -170,17 +167,16 @@ class GridEngine:
     # -- common --------------------------------------------------------------------------------------------------
 
     def _reserving(self, wanted: WantedReservation) -> tuple[str, ...]:
-        """The part of `qrsub` in which verifying and making are the same."""
         start = wanted.start if wanted.start > self.clock() + START_NOW else None
         instances = [name for name, _ in wanted.parts]
         slots = questions.cores_of(wanted.parts)
         return questions.reserving(self.programs, self.environment, slots, instances, start, wanted.end)
 
     def _write_userset(self, name: str, user: str) -> None:
-        """Make or change a userset so that one account is in it and nobody else.
+        """Make or change a userset so that it has exactly one account.
 
         Raises:
-            SystemRefused: there is no such account, or it may not be changed.
+            SystemRefused: the account does not exist, or the userset may not be changed.
         """
         try:
             pwd.getpwnam(user)
@@ -209,11 +205,11 @@ class GridEngine:
         return self.run((*self.programs.qconf, verb, argument), "", questions.ORDER_S)
 
     def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> tuple[str, ...]:
-        """Remove usersets of ours that no reservation has: what a crash leaves between the two; their names.
+        """Remove our usersets without a reservation, which a crash may leave; return their names.
 
         Args:
-            prefix: how our names begin.
-            kept: names of reservations that are there or are about to be.
+            prefix: of our names.
+            kept: names of reservations that exist or will exist soon.
 
         Raises:
             BatchSystemError: the system does not answer.
@@ -232,7 +228,7 @@ class GridEngine:
         return ask(questions.listed_reservations(self.programs), self.run)
 
     def _single(self, listed: Sequence[AdvanceReservation]) -> tuple[AdvanceReservation, ...]:
-        """The reservations in full; of several of one of our names the oldest, for the others are deleted."""
+        """Return reservations in full; of several with one of our names keep the oldest and delete the others."""
         kept: dict[str, int] = {}
         doubles: set[int] = set()
         for each in sorted(listed, key=lambda one: one.number):
@@ -246,7 +242,7 @@ class GridEngine:
         return ask(questions.full_reservations(self.programs, numbers), self.run) if numbers else ()
 
     def _told(self, found: Sequence[AdvanceReservation]) -> tuple[SystemReservation, ...]:
-        """Reservations with their users, whose usersets are asked for in one question."""
+        """Complete reservations by their users, asking for all usersets in one question."""
         wanted = sorted({user[1:] for each in found for user in each.users if user.startswith("@")})
         asked = wanted and self.programs.qconf
         members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if asked else {}
@@ -264,7 +260,7 @@ class GridEngine:
         )
 
     def _names_of_jobs(self, report: QueueReport, found: Sequence[AdvanceReservation]) -> dict[int, str]:
-        """The reservation's name of every job that runs or will run in one."""
+        """Return the reservation's name of every job that runs or will run in one."""
         if not found or not self.programs.qrsub:
             return {}
         names = {each.number: each.name or str(each.number) for each in found}
@@ -328,6 +324,6 @@ def _job_id(job: BatchJob) -> str:
 
 
 def _is_no(done: Completed) -> bool:
-    """Whether Grid Engine says that it has not so many slots then."""
+    """Whether Grid Engine says that it has too few slots then."""
     said = done.stdout + done.stderr
     return done.code != 0 and any(words in said for words in _NO)

@@ -1,7 +1,6 @@
-"""Readers of what Grid Engine has in words: tables of qstat and qrstat, messages of qrsub, configurations.
+"""Parse Grid Engine's text: tables of qstat and qrstat, messages of qrsub, configurations.
 
-`qstat` and `qrstat` cut names in their tables; the XML does not. The tables are for people, and for systems that were
-configured to show nothing else.
+Unlike the XML, these tables cut names. They serve systems whose commands cannot print XML.
 """
 
 from __future__ import annotations
@@ -23,17 +22,14 @@ _POSSIBLE: Final = re.compile(r"^verification: found possible assignment with (\
 
 
 def read_job_table(output: str) -> tuple[BatchJob, ...]:
-    """Read the table of `qstat -u '*'`: names are cut at ten characters, and limits are not told.
+    """Read the table of `qstat -u '*'`: names are cut at ten characters, and limits are missing.
 
     Raises:
-        ValueError: at a line that is no job's.
+        ValueError: at an invalid line.
     """
     jobs = []
-    for line in _rows(output, "job-ID"):
-        found = _JOB.fullmatch(line)
-        if found is None:
-            raise ValueError(f"invalid job line: {line!r:.120}")
-        number, priority, name, owner, state, moment, queue, slots, task = found.groups()
+    for row in _rows(output, "job-ID", _JOB, "job line"):
+        number, priority, name, owner, state, moment, queue, slots, task = row
         at, runs = _moment(moment), not any(letter in state for letter in "qw")
         count = number_of(slots, f"slots of job {number}")
         jobs.append(
@@ -58,29 +54,27 @@ def read_reservation_table(output: str) -> tuple[AdvanceReservation, ...]:
     """Read the table of `qrstat -u '*'`: names are cut at ten characters.
 
     Raises:
-        ValueError: at a line that is no reservation's.
+        ValueError: at an invalid line.
     """
-    reservations = []
-    for line in _rows(output, "ar-id"):
-        found = _RESERVATION.fullmatch(line)
-        if found is None:
-            raise ValueError(f"invalid line of an advance reservation: {line!r:.120}")
-        number, name, owner, state, start, end, _ = found.groups()
-        reservations.append(
-            AdvanceReservation(
-                number_of(number, "an id"), name.strip(), owner, state, _moment(start),
-                _moment(end),
-            )
-        )  # fmt: skip
-    return tuple(reservations)
+    rows = _rows(output, "ar-id", _RESERVATION, "line of an advance reservation")
+    return tuple(
+        AdvanceReservation(number_of(number, "an id"), name.strip(), owner, state, _moment(start), _moment(end))
+        for number, name, owner, state, start, end, _ in rows
+    )
 
 
-def _rows(output: str, title: str) -> list[str]:
-    """The lines of a table below its head; nothing at all where nothing is in it."""
+def _rows(output: str, title: str, row: re.Pattern[str], kind: str) -> list[tuple[str, ...]]:
+    """Return the fields of each line of a table below its head; an empty table has no head."""
     lines = [line for line in output.splitlines() if line.strip()]
     if lines and not lines[0].startswith(title):
         raise ValueError(f"wrong first line of the table: got {lines[0]!r:.80}, expected {title!r}")
-    return [line for line in lines[1:] if not set(line) <= {"-"}]
+    found = []
+    for line in lines[1:]:
+        if not set(line) <= {"-"}:
+            if (match := row.fullmatch(line)) is None:
+                raise ValueError(f"invalid {kind}: {line!r:.120}")
+            found.append(match.groups())
+    return found
 
 
 def _moment(text: str) -> Instant:
@@ -91,19 +85,19 @@ def _moment(text: str) -> Instant:
 
 
 def granted_number(output: str) -> int | None:
-    """The id in what `qrsub` says when it has made a reservation, or None: its exit code alone does not tell."""
+    """Return the id of the reservation that `qrsub` reports, or None: its exit code alone does not tell."""
     found = _GRANTED.search(output)
     return None if found is None else int(found[1])
 
 
 def verified_slots(output: str) -> int | None:
-    """Slots that `qrsub -w v` has found, or None where there are not enough."""
+    """Return the slots that `qrsub -w v` has found, or None if there are too few."""
     found = _POSSIBLE.search(output)
     return None if found is None else int(found[1])
 
 
 def read_usersets(output: str) -> dict[str, tuple[str, ...]]:
-    """Read what `qconf -su NAME,NAME` shows: who is in each userset; those that do not exist are not shown."""
+    """Read `qconf -su NAME,NAME`: the members of each userset that exists."""
     found = {}
     for block in re.split(r"(?m)^(?=name\s)", output):
         settings = read_settings(block)
@@ -114,9 +108,9 @@ def read_usersets(output: str) -> dict[str, tuple[str, ...]]:
 
 
 def read_settings(output: str) -> dict[str, str]:
-    """Read what `qconf -sp`, `-sq`, `-su`, `-sconf` or `-ssconf` shows: a name and its value a line.
+    """Read `qconf -sp`, `-sq`, `-su`, `-sconf` or `-ssconf`: a name and its value per line.
 
-    Lines that end with a backslash go on; a line that is a comment is none.
+    A backslash at the end continues a line; comments are ignored.
     """
     settings: dict[str, str] = {}
     for line in re.sub(r"\\\n\s*", " ", output).splitlines():

@@ -1,8 +1,8 @@
 """A Slurm cluster of emulated nodes on this computer, for demonstrations and tests; real programs, loopback only.
 
-One controller and one small daemon a node (5 MB each), with a munge daemon of its own, all under one folder; several
-clusters run beside one another. Nodes run jobs really, on this computer's processors. As root, jobs run as whoever
-submitted them; else all is this account's.
+One controller, one small daemon per node (5 MB each) and a munge daemon, all under one folder; several clusters can run
+side by side. Nodes really run jobs, on this computer's processors. As root, jobs run as their submitters; otherwise
+everything runs as this account.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def missing_programs() -> tuple[str, ...]:
-    """Which of Slurm's and munge's programs are not installed here."""
+    """Return the programs of Slurm and munge that are not installed."""
     return tuple(name for name in PROGRAMS if _program(name) is None)
 
 
 class EmulatedCluster:
-    """A cluster; as a context it is started and, whatever happens, stopped.
+    """A cluster; as a context it is started and always stopped.
 
     Args:
-        folder: an empty folder with a short path, for sockets lie in it.
-        name: of the cluster; its nodes are called so with a number.
+        folder: an empty folder with a short path, because it holds sockets.
+        name: of the cluster; its nodes have this name with a number.
         nodes: how many nodes.
         cores: cores of each.
         more: further lines of `slurm.conf`.
-        topology: what `topology.conf` beside it says; empty for no such file.
+        topology: text of `topology.conf`; empty for no such file.
     """
 
     def __init__(self, folder: Path, name: str, nodes: int, cores: int, more: str = "", topology: str = "") -> None:
@@ -150,7 +150,6 @@ class EmulatedCluster:
 
     @property
     def controller_pid(self) -> int:
-        """Process id of the controller."""
         return self._processes["slurmctld"].pid
 
     def node_pid(self, number: int) -> int:
@@ -158,19 +157,19 @@ class EmulatedCluster:
         return self._processes[f"slurmd{number}"].pid
 
     def signal_controller(self, number: int) -> None:
-        """Send a signal to the controller; after SIGKILL and SIGTERM it is gone when this returns."""
+        """Send a signal to the controller; after SIGKILL and SIGTERM, return once it is gone."""
         process = self._processes["slurmctld"]
         process.send_signal(number)
         if number in {signal.SIGKILL, signal.SIGTERM}:
             process.wait(timeout=START_LIMIT_S)
 
     def run(self, *argv: str, limit_s: float = 60.0, user: str | None = None) -> str:
-        """Run one of Slurm's commands on this cluster; what it prints.
+        """Run one of Slurm's commands on this cluster and return its output.
 
         Args:
             argv: the command.
             limit_s: seconds that it may take.
-            user: as which account; None for this program's own.
+            user: account to run it as; None for this program's own.
 
         Raises:
             subprocess.CalledProcessError: it failed.
@@ -219,7 +218,7 @@ class EmulatedCluster:
             time.sleep(0.1)
 
     def _check(self, until: float, wrong: str, program: str) -> None:
-        """Go on waiting, unless it takes too long or a program has ended."""
+        """Continue waiting, unless it takes too long or a program has ended."""
         if time.monotonic() < until and self._processes[program].poll() is None:
             return
         raise PluginError("slurm", f"{self.name}: {wrong}; see {self.folder}/*.log")
@@ -242,7 +241,7 @@ def _program(name: str) -> str | None:
 
 
 def _free_ports(count: int) -> int:
-    """The first of so many ports in a row that nobody listens on; another process's clusters begin elsewhere."""
+    """Return the first of `count` consecutive free ports; clusters of other processes begin elsewhere."""
     for attempt in range(200):
         first = 22_000 + (os.getpid() * 331 + attempt * 509) % 9_500
         if all(_is_free(first + offset) for offset in range(count)):

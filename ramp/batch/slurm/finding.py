@@ -1,4 +1,4 @@
-"""What a Slurm cluster says of itself, so that a configuration need not: its default partition, its static terms."""
+"""Look up a Slurm cluster's default partition and static terms, so that a configuration need not state them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ramp.errors import BatchSystemError, ConfigurationError
 
 CONF_VARIABLE: Final = "SLURM_CONF"
 USUAL_CONFS: Final = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/etc/slurm-llnl/slurm.conf")
-"""Where Slurm's commands look by themselves: the usual place, a cluster without files ("configless"), older Debian."""
+"""Where Slurm's commands look by default: the usual place, "configless" clusters, older Debian."""
 
 ARCHITECTURES: Final[Mapping[str, str]] = {
     "x86_64": "x86_64",
@@ -25,20 +25,20 @@ ARCHITECTURES: Final[Mapping[str, str]] = {
     "ia64": "ia64",
     "i686": "x86",
 }
-"""What the kernel calls an architecture, and JSDL 1.0 (section 5.2.1)."""
+"""The kernel's names of architectures, and JSDL 1.0's (section 5.2.1)."""
 
 _NODE: Final = re.compile(r"\bArch=(\S+)")
 _DEFAULT: Final = "*"
 
 
 def found_conf(given: str) -> str:
-    """The `slurm.conf` that the commands are to use; empty where they find it by themselves.
+    """Return the `slurm.conf` for the commands; empty if they find it by themselves.
 
     Args:
-        given: what the options say.
+        given: value of the option.
 
     Raises:
-        ConfigurationError: if there is none.
+        ConfigurationError: if there is no such file.
     """
     for source, path in (("conf", given), (CONF_VARIABLE, os.environ.get(CONF_VARIABLE, ""))):
         if path:
@@ -53,10 +53,10 @@ def found_conf(given: str) -> str:
 
 
 def default_partition(run: Runner) -> str:
-    """The partition into which jobs go that name none.
+    """Return the partition for jobs that name no partition.
 
     Raises:
-        BatchSystemError: there is none, or the cluster cannot be asked.
+        BatchSystemError: there is no default partition, or the cluster cannot be asked.
     """
     names = ask(Question(("sinfo", "-h", "-o", "%P"), str.split), run)
     found = next((name.removesuffix(_DEFAULT) for name in names if name.endswith(_DEFAULT)), "")
@@ -66,7 +66,7 @@ def default_partition(run: Runner) -> str:
 
 
 def static_terms(run: Runner, partition: str) -> dict[str, Any]:
-    """A partition's static terms, as a table `[machines.NAME]` has them.
+    """Return a partition's static terms, as a table `[machines.NAME]` has them.
 
     Raises:
         BatchSystemError: the cluster cannot be asked, or the partition has no nodes.

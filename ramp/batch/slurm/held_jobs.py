@@ -1,7 +1,7 @@
 """Held jobs of Slurm: `sbatch --hold`, `scontrol release`, `scancel`, and `squeue` by name.
 
-sbatch(1), squeue(1) ("JOB STATE CODES"), scontrol(1). The start that `squeue` shows of a job that waits is a plan, and
-that of one cancelled while it waited is the cancellation; so only states of jobs that have run are believed.
+sbatch(1), squeue(1) ("JOB STATE CODES"), scontrol(1). For a waiting job `squeue` shows the planned start, and for one
+cancelled while it waited the cancellation; so only starts of jobs that have run are used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RAN: Final = frozenset(
 _RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
 _WAITS: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _JOB: Final = "%i|%T|%S|%M|%r"
-"""Id, state, start, time that it ran, reason; the last may have anything in it."""
+"""Id, state, start, time that it ran, reason; the last may contain any character."""
 _HELD: Final = ("JobHeldUser", "JobHeldAdmin")
 _NUMBER: Final = re.compile(r"(\d+)(;[\w.-]+)?")
 _NEVER: Final = ("Invalid partition", "Invalid account", "configuration is not available", "more processors", "limit")
@@ -46,7 +46,7 @@ class SlurmQueue:
 
     Args:
         system: the partition's cluster; questions are asked as the agent's own account.
-        as_account: what runs commands as somebody whose jobs they are about.
+        as_account: runs commands as the account that owns the jobs.
     """
 
     name = "slurm"
@@ -58,7 +58,6 @@ class SlurmQueue:
         self._as_account = as_account
 
     def look(self, now: Instant) -> SystemSnapshot:
-        """See `JobQueue.look`."""
         return self._system.snapshot(now)
 
     def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
@@ -66,11 +65,9 @@ class SlurmQueue:
         return ask(_jobs_named(name, account or own_account()), self._run)
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
-        """See `ListedQueue.own`."""
         return ask(_jobs_of(prefix), self._run)
 
     def submit(self, wanted: WantedJob) -> None:
-        """See `JobQueue.submit`."""
         seconds = -(-wanted.length // SECOND)
         size: tuple[str, ...] = ("-n", str(wanted.cores.total))
         if isinstance(wanted.cores, Nodes):
@@ -88,11 +85,9 @@ class SlurmQueue:
             raise
 
     def let_go(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.let_go`."""
         self._done(("scontrol", "release", job_id), account)
 
     def delete(self, job_id: str, account: str = "") -> None:
-        """See `JobQueue.delete`."""
         self._done(("scancel", "--quiet", job_id), account)
 
     def _done(self, argv: tuple[str, ...], account: str) -> None:
@@ -120,7 +115,7 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
     """Read `squeue -o "%i|%T|%S|%M|%r"`: id, state, start, time that it ran, reason.
 
     Raises:
-        ValueError: if a line is none.
+        ValueError: at an invalid line.
     """
     found = []
     for line in text.splitlines():
@@ -152,7 +147,7 @@ def _number(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlurmQueueOptions:
-    """What the configuration says about a partition whose starts are sold.
+    """Configuration of a partition whose starts are sold.
 
     Attributes:
         partition: its name.
@@ -167,7 +162,7 @@ class SlurmQueueOptions:
 
 @takes(SlurmQueueOptions)
 def open_queue(settings: PluginSettings) -> SlurmQueue:
-    """The entry point `slurm` of the group `ramp.job_queues`.
+    """Open the partition that the options name (entry point `slurm` of the group `ramp.job_queues`).
 
     Raises:
         ConfigurationError: an option is wrong, or Slurm's commands are missing.

@@ -1,6 +1,6 @@
-"""What `ramp doctor` looks at on a Slurm cluster: clock, version, and who may change reservations by which way.
+"""Checks of `ramp doctor` for a Slurm cluster: clock, version, and the privilege to change reservations.
 
-scontrol(1), sudo(8), sudoers(5). Nothing is changed: `sudo -l COMMAND` only says whether it would be run.
+scontrol(1), sudo(8), sudoers(5). Nothing is changed: `sudo -l COMMAND` only says whether sudo would run it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ from ramp.options import read_options
 from ramp.plugins.interface import PluginSettings
 
 WRAPPER: Final = Path(__file__).with_name("ramp-slurm-reservations")
-"""The wrapper as it comes with this version."""
+"""The wrapper that ships with this version."""
 
 WRAPPER_SETTINGS: Final = Path("/etc/ramp/slurm-reservations.conf")
-"""What the wrapper reads."""
-
 CLOCK_OFF_MAX_S: Final = 5
-"""Seconds by which the controller's clock may differ: it tells whole ones, and slots begin by it."""
+"""Maximum difference of the controller's clock in seconds: it reports whole ones, and slots begin by it."""
 
 TRIED: Final = ("22.05", "23.11", "24.11")
 """Versions whose outputs are among the tests; the first one live."""
@@ -64,7 +62,7 @@ def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
 
 
 def _clock(resource: str, config: str, now: Instant) -> Remark:
-    """The controller writes its own time above its configuration."""
+    """Compare clocks: the controller prints its own time above its configuration."""
     match = _AS_OF.search(config)
     theirs = None if match is None else instant_of(match[1])
     if theirs is None:
@@ -84,18 +82,18 @@ def _version(resource: str, config: str) -> Remark:
 
 
 def privilege(resource: str, options: SlurmOptions, slurm_user: str) -> Sequence[Remark]:
-    """Whether this account may change reservations, and by a safe way.
+    """Check that this account may change reservations, and by a safe way.
 
     Args:
         resource: the resource's name.
         options: with the wrapper.
-        slurm_user: the account that Slurm obeys beside root; empty where that is not known.
+        slurm_user: the account that Slurm obeys besides root; empty if unknown.
     """
     account = pwd.getpwuid(os.geteuid()).pw_name
     if not options.wrapper:
         if os.geteuid() == 0 or account == slurm_user:
             return [Remark("privilege", resource, f"this account ({account}) may change reservations itself")]
-        says = f"{account} is neither root nor SlurmUser ({slurm_user or 'not told'}), and the options name no wrapper"
+        says = f"{account} is neither root nor SlurmUser ({slurm_user or 'unknown'}), and the options name no wrapper"
         return [Remark("privilege", resource, says, "install the wrapper (docs/slurm.md, Permissions) and name it")]
     return [*wrapper_remarks(resource, options.wrapper), *_sudo_remarks(resource, options.wrapper, account)]
 
@@ -103,11 +101,11 @@ def privilege(resource: str, options: SlurmOptions, slurm_user: str) -> Sequence
 def wrapper_remarks(
     resource: str, wrapper: Sequence[str], settings: Path = WRAPPER_SETTINGS, owner: int = 0
 ) -> Sequence[Remark]:
-    """Whether the wrapper is there, the one of this version, and only its owner can change it or its settings.
+    """Check that the wrapper exists in this version, and that only its owner can change it or its settings.
 
     Args:
         resource: the resource's name.
-        wrapper: the command that the options name; the last absolute path in it is the wrapper.
+        wrapper: the option's command; its last absolute path is the wrapper.
         settings: the file that it reads.
         owner: number of the account that must own it; root.
     """
@@ -130,7 +128,7 @@ def wrapper_remarks(
 
 
 def _unsafe(resource: str, path: Path, owner: int) -> Sequence[Remark]:
-    """Who could change a file beside its owner: by the file, or by a folder above it."""
+    """Say who besides its owner could change a file, directly or by a folder above it."""
     found = []
     for each in (path, *path.resolve().parents):
         status = each.stat()
@@ -138,7 +136,7 @@ def _unsafe(resource: str, path: Path, owner: int) -> Sequence[Remark]:
             whose = f"belongs to user {status.st_uid}"
             do = f"chown {owner} {each}"
         elif status.st_mode & stat.S_ISVTX and stat.S_ISDIR(status.st_mode):
-            continue  # what lies in such a folder is its owner's alone to replace
+            continue  # in a sticky folder only a file's owner can replace it
         elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             whose, do = (
                 f"has mode {stat.S_IMODE(status.st_mode):04o}, so that others may write to it",
@@ -151,7 +149,7 @@ def _unsafe(resource: str, path: Path, owner: int) -> Sequence[Remark]:
 
 
 def _sudo_remarks(resource: str, wrapper: Sequence[str], account: str) -> Sequence[Remark]:
-    """Whether sudo runs the wrapper without a password, and scontrol itself not at all."""
+    """Check that sudo runs the wrapper without a password, and scontrol itself not at all."""
     if Path(wrapper[0]).name != "sudo":
         return []
     if os.geteuid() == 0:

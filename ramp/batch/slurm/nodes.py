@@ -13,31 +13,27 @@ _FIELDS: Final = "%N|%T|%X|%Y|%Z|%c|%m|%E"
 _STATE: Final = re.compile(r"([a-z_]+)([^a-z_]*)")
 _USABLE: Final = frozenset({"idle", "mixed", "allocated", "reserved", "planned", "completing"})
 _SILENT: Final = "*"
-"""Suffix of a node that does not answer. Slurm waits for it, `SlurmdTimeout` long, and then calls it down; that, or its
-drain, is another state before the suffix."""
+"""Suffix of a node that does not answer. After `SlurmdTimeout` Slurm calls the node down; that, or its drain, is
+another state before the suffix.
+"""
 
 _AWAY: Final = frozenset(f"{_SILENT}@^")
-"""Suffixes of nodes that do not answer, or are about to start anew."""
+"""Suffixes of nodes that do not answer, or will restart soon."""
 
 _NOT_SEEN: Final = "unknown"
-"""State of a node that a controller that has just started has not heard yet."""
+"""State of a node that has not answered a controller since the controller's start."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
-    """The nodes of a partition.
-
-    Attributes:
-        nodes: the nodes.
-        threads: hardware threads of a core, which Slurm calls CPUs.
-    """
+    """The nodes of a partition, and the hardware threads (Slurm's CPUs) of each core."""
 
     nodes: tuple[Node, ...]
     threads: int
 
 
 def nodes_question(partition: str) -> Question[NodeList]:
-    """The nodes of a partition, a line each."""
+    """Ask for the nodes of a partition, a line each."""
     return Question(("sinfo", "-N", "-h", "-p", partition, "-o", _FIELDS), parse_nodes)
 
 
@@ -45,7 +41,7 @@ def parse_nodes(text: str) -> NodeList:
     """Read the lines of `nodes_question`.
 
     Raises:
-        ValueError: if a line is none, a node stands there twice, or cores have different numbers of threads.
+        ValueError: if a line is invalid, a node is repeated, or cores have different numbers of threads.
     """
     nodes: list[Node] = []
     threads: set[int] = set()

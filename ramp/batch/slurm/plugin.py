@@ -29,7 +29,7 @@ _PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w
 
 @dataclass(frozen=True, slots=True)
 class SlurmOptions:
-    """What the configuration says about a partition that is sold.
+    """Configuration of a partition that is sold.
 
     Attributes:
         partition: its name; empty for the cluster's default one.
@@ -37,13 +37,13 @@ class SlurmOptions:
             one that Slurm's commands find by themselves.
         market_user: the local account that holds belong to until they are handed over; empty for the agent's own.
         wrapper: the command, word by word, that may change reservations (`["sudo", "-n", "/usr/local/sbin/...")`; empty
-            where the agent may itself, as root or SlurmUser.
-        spare_planned: whether jobs that Slurm plans to start keep their places in what is offered.
+            if the agent may itself, as root or SlurmUser.
+        spare_planned: whether jobs that Slurm plans to start keep their places in offers.
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
         command_limit_s: seconds that one command may take.
-        for_sale: what is for sale, and when.
-        torus: where the nodes are a torus: its `extents`, how `coordinates` are told (`order`, `names`, `table`; or
-            `slurm`, then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its
+        for_sale: the part that is for sale, and when.
+        torus: for nodes in a torus: its `extents`, the source of `coordinates` (`order`, `names`, `table`; or `slurm`,
+            then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its
             `allocator_options`; requests with terms for tori get boxes of it.
     """
 
@@ -59,7 +59,7 @@ class SlurmOptions:
 
 
 def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
-    """The static terms of the partition that a machine's options name; see `ramp.plugins.found_terms`.
+    """Return the static terms of the partition that a machine's options name; see `ramp.plugins.found_terms`.
 
     Raises:
         ConfigurationError: an option is wrong, or there is no cluster.
@@ -74,10 +74,10 @@ def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
 @tells_terms(terms_of)
 @takes(SlurmOptions)
 def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
-    """The entry point `slurm` of the group `ramp.resource_plugins`.
+    """Open the partition of the options (entry point `slurm` of the group `ramp.resource_plugins`).
 
     Raises:
-        ConfigurationError: an option is wrong, or the cluster is not what the configuration says.
+        ConfigurationError: an option is wrong, or the cluster contradicts the configuration.
         PluginError: the cluster cannot be asked now.
     """
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
@@ -103,10 +103,10 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
 
 
 def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
-    """The cluster that the options name, checked against the static terms; nothing of it is changed.
+    """Open the cluster of the options and check it against the static terms, without changing it.
 
     Raises:
-        ConfigurationError: an option is wrong, or the cluster is not what the configuration says.
+        ConfigurationError: an option is wrong, or the cluster contradicts the configuration.
         PluginError: the cluster cannot be asked now.
     """
     user = options.market_user or getpass.getuser()
@@ -137,7 +137,7 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
 
 
 def runner_of(options: SlurmOptions) -> CommandRunner:
-    """What runs the commands of the cluster that the options name.
+    """Return the runner for commands of the cluster that the options name.
 
     Raises:
         ConfigurationError: there is no `slurm.conf`.

@@ -1,10 +1,10 @@
-"""What Slurm has running and waiting: `squeue`, as text where that says enough, else as JSON.
+"""Slurm's running and waiting jobs: `squeue` as text if that says enough, else as JSON.
 
-The text is read first, for with a thousand waiting jobs it costs a tenth of the JSON. Only fields are asked for that no
-user can write into (no names of jobs, no paths), and the reason, which may have spaces and commas, comes last. It says
-how many CPUs a job has in all, which tells the cores of each node where the job has one node or all of each; where not,
-the JSON of those versions that have it names them, and without it the job counts with as much of each node as it may
-have. squeue(1), scontrol(1); JSON of 22.05 (data parser v0.0.38) and of 23.11 and later, where numbers are tables.
+The text comes first, because with a thousand waiting jobs it costs a tenth of the JSON. It has only fields that no user
+can write into (no names of jobs, no paths). The reason, which may contain spaces and commas, comes last. The total of
+CPUs gives the cores of each node for jobs on one node or on whole nodes. For other jobs, versions with JSON name the
+cores; without JSON a job counts with as much of each node as it may have. squeue(1), scontrol(1); JSON of 22.05 (data
+parser v0.0.38) and of 23.11 and later, where numbers are tables.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ABSENT: Final = frozenset({"", "(null)", "N/A", "None"})
 _NOT_FOR_CORES: Final = re.compile(
     r"Job(?:Held|Array)|Dependency|BeginTime|Licenses|Association|QOS|Assoc|InvalidAccount"
 )
-"""Reasons (squeue(1), "Job reason codes") of jobs that do not wait for cores; they get none when some come free."""
+"""Reasons (squeue(1), "Job reason codes") of jobs that do not wait for cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class QueuedJob:
     Attributes:
         job_id: with the index of an array's element.
         state: Slurm's word.
-        user: whose it is.
+        user: its owner.
         partitions: where it may run or runs.
         cpus: CPUs in all.
         nodes: how many nodes.
         node_names: where it runs.
-        fields: its times, limit, reservation, priority, planned nodes and reason, as `WaitingJob` has them.
+        fields: its times, limit, reservation, priority, planned nodes and reason, as in `WaitingJob`.
     """
 
     job_id: str
@@ -56,7 +56,7 @@ class QueuedJob:
 
 
 def queue_question() -> Question[tuple[QueuedJob, ...]]:
-    """All jobs that run or wait, elements of arrays one by one."""
+    """Ask for all jobs that run or wait, with elements of arrays listed singly."""
     return Question(("squeue", "-a", "-r", "-h", "-t", _STATES, "-o", _FIELDS), parse_queue)
 
 
@@ -64,7 +64,7 @@ def parse_queue(text: str) -> tuple[QueuedJob, ...]:
     """Read the lines of `queue_question`.
 
     Raises:
-        ValueError: if a line is none.
+        ValueError: at an invalid line.
     """
     return tuple(_queued(line) for line in text.splitlines() if line.strip())
 
@@ -105,24 +105,20 @@ def _queued(line: str) -> QueuedJob:
 
 
 def _count(text: str) -> int:
-    """A number of squeue, which shortens some (`4K`)."""
+    """Read a number of squeue, which shortens some (`4K`)."""
     return int(text[:-1]) * 1024 if text.endswith("K") else int(text)
 
 
 def allocation_question(threads: int) -> Question[dict[str, Parts]]:
-    """The cores of each node of running jobs, of versions that answer in JSON.
-
-    Args:
-        threads: hardware threads, which Slurm calls CPUs, of a core.
-    """
+    """Ask for the cores of each node of running jobs, from versions with JSON; a core has `threads` CPUs."""
     return Question(("squeue", "-a", "--json"), lambda text: parse_allocations(text, threads))
 
 
 def parse_allocations(text: str, threads: int = 1) -> dict[str, Parts]:
-    """Cores of each node by job id; jobs of which that is not told are left out.
+    """Return the cores of each node by job id, for the jobs whose cores the JSON names.
 
     Raises:
-        ValueError: if it is no such JSON, or Slurm tells of errors in it (its exit code is 0 then).
+        ValueError: if it is invalid JSON, or Slurm reports errors in it (with exit code 0).
     """
     read = json.loads(text)
     jobs = read["jobs"]
@@ -140,20 +136,19 @@ def parse_allocations(text: str, threads: int = 1) -> dict[str, Parts]:
 
 
 def _job_id(job: Mapping[str, Any]) -> str:
-    """As squeue writes it: `12`, or `10_3` for an element of an array."""
+    """Write an id as squeue does: `12`, or `10_3` for an element of an array."""
     array, task = _number(job.get("array_job_id")), _number(job.get("array_task_id"))
     return f"{array}_{task}" if array and task is not None else str(int(job["job_id"]))
 
 
 def _number(value: Any) -> int | None:
-    """A number as it stands since 23.02 (`{"set": true, "infinite": false, "number": 3}`) or before (`3`, `null`)."""
+    """Read a number as since 23.02 (`{"set": true, "infinite": false, "number": 3}`) or before (`3`, `null`)."""
     if isinstance(value, dict):
         return int(value["number"]) if value.get("set") and not value.get("infinite") else None
     return None if value is None else int(value)
 
 
 def _allocated(resources: Mapping[str, Any], threads: int) -> Parts:
-    """Cores of each node of one job, in the form of the version that wrote them."""
     nodes = resources.get("nodes")
     if isinstance(nodes, dict):  # 24.05 and later: a list of nodes with CPUs
         each_node = [
@@ -168,12 +163,12 @@ def _allocated(resources: Mapping[str, Any], threads: int) -> Parts:
 
 
 def _cores_of(sockets: Mapping[str, Any]) -> int:
-    """Sockets and cores are tables by their numbers; the value of a core that the job has begins with `allocated`."""
+    """Count cores in tables of sockets and cores; the value of a job's core begins with `allocated`."""
     return sum(str(state).startswith("allocated") for socket in sockets.values() for state in socket["cores"].values())
 
 
 def cores_unclear(jobs: Sequence[QueuedJob], cores: Mapping[str, int], threads: int) -> bool:
-    """Whether the text alone leaves open which cores some job has of our nodes."""
+    """Whether the text leaves open which cores of our nodes some job uses."""
     return any(
         job.node_names and _told_by_text(job, cores, threads) is None
         for job in jobs
@@ -192,12 +187,12 @@ def _told_by_text(job: QueuedJob, cores: Mapping[str, int], threads: int) -> Par
 def running_jobs(
     jobs: Sequence[QueuedJob], nodes: Sequence[Node], allocations: Mapping[str, Parts], threads: int
 ) -> tuple[RunningJob, ...]:
-    """Jobs that have cores of our nodes.
+    """Return the jobs that use cores of our nodes.
 
     Args:
         jobs: the queue.
         nodes: our nodes.
-        allocations: cores by job where they were asked for.
+        allocations: cores by job, if they were asked for.
         threads: hardware threads, which Slurm calls CPUs, of a core.
     """
     cores = {node.name: node.cores for node in nodes}
@@ -220,7 +215,7 @@ def running_jobs(
 
 
 def waiting_jobs(jobs: Sequence[QueuedJob], partition: str, threads: int) -> tuple[WaitingJob, ...]:
-    """Jobs that wait for a partition, in Slurm's order."""
+    """Return the jobs that wait for a partition, in Slurm's order."""
     found = []
     for job in jobs:
         if job.state != _WAITING or partition not in job.partitions:

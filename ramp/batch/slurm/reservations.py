@@ -1,11 +1,11 @@
-"""Slurm's reservations: how they are listed and made. scontrol(1), "RESERVATIONS - SPECIFICATIONS FOR ...".
+"""List and make Slurm's reservations. scontrol(1), "RESERVATIONS - SPECIFICATIONS FOR ...".
 
-They are made as nodes with a count of cores each, for that form alone is checked against whole nodes, cores, jobs and
-nodes out of service; every other double-books (22.05). It is also the one that can never get other nodes. So what has
-whole nodes is made in two steps: a guard in that form, and over it the reservation of whole nodes, which sees no cores;
-then the guard goes. Where such a reservation grows or gets longer, a guard takes first what it gets.
+Reservations name nodes with a number of cores each. Slurm 22.05 checks only that form against whole nodes, cores, jobs
+and unusable nodes; other forms double-book. But its nodes can never change. So a reservation of whole nodes is made in
+steps: a guard in the checked form, then over it the reservation of whole nodes, which ignores cores; then the guard is
+deleted. Before such a reservation grows or gets longer, a guard takes the addition.
 
-Lists are read with expressions that name the fields around, for an administrator may call a reservation anything.
+Lists are read with expressions that name the neighbouring fields, because a reservation may have any name.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ _STATE: Final = re.compile(r" State=(\w+)")
 
 
 def list_question(cores: Mapping[str, int]) -> Question[tuple[SystemReservation, ...]]:
-    """All reservations.
-
-    Args:
-        cores: cores of our nodes; parts on others are left out.
-    """
+    """Ask for all reservations; parts on nodes without an entry in `cores` are left out."""
     return Question(("scontrol", "-o", "show", "reservation"), lambda text: parse_reservations(text, cores))
 
 
@@ -47,7 +43,7 @@ def parse_reservations(text: str, cores: Mapping[str, int]) -> tuple[SystemReser
     """Read the lines of `list_question`.
 
     Raises:
-        ValueError: if a line is none.
+        ValueError: at an invalid line.
     """
     found = []
     for line in text.splitlines():
@@ -74,9 +70,9 @@ def parse_reservations(text: str, cores: Mapping[str, int]) -> tuple[SystemReser
 
 
 def _parts(nodes: str, rest: str, cores: Mapping[str, int]) -> tuple[Parts, bool]:
-    """Cores of each of our nodes, and whether Slurm has told them; all of each node's where it has not.
+    """Return the cores of each of our nodes, and whether Slurm named them; otherwise all cores of each node.
 
-    It tells them of reservations of cores, but for the first seconds of each only how many there are in all.
+    Slurm names them for reservations of cores, but during their first seconds gives only the total.
     """
     counted = {name: _core_ids(ids) for names, ids in _NODE.findall(rest) for name in expand(names)}
     parts = tuple((name, counted.get(name, cores[name])) for name in expand(nodes) if name in cores)
@@ -84,7 +80,7 @@ def _parts(nodes: str, rest: str, cores: Mapping[str, int]) -> tuple[Parts, bool
 
 
 def _core_ids(text: str) -> int:
-    """How many cores a list such as `0-3,7` has."""
+    """Count the cores in a list such as `0-3,7`."""
     count = 0
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -93,7 +89,7 @@ def _core_ids(text: str) -> int:
 
 
 def make_question(wanted: WantedReservation, user: str, partition: str) -> tuple[str, ...]:
-    """The arguments that make a reservation, behind `scontrol` or the site's wrapper: only fixed fields, in order."""
+    """Return the arguments that make a reservation, after `scontrol` or the site's wrapper, in a fixed order."""
     names = ",".join(name for name, _ in wanted.parts)
     counts = ",".join(str(count) for _, count in wanted.parts)
     return (
@@ -104,49 +100,49 @@ def make_question(wanted: WantedReservation, user: str, partition: str) -> tuple
 
 
 def whole_question(wanted: WantedReservation, user: str, partition: str) -> tuple[str, ...]:
-    """The arguments that make a reservation of whole nodes, which is checked against whole nodes and jobs alone."""
+    """Return the arguments that reserve whole nodes, which Slurm checks only against whole nodes and jobs."""
     made = make_question(wanted, user, partition)
     return tuple(word for word in made if not word.startswith("CoreCnt="))
 
 
 def end_question(name: str, end: Instant) -> tuple[str, ...]:
-    """The arguments that give a reservation another end."""
+    """Return the arguments that move the end of a reservation."""
     return ("update", f"ReservationName={name}", f"EndTime={told(end)}")
 
 
 def nodes_question(name: str, end: Instant, parts: Parts) -> tuple[str, ...]:
-    """The arguments that give a reservation of whole nodes others, and an end."""
+    """Return the arguments that give a reservation of whole nodes others, and an end."""
     return (*end_question(name, end), f"Nodes={','.join(node for node, _ in parts)}")
 
 
 def narrow_question(job_id: str, nodes: int) -> tuple[str, ...]:
-    """The arguments that let a running job keep the first so many of its nodes."""
+    """Return the arguments that reduce a running job to its first `nodes` nodes."""
     return ("update", f"JobId={job_id}", f"NumNodes={nodes}")
 
 
 def guard_name(name: str, number: int) -> str:
-    """What a guard of a reservation is called: ours by its beginning, and no name that a key has, for its dots."""
+    """Return the name of a reservation's guard: with our prefix, and with dots, which no key's name has."""
     prefix = name[: name.rfind(".") + 1]
     return f"{prefix}guard.{number}.{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def users_question(name: str, user: str) -> tuple[str, ...]:
-    """The arguments that hand a reservation over."""
+    """Return the arguments that hand a reservation over."""
     return ("update", f"ReservationName={name}", f"Users={user}")
 
 
 def delete_question(name: str) -> tuple[str, ...]:
-    """The arguments that delete a reservation."""
+    """Return the arguments that delete a reservation."""
     return ("delete", f"ReservationName={name}")
 
 
 def jobs_question(name: str) -> Question[tuple[str, ...]]:
-    """The jobs that name a reservation, running or waiting."""
+    """Ask for the jobs that name a reservation, running or waiting."""
     return Question(("squeue", "-h", "-a", "-R", name, "-o", "%A"), _ids)
 
 
 def launched_question(name: str) -> Question[frozenset[str]]:
-    """The jobs in a reservation that bear the names that Resource Agents give to what they launch."""
+    """Ask for the jobs in a reservation that have the names that Resource Agents give to their jobs."""
     return Question(("squeue", "-h", "-a", "-r", "-R", name, "-o", "%i|%j"), _launched)
 
 

@@ -1,7 +1,7 @@
-"""A live Slurm cluster as a `ramp.batch.system.BatchSystem`; what is peculiar to it is in its questions and here.
+"""A live Slurm cluster as a `ramp.batch.system.BatchSystem`.
 
-Read with the sheet of findings in `docs/slurm.md`: a snapshot is three or four commands; what is reserved is checked by
-Slurm in one form only, see `ramp.batch.slurm.reservations`; an answer of the kind "cannot say" is never taken for a no.
+`docs/slurm.md` lists Slurm's peculiarities. A snapshot takes three or four commands. Slurm fully checks reservations of
+one form only, see `ramp.batch.slurm.reservations`. An answer of the kind "cannot say" never counts as a no.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from ramp.model.instant import Instant
 NAME: Final = "slurm"
 
 REMOVAL_LIMIT_S: Final = 20.0
-"""Seconds that the jobs of a reservation get to end after they were cancelled; it is tried again after that."""
+"""Seconds to wait until the cancelled jobs of a reservation have ended; removal is retried after that."""
 
 PAUSE_S: Final = 0.2
-"""Between two looks whether they have ended."""
-
 _BUSY: Final = (
     "Requested nodes are busy",
     "overlaps with another reservation",
@@ -39,7 +37,7 @@ _OF_CORES: Final = "Core-based reservation can not be updated"
 _TAKEN_NAME: Final = "Duplicate reservation name"
 
 _Guarded = tuple[Parts, Instant, Instant]
-"""Cores that a guard takes, from when to when."""
+"""Cores of a guard, its start and its end."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -49,11 +47,11 @@ class SlurmSystem:
 
     Args:
         run: runs commands, with `SLURM_CONF` set for the cluster; also an attribute.
-        partition: what is for sale.
-        market_user: the local account that may run in what was not handed over.
+        partition: the partition for sale.
+        market_user: the local account that may run in reservations before they are handed over.
         wrapper: command that makes, hands over and deletes reservations and cancels their jobs, with the privilege for
-            it (`sudo -n /usr/local/sbin/ramp-slurm-reservations`); empty where the agent may itself.
-        wait: seconds to wait.
+            it (`sudo -n /usr/local/sbin/ramp-slurm-reservations`); empty if the agent may itself.
+        wait: waits the given seconds.
     """
 
     name = NAME
@@ -74,10 +72,9 @@ class SlurmSystem:
         self._cores: Mapping[str, int] | None = None
         self._json = True
 
-    # -- what there is -------------------------------------------------------------------------------------------
+    # -- questions -----------------------------------------------------------------------------------------------
 
     def snapshot(self, now: Instant) -> SystemSnapshot:
-        """See `BatchSystem.snapshot`."""
         listed = self.nodes()
         cores = {node.name: node.cores for node in listed.nodes}
         jobs = ask(queue.queue_question(), self.run)
@@ -89,10 +86,10 @@ class SlurmSystem:
         )
 
     def nodes(self) -> nodes.NodeList:
-        """The nodes of the partition, read now.
+        """Read the nodes of the partition.
 
         Raises:
-            BatchSystemError: they cannot be read, or there are none: without its controller Slurm may say so.
+            BatchSystemError: they cannot be read, or the list is empty, as it may be without the controller.
         """
         listed = ask(nodes.nodes_question(self.partition), self.run)
         if not listed.nodes:
@@ -103,7 +100,7 @@ class SlurmSystem:
     def _allocations(
         self, jobs: tuple[queue.QueuedJob, ...], cores: Mapping[str, int], threads: int
     ) -> Mapping[str, Parts]:
-        """Cores of each node by job, where the text does not say them and this version has JSON."""
+        """Return the cores of each node by job, if the text lacks them and this version has JSON."""
         if not self._json or not queue.cores_unclear(jobs, cores, threads):
             return {}
         try:
@@ -115,26 +112,24 @@ class SlurmSystem:
             raise
 
     def reservations(self) -> tuple[SystemReservation, ...]:
-        """See `BatchSystem.reservations`."""
         if self._cores is None:
             self.nodes()
         assert self._cores is not None
         return ask(reservations.list_question(self._cores), self.run)
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
-        """See `BatchSystem.running_in`."""
         return ask(reservations.jobs_question(reservation.name), self.run)
 
-    # -- what is done --------------------------------------------------------------------------------------------
+    # -- orders --------------------------------------------------------------------------------------------------
 
     def make(self, wanted: WantedReservation) -> None:
-        """See `BatchSystem.make`: of whole nodes where it has whole ones, so that it can be changed later."""
+        """See `BatchSystem.make`: of whole nodes if possible, so that it can be changed later."""
         user = wanted.user or self.market_user
         if not (self._are_whole(wanted.parts) and self._made_whole(wanted, user)):
             self._order(reservations.make_question(wanted, user, self.partition))
 
     def _made_whole(self, wanted: WantedReservation, user: str) -> bool:
-        """Make a reservation of whole nodes; false where that is not to be had, though the cores are."""
+        """Make a reservation of whole nodes; false if that is impossible though the cores are free."""
         with self._guarded(wanted.name, [(wanted.parts, wanted.start, wanted.end)]):
             try:
                 self._order(reservations.whole_question(wanted, user, self.partition))
@@ -144,7 +139,7 @@ class SlurmSystem:
         return True
 
     def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
-        """See `ramp.batch.system.ChangingSystem.change`: nodes of reservations of whole nodes, the end of any."""
+        """Change nodes of reservations of whole nodes, the end of any; see `ramp.batch.system.ChangingSystem`."""
         had = dict(reservation.parts)
         added = tuple(part for part in wanted.parts if part[0] not in had)
         kept = tuple(part for part in wanted.parts if part[0] in had)
@@ -170,23 +165,22 @@ class SlurmSystem:
         return True
 
     def launched_in(self, name: str) -> frozenset[str]:
-        """See `ramp.batch.system.ChangingSystem.launched_in`: by their names."""
+        """Recognise launched jobs by their names; see `ramp.batch.system.ChangingSystem`."""
         return ask(reservations.launched_question(name), self.run)
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
-        """See `ramp.batch.system.ChangingSystem.narrow_job`; Slurm does it once for each job."""
+        """See `ramp.batch.system.ChangingSystem.narrow_job`; Slurm does it only once per job."""
         try:
             self._order(reservations.narrow_question(job_id, nodes))
         except CommandFailed as failed:
             raise SystemRefused(f"job {job_id} cannot be narrowed to {nodes} nodes: {failed.said}") from failed
 
     def _are_whole(self, parts: Parts) -> bool:
-        """Whether nodes are taken with all of their cores."""
         cores = self._cores or {}  # known since reservations were read last; without them nothing is taken for whole
         return all(count == cores.get(name) for name, count in parts)
 
     def _has_neighbours(self, reservation: SystemReservation, end: Instant) -> bool:
-        """Whether others have cores of a reservation's nodes at any time from its end on, until a later one."""
+        """Whether others use cores of a reservation's nodes between its end and a later one."""
         assert reservation.end is not None
         nodes = {name for name, _ in reservation.parts}
         return any(
@@ -199,12 +193,12 @@ class SlurmSystem:
 
     @contextlib.contextmanager
     def _guarded(self, name: str, guarded: Sequence[_Guarded]) -> Iterator[None]:
-        """Take cores by guards while a reservation gets them in a form that Slurm does not check.
+        """Guard cores while a reservation gets them in a form that Slurm does not check.
 
-        A guard that cannot be removed is swept as all that nobody holds.
+        Sweeps remove leftover guards.
 
         Raises:
-            SystemRefused: they are not free.
+            SystemRefused: the cores are not free.
         """
         made: list[str] = []
         try:
@@ -232,11 +226,10 @@ class SlurmSystem:
             self._order(order)
 
     def hand_over(self, reservation: SystemReservation, user: str) -> None:
-        """See `BatchSystem.hand_over`."""
         self._order(reservations.users_question(reservation.name, user))
 
     def remove(self, reservation: SystemReservation) -> None:
-        """See `BatchSystem.remove`: jobs are cancelled first, for Slurm deletes nothing that jobs name."""
+        """See `BatchSystem.remove`; jobs are cancelled first, because Slurm deletes no reservation with jobs."""
         patience = REMOVAL_LIMIT_S
         while True:
             jobs = self.running_in(reservation)
@@ -260,8 +253,8 @@ class SlurmSystem:
         """Run scontrol to change something.
 
         Raises:
-            SystemRefused: a sure no.
-            BatchSystemError: anything else; what was to be changed may be changed all the same.
+            SystemRefused: a definite no.
+            BatchSystemError: any other failure; the change may have happened.
         """
         try:
             self._privileged(reservations.MAKER, arguments)
@@ -277,24 +270,24 @@ class SlurmSystem:
 
 
 def check_cluster(run: Runner) -> str:
-    """What is wrong with a cluster for this plug-in; empty where nothing is.
+    """Say why this plug-in cannot use a cluster; empty if it can.
 
     Raises:
         BatchSystemError: it cannot be asked.
     """
     select = ask(settings_question(), run).get("SelectType", "")
     if select not in {"select/cons_tres", "select/cons_res"}:
-        return f"SelectType is {select or 'not told'}; reservations of cores need select/cons_tres"
+        return f"SelectType is {select or 'unknown'}; reservations of cores need select/cons_tres"
     return ""
 
 
 def settings_question() -> Question[dict[str, str]]:
-    """The cluster's configuration, by the names of its settings."""
+    """Ask for the cluster's configuration, by the names of its settings."""
     return Question(("scontrol", "show", "config"), _settings)
 
 
 def _settings(text: str) -> dict[str, str]:
-    """The lines `Name = value` of `scontrol show config`."""
+    """Read the lines `Name = value` of `scontrol show config`."""
     found = {}
     for line in text.splitlines():
         name, equals, value = line.partition("=")
@@ -306,12 +299,12 @@ def _settings(text: str) -> dict[str, str]:
 
 
 def node_shortage(listed: nodes.NodeList, cores: int, cores_per_node: int, partition: str) -> str:
-    """How nodes differ from the configuration's static terms; empty where they do not.
+    """Say how nodes differ from the configuration's static terms; empty if they do not.
 
     Args:
         listed: the partition's nodes.
-        cores: what the configuration says the machine has.
-        cores_per_node: what it says a node has.
+        cores: the machine's configured cores.
+        cores_per_node: the configured cores of a node.
         partition: its name, for the message.
     """
     found: tuple[Node, ...] = listed.nodes

@@ -1,4 +1,4 @@
-"""Times as Slurm's commands write them with TZ=UTC, and as they are told to it."""
+"""Read and write times for Slurm's commands, which run with TZ=UTC."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LIMIT: Final = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 
 
 def instant_of(text: str) -> Instant | None:
-    """A time such as `2026-11-21T23:11:53`, in UTC; None where Slurm says that there is none.
+    """Read a time such as `2026-11-21T23:11:53` as UTC; None for Slurm's words for no time.
 
     Raises:
-        ValueError: if it is neither.
+        ValueError: if the text is neither.
     """
     if text in _NONE:
         return None
@@ -27,10 +27,10 @@ def instant_of(text: str) -> Instant | None:
 
 
 def duration_of(text: str) -> Duration | None:
-    """A time limit (`10:00` is ten minutes, `1-00:00:00` a day); None where there is none.
+    """Read a time limit (`10:00` is ten minutes, `1-00:00:00` a day); None for Slurm's words for no limit.
 
     Raises:
-        ValueError: if it is neither.
+        ValueError: if the text is neither.
     """
     if text in _ENDLESS:
         return None
@@ -42,5 +42,5 @@ def duration_of(text: str) -> Duration | None:
 
 
 def told(instant: Instant) -> str:
-    """A whole second as Slurm takes it in every time zone: `uts<seconds since 1970>`."""
+    """Write a whole second in the form that Slurm reads in every time zone: `uts<seconds since 1970>`."""
     return f"uts{instant // SECOND}"

@@ -1,6 +1,6 @@
-"""Where Slurm's nodes are, by what Slurm itself says of its network: `scontrol show topology`, `show config`, names.
+"""Places of Slurm's nodes, by Slurm's own description of its network: `scontrol show topology`, `show config`, names.
 
-scontrol(1), topology.conf(5), topology.yaml(5), the Topology Guide. Plug-ins of four kinds tell of places:
+scontrol(1), topology.conf(5), topology.yaml(5), the Topology Guide. Plug-ins of four kinds give places:
 
 - `topology/block` (since 23.11): a row is a block, in the order of their indexes; aggregated ones are unions of these.
 - `topology/tree`: a row is a leaf switch, in the order of its listing.
@@ -8,7 +8,7 @@ scontrol(1), topology.conf(5), topology.yaml(5), the Topology Guide. Plug-ins of
 - `topology/3d_torus` (22.05 and before): lists nothing; the last three characters of a name are x, y and z, a digit in
   base 36 each.
 
-With `topology.yaml` the configuration still names `topology/flat` (seen in 25.11), so what is listed counts first.
+With `topology.yaml` the configuration still names `topology/flat` (seen in 25.11), so the listing has priority.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ramp.errors import CommandFailed, ConfigurationError
 
 COORDINATES: Final = "coordinates"
 ASKED: Final = "slurm"
-"""What the option `torus.coordinates` says where Slurm itself is to be asked."""
+"""Value of the option `torus.coordinates` that means: ask Slurm."""
 
 _NAMED: Final = "topology/3d_torus"
 _DIMENSIONS: Final = 3
@@ -35,7 +35,7 @@ _DIMS: Final = re.compile(r"(\d{1,5})x(\d{1,5})x(\d{1,5})")
 
 
 def placed_options(options: Mapping[str, Any], nodes: Sequence[Node], run: Runner, key: str) -> Mapping[str, Any]:
-    """A site's table `torus` with the places that Slurm tells, where it says that Slurm is to be asked.
+    """Complete a site's table `torus` by Slurm's places, if the table says that Slurm is to be asked.
 
     Args:
         options: the site's table.
@@ -44,10 +44,10 @@ def placed_options(options: Mapping[str, Any], nodes: Sequence[Node], run: Runne
         key: of the table, for messages.
 
     Returns:
-        The table as `ramp.batch.places` takes it: extents, and the coordinates of each node.
+        The table for `ramp.batch.places`: extents, and the coordinates of each node.
 
     Raises:
-        ConfigurationError: Slurm tells nothing that is a grid of these nodes, or the site states other extents.
+        ConfigurationError: Slurm's places are no grid of these nodes, or the site states other extents.
         BatchSystemError: the cluster cannot be asked.
     """
     if options.get(COORDINATES) != ASKED:
@@ -67,11 +67,10 @@ def placed_options(options: Mapping[str, Any], nodes: Sequence[Node], run: Runne
 
 
 class _NoGrid(Exception):
-    """What Slurm tells is no grid of the nodes; the text says why, as the end of a sentence."""
+    """Slurm's places are no grid of the nodes; the text says why, as the end of a sentence."""
 
 
 def _places(names: Sequence[str], run: Runner) -> dict[str, tuple[int, ...]]:
-    """Coordinates of the nodes."""
     try:
         lines = ask(Question(("scontrol", "show", "topology"), parse_topology), run)
     except CommandFailed as failed:
@@ -82,14 +81,14 @@ def _places(names: Sequence[str], run: Runner) -> dict[str, tuple[int, ...]]:
         listed = [line for line in lines if kind in line]
         if listed:
             return places(listed, names)
-    plugin = ask(settings_question(), run).get("TopologyPlugin", "not told")
+    plugin = ask(settings_question(), run).get("TopologyPlugin", "unknown")
     if plugin != _NAMED:
         raise _NoGrid(f"scontrol shows no topology (TopologyPlugin is {plugin})")
     return _in_names(names)
 
 
 def parse_topology(text: str) -> tuple[Mapping[str, str], ...]:
-    """Read `scontrol show topology`: the fields of each line that names nodes; none where there is no topology.
+    """Read `scontrol show topology`: the fields of each line that names nodes; empty without a topology.
 
     Raises:
         ValueError: if a line has no fields.
@@ -105,7 +104,7 @@ def parse_topology(text: str) -> tuple[Mapping[str, str], ...]:
 
 
 def _in_rows(lines: Iterable[Mapping[str, str]], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """A row for each block or leaf switch that has nodes for sale, with these in the order that Slurm lists."""
+    """Return a row for each block or leaf switch with nodes for sale, in Slurm's order."""
     for_sale = set(names)
     leaves = [line for line in lines if "Switches" not in line]
     if all("BlockIndex" in line for line in leaves):
@@ -120,7 +119,7 @@ def _in_rows(lines: Iterable[Mapping[str, str]], names: Sequence[str]) -> dict[s
 
 
 def _in_tori(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The places in the one torus that has the nodes."""
+    """Return the places in the one torus that has the nodes."""
     for_sale = set(names)
     ours = [line for line in lines if "Dims" in line and for_sale & set(_expanded(line["Nodes"]))]
     if len(ours) != 1:
@@ -136,7 +135,7 @@ def _in_tori(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> dict[s
 
 
 def _in_names(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The places in the last three characters of the names."""
+    """Read the places from the last three characters of the names."""
     found = {}
     for name in names:
         try:
@@ -147,7 +146,7 @@ def _in_names(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _of_all(places: Iterable[tuple[str, tuple[int, ...]]], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The places by name, of each node exactly one."""
+    """Return the place of each node, requiring exactly one."""
     found: dict[str, tuple[int, ...]] = {}
     for name, place in places:
         if name in found:

@@ -1,1 +1,1 @@
-"""Queues that cannot be reserved: held jobs of a batch system, sold with the probability that they start in time."""
+"""Queues without reservations: held jobs of a batch system, sold with the probability that they start in time."""

@@ -1,4 +1,4 @@
-"""Commands of a batch system run as a buyer's local account, through the worker that launches jobs."""
+"""Run commands of a batch system as a buyer's local account, through the worker that launches jobs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ramp.launching.acting import Acting
 from ramp.launching.worker import VERSION
 
 RunnerOf = Callable[[str], Runner]
-"""What runs commands as a local account, by its name; the empty one is the agent's own."""
+"""Returns the runner for a local account; the empty name is the agent's own."""
 
 MARGIN_S: Final = 3.0
-"""Seconds that the worker has beyond its command's."""
+"""Extra seconds of the worker beyond its command's limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountRunner:
-    """A `ramp.batch.commands.Runner` as somebody else.
+    """A `ramp.batch.commands.Runner` as another account.
 
     Attributes:
-        acting: by what others are acted as.
-        account: as whom.
+        acting: starts the worker.
+        account: the local account.
         variables: by which the commands find their system; `PATH` is a folder of them.
         time_limit_s: seconds that a command may take.
     """
@@ -38,7 +38,6 @@ class AccountRunner:
     time_limit_s: float = TIME_LIMIT_S
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
-        """See `Runner`."""
         limit = self.time_limit_s if time_limit_s is None else time_limit_s
         try:
             command, options, _ = self.acting.command(self.account)
@@ -62,11 +61,11 @@ class AccountRunner:
 
 
 def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, str], time_limit_s: float) -> RunnerOf:
-    """Runners by account.
+    """Return a function that gives runners by account.
 
     Args:
-        own: as the agent's own account.
-        acting: by what others are acted as, see `PluginSettings.acting`; empty where they are not.
+        own: for the agent's own account.
+        acting: see `PluginSettings.acting`; empty without other accounts.
         variables: by which the commands find their system.
         time_limit_s: seconds that a command may take.
     """
@@ -83,5 +82,5 @@ def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, st
 
 
 def own_account() -> str:
-    """The name of the account that this process is of."""
+    """Return the account of this process."""
     return pwd.getpwuid(os.geteuid()).pw_name

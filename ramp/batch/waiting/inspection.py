@@ -1,4 +1,4 @@
-"""What `ramp doctor` looks at where starts in a queue are sold: do queue, book and agreements know the same jobs?"""
+"""Checks of `ramp doctor` for sold starts in a queue: do queue, book and journal know the same jobs?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ramp.plugins.interface import PluginSettings
 
 
 def read(settings: PluginSettings) -> Comparing | None:
-    """See `ramp.batch.inspecting.Inspection`; None for a queue that lives in its agent, as a simulated one does."""
+    """See `ramp.batch.inspecting.Inspection`; None for a queue within its agent, such as a simulated one."""
     queue = open_queue(settings, read_options(settings.options, QueueBoundOptions, within=settings.resource))
     if not isinstance(queue, ListedQueue):
         return None
@@ -24,7 +24,7 @@ def read(settings: PluginSettings) -> Comparing | None:
 
 
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-    """See `ramp.batch.inspecting.Inspection`: what there is to say, `read` raises."""
+    """See `ramp.batch.inspecting.Inspection`; `read` raises whatever is wrong."""
     del settings, now
     return ()
 
@@ -37,16 +37,16 @@ def disagreements(
     queue: str,
     now: Instant,
 ) -> tuple[Remark, ...]:
-    """Where journal, book and queue do not say the same; one remark each, none where all agree.
+    """Return a remark for each difference between journal, book and queue.
 
-    A job that has started may end when it likes, so one that the book has seen start is not missed.
+    A started job may end at any time, so one that the book has seen start is not missed.
 
     Args:
         resource: the resource's name.
         entries: its book.
-        promises: what its journal says.
-        there: names and jobs of ours that the queue has.
-        queue: what messages call it.
+        promises: of its journal.
+        there: names and jobs of ours in the queue.
+        queue: the queue's name in messages.
         now: the present.
     """
     live = {each.name: each for each in entries if each.live(now)}
@@ -81,7 +81,7 @@ def disagreements(
 
 
 def _wrong(entry: Entry, jobs: Sequence[OwnJob]) -> tuple[str, str]:
-    """How the queue differs from an entry whose job has not started as far as is known, and what to do."""
+    """Say how the queue differs from an entry whose job has not been seen to start, and what to do."""
     job = next((each for each in jobs if each.job_id == entry.reservation_id), None)
     if job is None:
         back = "it costs nothing: the agent gives it up within a minute and frees the money"

@@ -1,7 +1,7 @@
-"""What a queue must answer so that starts on it can be sold: a picture of itself, and jobs that are held and let go.
+"""The interface of a queue whose starts are sold: a picture of itself, and jobs that are held and released.
 
-Jobs are known by the names that we give them, for after a crash nobody knows the number of the last. Whatever fails
-raises a `ramp.errors.BatchSystemError`; what was to be done may have been done all the same, and is looked up by name.
+Jobs are known by names of ours, because after a crash the number of the last one is unknown. Failures raise a
+`ramp.errors.BatchSystemError`; the order may have had its effect all the same, and is looked up by name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ramp.model.request import Nodes, TotalCores
 
 @dataclass(frozen=True, slots=True)
 class WantedJob:
-    """A job that is to join the queue, held.
+    """A job to submit in the held state.
 
     Attributes:
-        name: its name, at most 64 characters of `[A-Za-z0-9_.-]`.
+        name: at most 64 characters of `[A-Za-z0-9_.-]`.
         cores: cores, or nodes with cores of each.
         length: microseconds that it may run.
-        not_before: when it may begin at the earliest; None for at once.
-        script: what it runs, beginning with `#!`.
-        account: the local account whose job it is; empty for the agent's own.
+        not_before: earliest begin; None for at once.
+        script: its text, beginning with `#!`.
+        account: the local account that owns the job; empty for the agent's own.
     """
 
     name: str
@@ -37,7 +37,7 @@ class WantedJob:
 
 
 class Standing(StrEnum):
-    """How one of our jobs stands."""
+    """State of one of our jobs."""
 
     HELD = "held"
     WAITING = "waiting"
@@ -47,13 +47,13 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnJob:
-    """One of our jobs, as the queue has it.
+    """One of our jobs in the queue.
 
     Attributes:
         job_id: its id in the system.
         standing: held, waiting, started (and perhaps ended since), or gone without having started.
         started_at: when it started; None before.
-        ended: whether it has started and ended since; some systems tell of such jobs for minutes.
+        ended: whether it has started and ended since; some systems list such jobs for minutes.
     """
 
     job_id: str
@@ -65,38 +65,38 @@ class OwnJob:
 class JobQueue(Protocol):
     """One queue of one system. Calls come one at a time.
 
-    Whose a job is, is said with every call: a job of the same name of somebody else's is none of ours.
+    Every call names the owner: jobs of the same name of other accounts are not ours.
     """
 
     name: str
-    """What messages call it: `slurm`."""
+    """The name in messages: `slurm`."""
 
     source: str
-    """What drives it: `live`, or of a simulated one `log` or `synthetic`; shown in every offer."""
+    """Either `live`, or for simulated queues `log` or `synthetic`; shown in every offer."""
 
     def look(self, now: Instant) -> SystemSnapshot:
-        """The queue as it is now: nodes, jobs that run, and jobs that wait in the order of their turns."""
+        """Return nodes, running jobs, and waiting jobs in the order of their turns."""
         ...
 
     def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
-        """Our jobs of a name, by their ids; those that ended long ago may be missing.
+        """Return our jobs of a name; those that ended long ago may be missing.
 
         Args:
-            name: which.
-            account: whose jobs they are; empty for the agent's own, as in all calls.
+            name: of the jobs.
+            account: their owner; empty for the agent's own, as in all calls.
         """
         ...
 
     def submit(self, wanted: WantedJob) -> None:
-        """Submit a job held, so that it does not start before it is let go.
+        """Submit a job held, so that it does not start before it is released.
 
         Raises:
-            SystemRefused: the system surely will not have it.
+            SystemRefused: the system definitely refused it.
         """
         ...
 
     def let_go(self, job_id: str, account: str = "") -> None:
-        """Let a held job take its turn."""
+        """Release a held job."""
         ...
 
     def delete(self, job_id: str, account: str = "") -> None:
@@ -106,10 +106,10 @@ class JobQueue(Protocol):
 
 @runtime_checkable
 class ListedQueue(Protocol):
-    """A queue that outlives the agent and can tell all of the market's jobs, for those who look from outside."""
+    """A queue outside the agent that can list all of the market's jobs, for inspections."""
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
-        """All jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
+        """Return all jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
 
         Args:
             prefix: of a resource's names (`ramp.batch.reconciling.own_prefix`).

@@ -1,7 +1,7 @@
-"""What a queue teaches while it is looked at: the plan of those who wait, and how long jobs really waited.
+"""Learn from pictures of a queue: the plan of its waiting jobs, and their real waits.
 
-Every picture of the queue is planned anew, and jobs that have joined it, started or left since the last are told to the
-predictor (`ramp.queue_bound`). The waits that were learnt are kept in a file, one a line; a restart begins with them.
+Every picture is planned anew, and the predictor (`ramp.queue_bound`) learns of jobs that joined, started or left since
+the last. Waits are kept in a file, one a line, with which a restart begins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAITS_KEPT: Final = 5_000
 """Waits that a restart begins with; predictors keep a thousand of a group."""
 
 _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
-"""What a job without a limit counts for; Slurm itself takes a year."""
+"""Assumed length of a job without a limit; Slurm itself takes a year."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class QueueLearning:
     """The present plan of one queue, and a predictor that learns from it.
 
     Args:
-        predictor: that has seen nothing.
+        predictor: a new one.
         path: file of the waits learnt; None keeps them in memory.
 
     Raises:
@@ -42,7 +42,7 @@ class QueueLearning:
         self._predictor = predictor
         self._path = path
         self._planner = fastest_planner()
-        # the first plan on a computer is compiled first: before anybody waits for it
+        # compiles the planner now, instead of during the first quote
         QueuePlan(1, self._planner).earliest(JobShape(1, 1), 0)
         self._plan: QueuePlan | None = None
         self._waiting: dict[str, tuple[QueuedJob, Instant]] = {}
@@ -54,12 +54,7 @@ class QueueLearning:
             self._recall(path)
 
     def look(self, picture: SystemSnapshot, now: Instant) -> None:
-        """Take a picture of the queue in.
-
-        Args:
-            picture: of nodes, of jobs that run, and of jobs that wait in the order of their turns.
-            now: when it was taken.
-        """
+        """Learn from a picture of the queue, whose waiting jobs are in the order of their turns, taken at `now`."""
         self._predictor.passes(now)
         capacity = max(sum(node.cores for node in picture.nodes if node.usable), 1)
         plan = self._plan = QueuePlan(capacity, self._planner)
@@ -73,17 +68,14 @@ class QueueLearning:
         self._learn(picture, waiting, planned, now)
 
     def chance(self, cores: int, length: Duration, begin: Instant, latest: Instant, now: Instant) -> float | None:
-        """Probability that a job starts in time which joins the queue now.
+        """Return the probability that a job that joins the queue now starts in time; None if too little is known.
 
         Args:
             cores: of the job.
             length: microseconds that it may run.
-            begin: when it may begin at the earliest.
-            latest: when it has to have started.
+            begin: earliest begin.
+            latest: latest start.
             now: the present.
-
-        Returns:
-            None: too little is known of the queue.
         """
         plan = self._plan
         assert plan is not None, "the queue is looked at first"
@@ -103,7 +95,7 @@ class QueueLearning:
                 self._keep(joined, max(running[job_id].start - since, 0))
             else:
                 self._predictor.withdrawn(job_id)
-        if self._begun:  # what ran before anybody looked has not been seen to wait
+        if self._begun:  # jobs that ran before the first picture were not seen waiting
             for job_id, job in running.items():
                 if job_id not in self._seen and not job.reservation and job.submitted is not None:
                     self._started_at_once(job_id, job)
@@ -115,7 +107,7 @@ class QueueLearning:
         self._seen, self._begun = set(running), True
 
     def _started_at_once(self, job_id: str, job: RunningJob) -> None:
-        """A job that joined the queue and started between two pictures; nobody had time to plan it."""
+        """Learn from a job that joined and started between two pictures, and so was never planned."""
         assert job.submitted is not None
         joined = QueuedJob("", max(job.cores, 1), max(_end_of(job) - job.start, 1), 0)
         self._predictor.submitted(job_id, joined, job.submitted)
@@ -131,7 +123,7 @@ class QueueLearning:
                 file.write(json.dumps([job.size, job.length, job.planned, wait]) + "\n")
 
     def _recall(self, path: Path) -> None:
-        """Learn again what was learnt before; a line that is none is left out."""
+        """Learn again from the file; invalid lines are ignored."""
         with storing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []

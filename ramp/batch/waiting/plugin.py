@@ -1,4 +1,4 @@
-"""The plug-in `queue-bound`: a queue that cannot be reserved, behind a Resource Agent."""
+"""The plug-in `queue-bound`: a queue without reservations behind a Resource Agent."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ OpenQueue = Callable[[PluginSettings], JobQueue]
 
 @dataclass(frozen=True, slots=True)
 class QueueBoundOptions:
-    """What the configuration says about a queue whose starts are sold.
+    """Configuration of a queue whose starts are sold.
 
     Attributes:
-        system: which queue: `slurm`, `gridengine`, `log`, `simulated`, or one of the entry points `ramp.job_queues`.
+        system: the kind of queue: `slurm`, `gridengine`, `log`, `simulated`, or an entry point of `ramp.job_queues`.
         queue: the system's own options, such as the partition.
-        predictor: how waits are predicted (`ramp plugins list predictor`).
+        predictor: of waits (`ramp plugins list predictor`).
         predictor_options: the predictor's own options.
         share: greatest share of the cores that jobs of the market may want together, 0 to 1.
-        script: path of what each job runs, `{seconds}` in it standing for how long it was bought; empty: it sleeps.
-            Where the site launches jobs they run what their buyers order instead.
+        script: path of each job's script, `{seconds}` in it standing for the time bought; empty: it sleeps. At
+            sites that launch jobs, jobs run their buyers' orders instead.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.
     """
 
@@ -53,10 +53,10 @@ class QueueBoundOptions:
 
 @takes(QueueBoundOptions)
 def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
-    """The entry point `queue-bound` of the group `ramp.resource_plugins`.
+    """Open the queue of the options (entry point `queue-bound` of the group `ramp.resource_plugins`).
 
     Raises:
-        ConfigurationError: an option is wrong, or the queue is not what the configuration says.
+        ConfigurationError: an option is wrong, or the queue contradicts the configuration.
         PluginError: the queue cannot be asked now, or a file cannot be read.
     """
     options = read_options(settings.options, QueueBoundOptions, within=settings.resource)
@@ -82,14 +82,14 @@ def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
 
 
 def open_queue(settings: PluginSettings, options: QueueBoundOptions) -> JobQueue:
-    """The live queue that the options name.
+    """Return the live queue that the options name.
 
     Args:
         settings: of the plug-in.
         options: read from them.
 
     Raises:
-        ConfigurationError: there is no such kind of queue, one of its options is wrong, or it is not as configured.
+        ConfigurationError: the kind of queue is unknown, one of its options is wrong, or it is not as configured.
         BatchSystemError: it cannot be asked now.
     """
     own = replace(settings, resource=f"{settings.resource}.queue", options=options.queue)

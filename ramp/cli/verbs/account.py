@@ -1,4 +1,4 @@
-"""`ramp balance` and `ramp statement`: signed queries to the bank about one's own account."""
+"""`ramp balance` and `ramp statement`: signed queries to the bank about the user's own account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ramp.runtime.state_folder import StateFolder
 
 
 def account_object(account: Account) -> dict[str, object]:
-    """A balance for JSON, in credits."""
+    """Convert a balance to JSON types, in credits."""
     return {
         "account": account.name,
         "balance": amount_json(account.balance),
@@ -35,7 +35,7 @@ def account_object(account: Account) -> dict[str, object]:
 @click.command(epilog=example("ramp balance --user bob"))
 @market_options
 def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show the balance of one's account: the bank answers a query signed with one's own key."""
+    """Show your account's balance; the bank answers a query signed with your key."""
     account = ask(open_market(state, user), dialogues.account(), "asking the bank")
     if as_json:
         print_json(account_object(account))
@@ -59,12 +59,12 @@ def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
 def statement(
     since: Instant | None, until: Instant | None, user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show every payment and refund with the balance after it, and how the slots were delivered that jobs ran on.
+    """Show every payment and refund with the balance after it, and the delivery of slots that ran jobs.
 
-    --json tells what a line was for by `agreement_id`, for a deposit by `deposit_id`; `transfer_id` is the bank's own.
+    --json gives the reason of a line as `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the bank's own.
 
-    Delivery is what the resource has measured: `on_time`, `late`, `undelivered` (its refund is a line of its own), or
-    `pending`; it is told of slots on which a job was launched (`ramp jobs` has more of it).
+    The resource measures delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), or `pending`.
+    Only slots with a launched job have it; see `ramp jobs` for details.
     """
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")

@@ -1,4 +1,4 @@
-"""`ramp bank`: what the market's keeper sees and orders (paper section 6.3), and the audit of the ledger."""
+"""`ramp bank`: overview and deposits of the market's keeper (paper section 6.3), and the audit of the ledger."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ T = TypeVar("T")
 
 @click.group(epilog=example("ramp bank overview", "ramp bank deposit alice 5000"))
 def bank() -> None:
-    """See all trading and credit accounts, as the market's keeper; audit the ledger.
+    """Show all accounts as the market's keeper, credit accounts, and audit the ledger.
 
-    Overview and deposits are orders that the keeper's agent seals with the keeper's key; the bank logs them and keeps
-    them. An audit reads the ledger itself.
+    The keeper's agent signs overviews and deposits with the keeper's key, and the bank logs them. An audit reads the
+    ledger itself.
     """
 
 
@@ -51,11 +51,11 @@ def bank() -> None:
 @state_option
 @json_option
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
-    """Show every account and everything that was paid, refunded and deposited.
+    """Show every account and all payments, refunds and deposits.
 
-    Deposits come from the account `market`: its balance is minus all money that there is, and nothing limits it
-    (--json: `credit_limit` is null). --json tells what a transfer was for by `agreement_id`, for a deposit by
-    `deposit_id`.
+    Deposits come from the account `market`. Its balance is minus the money in circulation, and it has no credit limit
+    (--json: `credit_limit` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
+    deposits.
     """
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
@@ -122,16 +122,15 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
 def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: bool) -> None:
     """Check every row of the bank's ledger, in two ways that share no code.
 
-    The database compares whole tables, as at every start of the bank; then every entry since the first is read and
-    walked through. This takes some seconds for 20 000 orders, and may be done while the market is up. Exit code 1 if
-    anything is found.
+    The database compares whole tables, as at every start of the bank. Then every entry is read in order. This takes
+    some seconds for 20 000 orders; the market may be running. Exit code 1 if the audit finds a fault.
     """
     if ledger is None and not state.ledger.exists():
         reason = (
             f"ledger not found: {state.ledger}; give --state-dir, or --ledger if the configuration names a database"
         )
         raise click.UsageError(reason)
-    from ramp.runtime.ledger.store import LedgerStore  # what it needs takes longer to load than the other verbs to run
+    from ramp.runtime.ledger.store import LedgerStore  # its imports take longer than other commands run
 
     with waiting("reading the ledger"), LedgerStore.open(ledger or state.ledger) as store:
         accounts = len(store.balances())
@@ -153,16 +152,7 @@ def _walked(store: Ledger) -> list[str]:
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
-    """Hold a dialogue with the keeper's agent.
-
-    Args:
-        state: state folder of the running market.
-        dialogue: what to ask.
-
-    Raises:
-        NoMarket: if no market runs there.
-        MarketRefused: if the bank refuses.
-    """
+    """Hold a dialogue with the agent of the running market's keeper."""
     (keeper,) = running(state).names("keeper")
     with waiting("asking the bank"), SocketLine(state.socket(keeper)) as line:
         return converse(line, dialogue)

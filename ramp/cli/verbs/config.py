@@ -53,7 +53,7 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What was found about a configuration: the configuration, or what is wrong with it."""
+    """A configuration, or its errors."""
 
     path: str
     loaded: SwarmConfig | None
@@ -61,7 +61,6 @@ class _Checked:
     unused: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """For `--json`."""
         found: dict[str, object] = {"path": self.path, "valid": self.loaded is not None, "findings": self.findings}
         if self.loaded is None:
             return found
@@ -70,7 +69,7 @@ class _Checked:
 
 
 def _checked(name: str) -> _Checked:
-    """Read a configuration and open every machine's options, as the market itself would."""
+    """Read a configuration and open the options of each machine."""
     from ramp.runtime.configuration.file import load_config
 
     try:

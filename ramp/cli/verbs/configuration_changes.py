@@ -1,4 +1,4 @@
-"""`ramp restart`, `ramp reload` and `ramp changes`: changing a market while it runs, and who has done so."""
+"""`ramp restart`, `ramp reload` and `ramp changes`: changes of a running market, and their log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANGE_EXITS = "0 done; 1 refused (something is open), failed, or no market is r
 
 
 def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
-    """Show what was changed, or would be."""
+    """Print changes that were made, or would be."""
     if as_json:
         print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
         return
@@ -33,8 +33,8 @@ def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
 def restart(name: str, state: StateFolder, as_json: bool) -> None:
     """Restart one agent; it continues from its journal.
 
-    Where its process does not answer, that process is killed and started again with all agents in it. A user's auctions
-    that go on are given up, as at every restart; what was decided is carried through.
+    If its process does not answer, it is killed and restarted with all its agents. As at every restart, a user's
+    running auctions end without a purchase; decided ones are completed.
     """
     with waiting(f"restarting {name}"):
         changed = operate(state.path).restart(name)
@@ -49,11 +49,10 @@ def restart(name: str, state: StateFolder, as_json: bool) -> None:
 def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> None:
     """Apply changes of users, resources and machines from the configuration file.
 
-    Users and resources that the file has or has not any more are added or removed; a resource takes up new prices, and
-    is restarted where its machine, plug-in or price strategy is another one. What verbs have changed (`ramp resource
-    set`, ...) counts, whatever the file says, except where the file was edited since. Everything else in the file
-    ([server], [timing], ...) waits for the next `ramp up`, and is told. --json: `done`, and `changes` with `kind`
-    (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
+    New users and resources are added, missing ones removed. A resource takes new prices at once, and restarts for a new
+    machine, plug-in or price strategy. Changes by commands (`ramp resource set`, ...) override the file unless it was
+    edited since. Other changes ([server], [timing], ...) are listed and wait for the next `ramp up`. --json: `done`,
+    and `changes` with `kind` (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
     """
     with waiting("reading the file"):
         changed = operate(state.path).reload(dry_run=dry_run, force=force)

@@ -60,13 +60,7 @@ TORUS_SOURCES: Final = {
 
 
 def demo_request(now: Instant) -> RequestForQuotation:
-    """Two units to be bought together or not at all: 64 cores for 1 h in 5 minutes, 256 cores for 2 h in an hour.
-
-    Each has some hours of slack, so that a machine whose queue is full at first can still offer.
-
-    Args:
-        now: the present.
-    """
+    """Request two units together: 64 cores for 1 h in 5 minutes, 256 cores for 2 h in an hour, with slack."""
     return RequestForQuotation(
         (
             RequestUnit(
@@ -91,23 +85,18 @@ def demo_request(now: Instant) -> RequestForQuotation:
 
 @dataclass(frozen=True, slots=True)
 class _ShownMachine:
-    """A machine of the demonstration: its configuration, what it says of itself, and what drives its queue."""
-
     config: ResourceConfig
     state: MachineState | None
     source: str | None
 
     @property
     def driven_by(self) -> str:
-        """What its queue comes from, in words."""
         words = TORUS_SOURCES if self.config.terms.torus else SOURCES
         return "?" if self.source is None else words.get(self.source, self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a demonstration has brought to light."""
-
     machines: list[_ShownMachine]
     before: Account
     after: Account
@@ -124,10 +113,10 @@ class _Shown:
 @json_option
 @click.pass_context
 def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> None:
-    """Launch a market, buy a two-unit request, show every round, the agreements and the balances, and stop.
+    """Launch a market, buy two units, show every round, the agreements and the balances, and stop.
 
-    Takes some seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
-    `balances`, `verified` and `total_s` besides.
+    This takes a few seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
+    `balances`, `verified` and `total_s`.
     """
     from ramp.runtime.configuration.file import load_config
 
@@ -155,7 +144,7 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
 
 @contextmanager
 def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator[None]:
-    """A market for as long as the block runs; stopped also by Ctrl-C."""
+    """Run a market for the block; Ctrl-C stops it too."""
     found = launch_in_background(config, state)
     try:
         if not as_json:
@@ -233,7 +222,7 @@ def _tell_machines(machines: Sequence[_ShownMachine]) -> None:
 def _sources_from_offers(
     machines: Sequence[_ShownMachine], outcome: RequestOutcome, market: Market
 ) -> tuple[list[str], list[_ShownMachine]]:
-    """Fill in, from its offers, what drives a machine that did not answer in time; says which ones."""
+    """Take the sources of machines that did not answer in time from their offers; return these machines."""
     offered = {market.short(offer.resource): offer.source for record in outcome.rounds for offer in record.offers}
     found = [replace(each, source=each.source or offered.get(each.config.name)) for each in machines]
     told = [
@@ -283,7 +272,7 @@ def _machine_object(machine: _ShownMachine) -> dict[str, object]:
 
 
 def _keep_agreements(state: StateFolder) -> None:
-    """Throw a temporary state folder away but for the agreements and the authority that they are verified with."""
+    """Delete a temporary state folder except for the agreements and the authority that verifies them."""
     for entry in state.path.iterdir():
         if entry.name not in ("agreements", "keys"):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()

@@ -1,4 +1,4 @@
-"""`ramp events`: what has happened on the market that a person wants to know of."""
+"""`ramp events`: the log of the market's events."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ SHOWN: int = 50
 def events(name: str, follow: bool, since: Instant | None, last: int | None, state: StateFolder, as_json: bool) -> None:
     """Show sales, refusals, ended requests, deposits, changes and agent restarts, one line each.
 
-    NAME is an agent's local name; `server` and `supervisor` have events too. A resource's refusals of one buyer for one
-    reason are told at most once a minute, with how many there were. The lines come from `logs/events` of the state
-    folder, which outlive the market until they are rotated away (`[logs]`). With --follow, --json prints one object a
-    line.
+    NAME is an agent's local name, `server` or `supervisor`. Refusals by one resource of one buyer for one reason are
+    counted and shown at most once a minute. The lines come from `logs/events` of the state folder, which remain
+    after the market stops until they are rotated (`[logs]`). With --follow, --json prints one object a line.
     """
     found = read_events(state.events, name, since or 0)
     most = last if last is not None else None if since is not None else SHOWN

@@ -1,4 +1,4 @@
-"""`ramp launch`, `jobs` and `job`: what is run on what one has bought."""
+"""`ramp launch`, `jobs` and `job`: jobs on reservations."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def launch(
 ) -> None:
     """Run a command or a script on reservations: one job on each slot of ID.
 
-    ID is a reservation, an agreement, or a request: then one job runs on each unit's slot, all begin together where
-    the slots overlap, and each sees the others in RAMP_UNIT, RAMP_UNITS and RAMP_PEERS
-    (UNIT=RESOURCE/RESERVATION, separated by spaces).
+    ID is a reservation, an agreement, or a request. A request gets one job for each unit; all start together where the
+    slots overlap. Each job finds the others in RAMP_UNIT, RAMP_UNITS and RAMP_PEERS (UNIT=RESOURCE/RESERVATION,
+    separated by spaces).
 
-    The site runs it in a folder of its own, as the local account that it maps the buyer to, in a clean environment, and
-    ends it at the slot's end. Where a machine is simulated it runs on the agent's own computer, which is said. `ramp
-    jobs` and `ramp job ID --output` tell what becomes of it.
+    The site runs the job in its own folder, as the local account of the buyer, with a clean environment, and ends it at
+    the end of the slot. For a simulated machine it runs on the agent's computer, and the output says so. Follow it with
+    `ramp jobs` and `ramp job ID --output`.
     """
     market = open_market(state, user)
     work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart)
@@ -90,8 +90,8 @@ def launch(
 def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show all jobs with their state and the delivery of their slots.
 
-    Delivery: `on_time` where the job started within the site's grace after it was due, with the cores that were sold;
-    `late`; `undelivered`: the resource gives the money back by its own signed word; `pending` before that is known.
+    Delivery is `on_time` if the job started on all its cores within the site's grace period, `late`, `undelivered` (the
+    resource refunds it), or `pending` before that is known.
     """
     market = open_market(state, user)
     found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
@@ -175,7 +175,6 @@ def job(
 
 
 def _waited(market: Market, found: Job) -> Job:
-    """Look at a job until it has ended."""
     told = time.monotonic()
     while not found.has_ended:
         if time.monotonic() - told > TOLD_EVERY_S:
@@ -219,7 +218,7 @@ def _print(found: Job) -> None:
 
 
 def job_object(found: Job) -> dict[str, object]:
-    """A job for JSON."""
+    """Convert a job to JSON types."""
     return {
         "job_id": found.job_id,
         "agreement_id": found.agreement_id,

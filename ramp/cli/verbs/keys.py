@@ -31,9 +31,9 @@ _days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS
 def keys() -> None:
     """Make, show, renew and revoke keys and certificates.
 
-    `ramp up` does all that is needed by itself; these verbs are for markets over several machines, for renewal, and for
-    a key that was lost. A party's NAME is its agent's address, such as alice@localhost. A certificate states the role
-    in which its owner is believed: user, resource, bank, directory, keeper or enrolment.
+    `ramp up` makes all keys of a market on one computer. These commands are for markets on several computers, for
+    renewal, and for lost keys. NAME is the address of a party's agent, such as alice@localhost. A certificate states
+    the party's role: user, resource, bank, directory, keeper or enrolment.
     """
 
 
@@ -42,7 +42,7 @@ def keys() -> None:
 @state_option
 @json_option
 def init(market: str, state: StateFolder, as_json: bool) -> None:
-    """Make the market's certificate authority; one that is there stays."""
+    """Make the market's certificate authority, unless it exists."""
     from ramp.rfql.signing import certificates
 
     store, now = _store(state)
@@ -70,7 +70,7 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Issue certificates; a party that has one that holds keeps it."""
+    """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
     for name in names:
         _check_name(name)
@@ -126,7 +126,7 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Give a party a new certificate, by default for the key it has; an agent that runs signs with it at once."""
+    """Give a party a new certificate, by default for its present key; a running agent uses it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     if _runs(state, full_name):
@@ -150,7 +150,7 @@ def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as
 @state_option
 @json_option
 def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
-    """Revoke all certificates of a party: its key is not trusted any more, whenever it signed."""
+    """Revoke all certificates of a party; its key is not trusted any more, for old signatures either."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     revoked = store.revoke(full_name, now, reason)
@@ -166,7 +166,6 @@ def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
 
 
 def _runs(state: StateFolder, full_name: str) -> bool:
-    """Whether an agent of that full name runs with this state folder."""
     local, _, domain = full_name.partition("@")
     found = status(state)
     return found is not None and found.agent(local) is not None and market_domain(state, found) == domain
@@ -191,7 +190,7 @@ def _check_name(name: str) -> None:
 
 
 def _full_name(store: KeyStore, name: str, now: int) -> str:
-    """The party that a name means: the address itself, or the one address of that local name."""
+    """Return an address, given whole or by a local name that is unique."""
     known = sorted({entry.name for entry in store.inventory(now)})
     if name in known:
         return name
@@ -204,7 +203,7 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
 
 
 def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:
-    """Certificates of parties, by name; each party's present one first, then those it replaced, the newest first."""
+    """Print certificates by name, each party's current one first, then the newest."""
     entries = [entry for entry in store.inventory(now) if entry.name in names]
     entries.sort(key=lambda entry: (entry.name, not entry.current, -entry.valid_from))
     if as_json:
@@ -232,7 +231,6 @@ def _certificate_file(store: KeyStore, entry: CertificateEntry) -> str:
 
 
 def _state_text(entry: CertificateEntry) -> str:
-    """How a certificate stands; one that its party signs with no more is replaced, whatever else it is."""
     if entry.current:
         return entry.state
     return "replaced" if entry.state == "valid" else f"replaced, {entry.state}"

@@ -46,13 +46,12 @@ WATCH_S: Final = 1.0
 def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
-    CONFIG is a TOML file, or the name of one that comes with RAMP: quickstart (the twenty machines of the paper's
-    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone),
-    real (your own Slurm, which it asks what there is).
+    CONFIG is a TOML file or a market that comes with RAMP: quickstart (the twenty machines of the paper's Table 2 and
+    four live torus machines; the default), table2 (only the twenty), torus (only live torus machines), real (your own
+    Slurm cluster).
 
-    Keys, journals and the ledger are kept in the state folder, so the next `ramp up` there carries on with the same
-    accounts and reservations.
-    Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
+    The state folder keeps keys, journals and the ledger. The next `ramp up` there continues with the same accounts and
+    reservations. Without --detach the command runs until Ctrl-C. With --detach, --json prints the running agents.
     """
     from ramp.runtime.configuration_changes.overlay import load_market
 
@@ -74,19 +73,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
 
 
 def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int | None = None) -> SwarmStatus:
-    """Launch a market in the background and wait until every resource can be found; Ctrl-C meanwhile undoes it.
-
-    Args:
-        config: the market.
-        state: its state folder.
-        parent: process id of a program with which the market ends, or None for one that stays.
-
-    Returns:
-        Its status.
-
-    Raises:
-        RampError: if it does not come up.
-    """
+    """Launch a market that ends with process `parent`, if any, and wait for it; Ctrl-C meanwhile undoes it."""
     was_up = status(state) is not None
     try:
         with launching(config) as on_event:
@@ -101,7 +88,7 @@ def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int
 
 
 def _tell_unreachable(config: SwarmConfig) -> None:
-    """Say at once that nobody answers at an external server; it is waited for all the same."""
+    """Warn at once of an external server that does not answer; the launch waits for it."""
     from ramp.servers.process import probe_problem
 
     problems = [probe_problem(host, port, config.domain) for host, port in config.server.addresses]
@@ -111,7 +98,7 @@ def _tell_unreachable(config: SwarmConfig) -> None:
 
 
 def tell_missing(missing: Sequence[str]) -> None:
-    """Say which resources cannot be found."""
+    """Warn of resources that are not registered."""
     if missing:
         say(f"ramp: not registered after {REGISTRATION_LIMIT_S:g} s: {', '.join(missing)}")
 
@@ -151,9 +138,9 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
 
 @contextmanager
 def launching(config: SwarmConfig) -> Iterator[OnEvent]:
-    """Show how a launch gets on: yields what is to be told the supervisor's events; `up` ends the show.
+    """Show the progress of a launch: yields a function to call with the supervisor's events, up to `up`.
 
-    On a terminal a bar grows with every agent that is ready; elsewhere only failures, and what is waited for.
+    A terminal shows a bar of the ready agents; elsewhere only failures and waits are printed.
     """
     total = len(config.roles())
     agents = count_text(total, "agent")
@@ -191,7 +178,7 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
 
 
 def up_text(found: SwarmStatus) -> str:
-    """A market in one line: the truth about it, what it is, and where its server is."""
+    """Describe a market in one line: health, agents and server."""
     server, told = found.server, headline(found)
     return (
         f"{told.sentence}{'; ' if told.why else ': '}{count_text(len(found.names('resource')), 'resource')}, "
@@ -202,7 +189,7 @@ def up_text(found: SwarmStatus) -> str:
 
 
 def warn_of_ill(found: SwarmStatus) -> None:
-    """Say which agents of a market that is up are not."""
+    """Warn of agents that are not well."""
     for agent in found.agents:
         if agent.state in ILL:
             what = "is up but" if agent.is_up else "is not up:"
@@ -213,7 +200,7 @@ def warn_of_ill(found: SwarmStatus) -> None:
 @state_option
 @json_option
 def down(state: StateFolder, as_json: bool) -> None:
-    """Stop the market in good order; its state stays. That none is running is no error."""
+    """Stop the market; its state stays. It is no error if no market is running."""
     with waiting("stopping the market"):
         stopped = stop(state)
     if as_json:
@@ -228,15 +215,14 @@ def down(state: StateFolder, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def ps(ctx: click.Context, watch: bool, state: StateFolder, as_json: bool) -> None:
-    """Show how the market is, in one line, and its agents: role, process, state, restarts.
+    """Show the market's health in one line, and its agents: role, process, state, restarts.
 
-    The first line says `up`, `degraded` with who and why, `starting`, or `no server` where the XMPP server cannot be
-    reached (known within 5 s). A `degraded` agent cannot write what it must remember (the disk is full), so it promises
-    nothing and tries again; a `broken` one cannot read it, and stays down until the file that it names is put right. A
-    resource is `degraded` as well while its plug-in or price strategy fails: it is up, refuses what it cannot have
-    answered, and asks again soon. Clock: by how much the clock of a user or resource is ahead of the bank's; over a
-    second is warned of. Exit code 1 when no market is running. --json adds `headline` (`state`, `why`); with --watch it
-    prints one object a line.
+    The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
+    unreachable (known within 5 s). A `degraded` agent cannot write its journal (the disk is full): it makes no promises
+    and retries. A `broken` agent cannot read it, and stays down until the file that it names is repaired. A resource is
+    also `degraded` while its plug-in or price strategy fails: it refuses requests that need it, and retries. Clock: how
+    far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
+    market is running. --json adds `headline` (`state`, `why`); with --watch it prints one object a line.
     """
     if watch:
         _watch(state, as_json)
@@ -264,7 +250,6 @@ def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, objec
 
 
 def _watch(state: StateFolder, as_json: bool) -> None:
-    """Show it again and again: on a terminal the whole, else what has changed."""
     before = ""
     while True:
         found = status(state)

@@ -1,4 +1,4 @@
-"""`ramp qstat` and `ramp resources`: what is sold, and how the machines are."""
+"""`ramp qstat` and `ramp resources`: the resources and the states of their machines."""
 
 from __future__ import annotations
 
@@ -87,10 +87,9 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 def resources(
     brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show the resources that sell now: cores, architecture, free cores and first price.
+    """Show the sellers that the next request would call: cores, architecture, free cores and starting price.
 
-    These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`. Where
-    there are several sites, the site of each is shown.
+    Every machine is asked; one that does not answer in time shows `?`. With several sites, a column names the site.
     """
     if brief and with_load:
         raise click.UsageError("--brief and --load exclude each other")
@@ -120,7 +119,6 @@ def resources(
 
 
 def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource, ...]:
-    """The resources of some sites; all of them where no site is named."""
     named = {site.lower() for site in sites}
     return tuple(each for each in found if not named or each.site in named)
 
@@ -149,11 +147,7 @@ def _print_resources(
 
 
 def check_registered(market: Market, name: str) -> None:
-    """Refuse a name that nobody has before its machine is waited for; addresses of other domains may be unknown here.
-
-    Raises:
-        ConfigurationError: naming the nearest one.
-    """
+    """Refuse an unknown local name before a wait for its machine; addresses of other domains pass."""
     found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
     names = [each.name for each in found]
     if market.short(name) in names or "@" in market.short(name):
@@ -164,7 +158,7 @@ def check_registered(market: Market, name: str) -> None:
 
 
 def machine_object(state: MachineState | None) -> dict[str, object]:
-    """How a machine is, for JSON; everything None where it did not answer."""
+    """Convert the state of a machine to JSON types; all None if it did not answer."""
     if state is None:
         return dict.fromkeys(MACHINE_FIELDS)
     return {
@@ -182,12 +176,12 @@ def machine_object(state: MachineState | None) -> dict[str, object]:
 
 
 def known(value: object) -> object:
-    """A value, or a question mark where a machine did not say."""
+    """Return a value, or "?" for None."""
     return "?" if value is None else value
 
 
 def source_text(state: MachineState) -> str:
-    """What drives the machine's queue, in words."""
+    """Describe the source of a machine's queue."""
     torus = {
         "log": "a live torus, whose own users submit the jobs of a workload log",
         "synthetic": "a live torus, whose own users submit synthetic jobs",

@@ -1,4 +1,4 @@
-"""`ramp user` and `ramp resource`: who takes part in a market that runs, and what resources ask."""
+"""`ramp user` and `ramp resource`: changes of the parties of a running market, and of prices."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def user() -> None:
 def add_user(name: str, deposit: int | None, overdraft: int | None, state: StateFolder, as_json: bool) -> None:
     """Add a user: key and certificate, XMPP account, bank account, agent.
 
-    On an external server its owner makes the XMPP account first. Whoever had the name before is not known any more, but
-    the bank account of that name is, with what is on it. It warns of resources that will refuse the user, because
-    [accounts] of the configuration gives it no local account to run jobs as.
+    On an external server, its owner makes the XMPP account first. A bank account of that name from an earlier user
+    stays, with its balance. A warning lists resources that will refuse the user because [accounts] of the configuration
+    gives it no local account for jobs.
     """
     with waiting(f"adding {name}"):
         changed = operate(state.path).add_user(name, deposit=_credits(deposit), overdraft=_credits(overdraft))
@@ -51,8 +51,8 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
 def remove_user(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a user: its agent ends and its certificates are revoked; journal and bank account stay.
 
-    Refused, with a list, while a request is open, a reservation is not over, money is set aside, or it owes the
-    bank. With --force, those reservations can no longer be cancelled or proved as paid.
+    The command refuses, with a list, while the user has open requests, current reservations, reserved money or debts.
+    --force removes it anyway; its reservations can then no longer be cancelled or proved as paid.
     """
     with waiting(f"removing {name}"):
         changed = operate(state.path).remove_user(name, force=force)
@@ -118,8 +118,8 @@ def add_resource(
 def drain(name: str, state: StateFolder, as_json: bool) -> None:
     """Stop new sales of a resource; keep existing reservations. `ramp resource resume` starts sales again.
 
-    Calls, and acceptances of offers made before, are refused with the code `draining`. The directory tells it (`ramp
-    resources`), and it lasts over a restart.
+    The resource refuses requests, and acceptances of earlier offers, with the code `draining`. `ramp resources` shows
+    it as draining. Draining outlasts a restart.
     """
     show_changed(operate(state.path).drain_resource(name), as_json=as_json)
 
@@ -141,9 +141,9 @@ def resume(name: str, state: StateFolder, as_json: bool) -> None:
 def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a resource: its agent ends and its certificates are revoked; journal and bank account stay.
 
-    Refused, with what is open, while slots that it has sold or holds are not over, or it owes the bank; drain it first.
-    By force its buyers keep agreements that nobody serves; the bank refunds them on the buyer's word alone if they
-    cancel before their slots begin.
+    The command refuses, with a list, while the resource has current sales, held slots or debts; drain it first. --force
+    removes it anyway: no machine then serves its agreements, and the bank refunds those that are cancelled before their
+    slots begin.
     """
     with waiting(f"removing {name}"):
         changed = operate(state.path).remove_resource(name, force=force)

@@ -50,12 +50,12 @@ def check(
     limit_s: float,
     as_json: bool,
 ) -> None:
-    """Try every rule of the plug-in contract on NAME, as its entry point in `ramp.resource_plugins` is called.
+    """Check all rules of the plug-in contract on the plug-in NAME (an entry point in `ramp.resource_plugins`).
 
-    Each rule opens the plug-in with an empty state folder, quotes, holds, confirms and releases slots in the week to
-    come, and gives everything back: on a machine in use some cores are set aside for some seconds, some rules take all
-    that is free in one hour. Calls that should not come are tried too, and none is waited for longer than --limit.
-    Exit code 0: no rule is broken; 1: some are.
+    Each rule opens the plug-in with an empty state folder. It quotes, holds, confirms and releases slots in the coming
+    week and gives everything back. On a machine in use this reserves some cores for some seconds; some rules take all
+    free cores of one hour. Invalid calls are tried too. No call may take longer than --limit. Exit code 0: all rules
+    hold; 1: at least one is broken.
     """
     from ramp.plugins.contract import Verdict, check_plugin
 
@@ -82,7 +82,7 @@ def check(
     code = 1 if Verdict.BROKEN in verdicts else 0
     if any("did not return" in result.reason for result in results):
         sys.stdout.flush()
-        os._exit(code)  # a call still hangs, and the interpreter would wait for what it holds
+        os._exit(code)  # a call still hangs, and the interpreter would wait for its threads
     ctx.exit(code)
 
 
@@ -99,7 +99,7 @@ def _subject(name: str, config: str | None, resource: str | None, cores: int | N
     except ConfigurationError as error:
         hint = "; give its options with --config CONFIG" if config is None else ""
         raise ConfigurationError(f"cannot open {name}: {error}{hint}") from error
-    except Exception as error:  # whatever a guest raises: the rules tell it
+    except Exception as error:  # a plug-in may raise anything, which the rules report
         say(f"cannot open {name}: {error}")
     return subject
 

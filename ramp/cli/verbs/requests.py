@@ -1,4 +1,4 @@
-"""`ramp status`, `reservations`, `show`, `cancel` and `resize`: what one has asked for and bought."""
+"""`ramp status`, `reservations`, `show`, `cancel` and `resize`: requests and reservations."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ WHOM: Final = "asking the User Agent"
 def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show requests, or one in full.
 
-    A request that is going on has the status `running`; otherwise it is committed, quoted, no_offers, withdrawn,
-    rejected or failed. What is in doubt is told with how it will end. An id may be cut short as long as it is unique.
+    The status is running, committed, quoted, no_offers, withdrawn, rejected or failed. If something is in doubt, the
+    way to its resolution is shown. A unique beginning of an id is enough.
 
-    An hour after its end, or that of its slots ([timing] retention_s), a request goes to the archive: --all lists it,
-    and it can be shown by its id like any other.
+    One hour after its end, or that of its slots ([timing] retention_s), a request moves to the archive. --all lists it,
+    and its id still works.
     """
     market = open_market(state, user)
     listing = ask(market, dialogues.listing(), WHOM)
@@ -95,12 +95,11 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
 
 
 def _in_archive(requests: int) -> str:
-    """What to say of requests that are not listed, or the empty string."""
     return f": {count_text(requests, 'request')} in the archive (--all lists them)" if requests else ""
 
 
 def _with_past(entries: tuple[RequestStanding, ...], past: PastRequests, any_id: str) -> tuple[RequestStanding, ...]:
-    """Requests among which an id is to be found: the archive's too, unless this is the whole id of one that is not."""
+    """Add archived requests, unless an id is exactly that of a listed request."""
     return entries if any(entry.request_id == any_id for entry in entries) else (*entries, *past.listed())
 
 
@@ -111,7 +110,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
     """Show reservations: machine, slot, price and ids.
 
     A slot that has not begun is `upcoming`, one that is over `past`; --json has the agreement's own state, `active` for
-    both. Every verb takes the ids as they stand here.
+    both. Every command takes these ids.
     """
     market = open_market(state, user)
     found = ask(market, dialogues.reservations(market.access.domain, everything=show_all), WHOM)
@@ -151,9 +150,9 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
 def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a request, an agreement or a reservation in full.
 
-    --as prints a snippet for using the reservation instead: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for
-    Python), parsl (Parsl on Slurm), mpirun (a script for Blue Gene/L), env (environment variables). An id may be cut
-    short as long as it is unique.
+    --as prints instead how to use the reservation: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for Python),
+    parsl (Parsl on Slurm), mpirun (a script for Blue Gene/L), env (environment variables). A unique beginning of an id
+    is enough.
     """
     market = open_market(state, user)
     if style is not None and as_json:
@@ -180,10 +179,10 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 def cancel(
     ctx: click.Context, ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Give reservations back for a refund; withdraw a request that is going on.
+    """Cancel reservations for a refund, or withdraw a running request.
 
-    ID is an agreement, a reservation, or a request: then everything it bought is given back. Resource and bank are
-    told; the money comes back before the verb ends. Exit code 1 if anything could not be cancelled.
+    ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
+    before the command ends. Exit code 1 if anything could not be cancelled.
     """
     market = open_market(state, user)
     results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]
@@ -230,15 +229,15 @@ def resize(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Change the number of cores or the end of a reservation, also while it runs.
+    """Change the number of cores or the end of a reservation, before or while it runs.
 
-    You and the seller sign an amendment. Fewer cores or an earlier end take effect some seconds later (the notice),
-    when the seller's machine has given back what you give up; then the bank returns what was paid for it, rounded down.
-    More cores or a later end cost what the seller asks by its load, at most --price (by default what you asked for the
-    slot) and --max-cost: the seller sets them aside, the bank the money, and with both signatures they are paid and
-    yours. Until then the slot stays as it was, and so it does if anything fails. What is added to several reservations
-    that are given together is paid by one order: all or none. `ramp verify` checks the agreement together with its
-    amendments.
+    You and the seller sign an amendment. Fewer cores or an earlier end take effect after a few seconds of notice. The
+    bank then refunds the price of what you gave up, rounded down.
+
+    For more cores or a later end the seller asks a price by its load, up to --price (default: the price limit of the
+    request) and --max-cost. The addition is yours once both have signed and you have paid. Until then, and if a step
+    fails, the reservation stays as it was. Additions to several reservations are paid together or not at all. `ramp
+    verify` checks an agreement with its amendments.
 
     Exit code 1 if the change failed, 2 for an invalid id or size.
     """
@@ -284,11 +283,7 @@ def _resized_object(result: Resized) -> dict[str, object]:
 def _find(
     market: Market, past: PastRequests, any_id: str
 ) -> tuple[RequestStanding | None, tuple[AgreementStanding, ...]]:
-    """What an id means, in the archive too unless it is the whole id of something that is not there.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several things.
-    """
+    """Find what an id means, also in the archive unless it is exactly the id of something listed."""
     requests = ask(market, dialogues.requests(), WHOM)
     agreements = ask(market, dialogues.agreements(), WHOM)
     ids = {value for each in agreements for value in (each.agreement.agreement_id, each.agreement.reservation_id)}
@@ -298,11 +293,7 @@ def _find(
 
 
 def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tuple[Cancelled, ...]:
-    """Cancel what an id means; what is in the archive is over, and is only said to be.
-
-    Raises:
-        ConfigurationError: if the id means nothing, or several things.
-    """
+    """Cancel what an id means; report archived agreements as past."""
     try:
         return ask(market, dialogues.cancel(any_id, reason), f"cancelling {any_id}")
     except ConfigurationError:

@@ -118,10 +118,10 @@ def _with_terms(command: Any) -> Any:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Output file (default: standard output).")  # fmt: skip
 def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
-    """Write a request for one unit, or with --add for several that are bought together or not at all.
+    """Write a request for one unit, or with --add for several that are bought all or none.
 
-    Without --end the window has room for the run to begin later than its start (--slack), so that a request that is
-    submitted a little later, or meets a machine that is full at first, can still be bought.
+    Without --end the run may start later than --start by --slack. This leaves room for a late submission or a machine
+    that is busy at first.
     """
     from ramp.cli.verbs.submit import load_requests
     from ramp.rfql.request_for_quotation import parse_request, write_request
@@ -145,11 +145,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
 
 
 def _template(terms: Mapping[str, Any]) -> RequestTemplate:
-    """The terms of the command line as a request.
-
-    Raises:
-        click.UsageError: if they are not enough, or make no sense together.
-    """
+    """Convert the terms of the command line to a request."""
     start, end, wall_time, slack = terms["start"], terms["end"], terms["walltime"], terms["slack"]
     try:
         return request(
@@ -189,7 +185,7 @@ _KEYWORD: Final = re.compile(r"\b([a-z_]+)=(False|)(?=(.?))")
 
 
 def _as_option(found: re.Match[str]) -> str:
-    """An argument of `ramp.request` in a message as its option: `wall_time=` is `--walltime`, `rotate=False` too."""
+    """Convert an argument of `ramp.request` in a message to its option: `wall_time=` is `--walltime`."""
     names = {
         "wall_time": "walltime",
         "sites": "site",
@@ -232,7 +228,7 @@ _COLUMNS: Final = ("Unit", "Cores", "Not before", "Deadline", "Wall time", "Most
 
 @dataclass(frozen=True, slots=True)
 class _Validated:
-    """What was found about a file; the message says what is wrong, and is empty where nothing is."""
+    """A file and its finding, "" if it is valid."""
 
     path: str
     units: tuple[RequestUnit, ...] = ()
@@ -242,7 +238,6 @@ class _Validated:
     max_cost: int | None = None
 
     def as_json(self) -> dict[str, object]:
-        """For `--json`."""
         found: dict[str, object] = {
             "path": self.path,
             "valid": not self.message,
@@ -297,7 +292,7 @@ def _unit_row(unit: RequestUnit) -> tuple[object, ...]:
 
 
 def indented(text: str) -> str:
-    """An RFQL document on one line, as `write_request` makes it, with a line and two spaces a level for people."""
+    """Indent the one-line document of `write_request` by two spaces a level."""
     depth, lines, line = 0, [], ""
     for part in _TAG.split(text):
         if not part:

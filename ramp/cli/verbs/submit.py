@@ -61,7 +61,7 @@ _auction_options = (
 
 
 def auction_options(command: Any) -> Any:
-    """The options that `submit` and `quote` share."""
+    """Add the options that `submit` and `quote` share."""
     for option in reversed(_auction_options):
         command = option(command)
     return command
@@ -105,7 +105,7 @@ def submit(
 ) -> None:
     """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
-    Several files make one request with all their units, in the order given: all are bought or none. `-` reads standard
+    Several files make one request with all their units, in this order; all are bought or none. `-` reads standard
     input. Ctrl-C or SIGTERM withdraws the request and waits for its end. A second Ctrl-C prints its state and stops
     waiting. If the output pipe closes, the request continues, and the exit code gives its result.
     """
@@ -141,9 +141,9 @@ def quote(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Auction a request for quotation, but stop before accepting: nothing is bought, nothing is held.
+    """Auction a request for quotation without buying or holding anything.
 
-    The object that --json prints is that of `ramp submit`, its status `quoted`.
+    --json prints the object of `ramp submit` with the status `quoted`.
     """
     options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True, rule=fixed_rule(rule))
     ctx.exit(_auction(files, options, user, state, as_json, sites, start_probability))
@@ -178,11 +178,6 @@ def _auction(
 
 
 def _named(sites: Sequence[str]) -> tuple[str, ...] | None:
-    """The sites of `--site`.
-
-    Raises:
-        click.UsageError: if one is no domain.
-    """
     try:
         return named_sites(sites)
     except ConfigurationError as error:
@@ -196,12 +191,7 @@ def follow(
     view: AuctionView,
     approve: Approver = nobody_approves,
 ) -> RequestEnded:
-    """Submit a request and show it until it ends; Ctrl-C and SIGTERM withdraw it.
-
-    Raises:
-        RampError: if it was not taken, or the market has ended.
-        KeyboardInterrupt: for the second Ctrl-C, after what is pending has been said.
-    """
+    """Submit a request and show it until it ends; Ctrl-C and SIGTERM withdraw it."""
     request_id = market.access.new_id("request")
     following = Following.begin(submission([request], options, market.access.now(), request_id))
 
@@ -225,7 +215,7 @@ def follow(
         say("ramp: the User Agent ended during the request; waiting for its restart")
 
     try:
-        with interrupted_by(signal.SIGTERM), view:  # sent by a batch system that ends who waits
+        with interrupted_by(signal.SIGTERM), view:  # sent by a batch system at the end of a job
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")
@@ -233,7 +223,6 @@ def follow(
 
 
 def _pending(market: Market, request_id: str) -> str:
-    """Describe the state of a request after a second Ctrl-C, and how to see its result."""
     found: list[RequestStanding] = []
 
     def ask() -> None:
@@ -257,11 +246,7 @@ def _pending(market: Market, request_id: str) -> str:
 
 
 def load_requests(files: Sequence[Path]) -> RequestForQuotation:
-    """Read files as one request with all their units.
-
-    Raises:
-        DocumentError: naming the file.
-    """
+    """Read files as one request with all their units."""
     from ramp.rfql.request_for_quotation import load_request, parse_request
 
     if len({str(path) for path in files}) < len(files):
@@ -279,18 +264,14 @@ def load_requests(files: Sequence[Path]) -> RequestForQuotation:
 
 
 def new_view(short: ShortName, as_json: bool) -> AuctionView:
-    """The view that suits where the output goes."""
+    """Return the view for standard output."""
     if as_json:
         return LiveView(short, error=True) if sys.stderr.isatty() else QuietView()
     return LiveView(short) if sys.stdout.isatty() else LineView(short)
 
 
 class PipedView:
-    """Wrap a view whose output may close: the rest is then not shown, and the request continues.
-
-    Args:
-        inner: shows what is shown.
-    """
+    """A view whose output may close: the rest is then not shown, and the request continues."""
 
     def __init__(self, inner: AuctionView) -> None:
         self._inner = inner
@@ -307,18 +288,16 @@ class PipedView:
             self._inner.__exit__(kind, error, trace)
 
     def show(self, event: Event) -> None:
-        """Show an event."""
         with self.unless_gone():
             self._inner.show(event)
 
     def pause(self) -> None:
-        """Hold still, because the owner is asked something."""
         with self.unless_gone():
             self._inner.pause()
 
     @contextlib.contextmanager
     def unless_gone(self) -> Iterator[None]:
-        """Whatever is printed in the block is lost once the reader has gone away; said once on standard error."""
+        """Discard output of the block once the reader has gone; say so once on standard error."""
         try:
             yield
         except BrokenPipeError:
@@ -330,7 +309,7 @@ class PipedView:
 
 
 def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
-    """Print how a request ended."""
+    """Print the result of a request."""
     outcome = ended.outcome
     if as_json:
         print_json(outcome_object(outcome, ended.files, market.short))
@@ -341,19 +320,13 @@ def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
 
 
 class AskAtTerminal:
-    """Asks the owner at the terminal, on standard error so that results stay clean.
-
-    Args:
-        short: makes agents' names short.
-        request: what was asked for.
-    """
+    """Ask the owner at the terminal, on standard error so that results stay clean."""
 
     def __init__(self, short: ShortName, request: RequestForQuotation) -> None:
         self._short = short
         self._request = request
 
     def __call__(self, asked: ApprovalAsked) -> bool:
-        """Show the offers and ask."""
         print_rows(
             ("Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request"),
             [

@@ -1,4 +1,4 @@
-"""`ramp verify`: agreements with what has changed them, cancellations and sealed messages checked offline."""
+"""`ramp verify`: offline checks of agreements with their amendments, of cancellations and of sealed messages."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 def verify(
     ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Check signed documents offline: the signer, the role, and that the parts agree.
+    """Check signed documents offline: the signatures, the signers' roles, and that the parts agree.
 
-    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP
-    sealed message 1"). Every check is listed. An agreement that is given together with amendments of it is followed
-    through them: each must change the state that the one before has made, and give back what that is worth.
+    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
+    message 1"). Every check is listed. Give an agreement together with its amendments to check the whole chain: each
+    must change the state that the previous one made, and refund the right amount.
 
     Exit code 0: all are valid; 1: at least one is invalid; 2: no such file or authority, or an unknown document.
     """
@@ -129,7 +129,6 @@ def _print_chain(chain: Chain) -> None:
 
 
 def _is_request(file: Path) -> bool:
-    """Whether a file looks like a request for quotation."""
     with file.open("rb") as stream:
         return b"<RequestForQuotation" in stream.read(2000)
 

@@ -1,1 +1,1 @@
-"""What the verbs show people: reports, tables and the live view of an auction."""
+"""Output for people: reports, tables and the live view of an auction."""

@@ -20,7 +20,7 @@ UPCOMING: Final = "upcoming"
 
 
 def shown_state(entry: AgreementStanding, now: Instant) -> str:
-    """An agreement's state for people: one whose slot has not begun is `upcoming`, one whose slot is over `past`."""
+    """Return the state to display: `upcoming` before the start of the slot, `past` after its end."""
     offer = entry.agreement.offer
     if entry.state != "active" or offer.start <= now < entry.end:
         return entry.state
@@ -28,12 +28,7 @@ def shown_state(entry: AgreementStanding, now: Instant) -> str:
 
 
 def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, object]:
-    """An agreement for JSON.
-
-    Args:
-        entry: the agreement and how it stands.
-        short: makes agents' names short.
-    """
+    """Convert an agreement to JSON types."""
     agreement = entry.agreement
     offer = agreement.offer
     return {
@@ -69,7 +64,7 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
 
 
 def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) -> None:
-    """Print an agreement for people."""
+    """Print an agreement."""
     agreement = entry.agreement
     offer = agreement.offer
     print_pairs(
@@ -110,12 +105,12 @@ def _amendment_object(amendment: Amendment) -> dict[str, object]:
 
 
 def amount_moved(amendment: Amendment) -> str:
-    """What an amendment has given back or cost."""
+    """Return the refund or charge of an amendment."""
     return f"{amount_text(amendment.charge)} paid" if amendment.grows else f"{amount_text(amendment.refund)} back"
 
 
 def amendment_text(amendment: Amendment) -> str:
-    """An amendment in one line: the size that it gives its slot, from when on, and what that gives back or costs."""
+    """Describe an amendment in one line: new size, start of its effect, refund or charge."""
     return (
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
@@ -128,7 +123,7 @@ def _cost_text(entry: AgreementStanding) -> str:
 
 
 def _moved(entry: AgreementStanding) -> str:
-    """Where a slot is now that its resource has moved; empty where it was not."""
+    """Describe the new place of a moved slot, or return ""."""
     return "" if entry.moved is None else f"{entry.moved.placement} (at {moment_text(entry.moved.moved_at)})"
 
 

@@ -30,15 +30,11 @@ in the middle of words."""
 class AuctionView(Protocol):
     """Shows an auction's progress; a context manager."""
 
-    def __enter__(self) -> Self:
-        """Begin to show."""
-        ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave what was shown on the screen."""
-        ...
+    ) -> None: ...
 
     def show(self, event: Event) -> None:
         """Take a progress event of the control channel."""
@@ -69,14 +65,7 @@ class UnitRow:
 
 @dataclass(slots=True)
 class AuctionStory:
-    """What has been heard of an auction.
-
-    Attributes:
-        short: makes agents' names short.
-        rows: one a round and unit.
-        stages: of every unit's purchase, the last.
-        note: what goes on now.
-    """
+    """The events of an auction: a row for each round and unit, and the last stage of each unit."""
 
     short: ShortName
     rows: list[UnitRow] = field(default_factory=list)
@@ -84,7 +73,7 @@ class AuctionStory:
     note: str = ""
 
     def take(self, event: Event) -> list[str]:
-        """Take an event; returns the lines that tell it in a pipe."""
+        """Take an event; return its lines for a pipe."""
         match event:
             case Submitted(request_id):
                 self.note = "asking the directory who sells"
@@ -151,35 +140,25 @@ class QuietView:
         pass
 
     def show(self, event: Event) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def pause(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class LineView(QuietView):
-    """Prints a line for everything that happens.
-
-    Args:
-        short: makes agents' names short.
-    """
+    """Print a line for each event."""
 
     def __init__(self, short: ShortName) -> None:
         self._story = AuctionStory(short)
 
     def show(self, event: Event) -> None:
-        """Print the event's lines."""
         for line in self._story.take(event):
             click.echo(line)
 
 
 class LiveView(QuietView):
-    """Draws a table that grows.
-
-    Args:
-        short: makes agents' names short.
-        error: whether to draw on standard error, because standard output is for JSON.
-    """
+    """Draw a growing table, on standard error if standard output is for JSON."""
 
     def __init__(self, short: ShortName, *, error: bool = False) -> None:
         self._story = AuctionStory(short)
@@ -196,7 +175,6 @@ class LiveView(QuietView):
         self.pause()
 
     def show(self, event: Event) -> None:
-        """Take the event into the picture."""
         self._story.take(event)
         if self._live is None:
             self._resume()
@@ -204,7 +182,6 @@ class LiveView(QuietView):
             self._live.update(self._picture())
 
     def pause(self) -> None:
-        """Leave the picture as it is; the next event begins a new one below."""
         if self._live is not None:
             self._story.note = ""
             self._live.update(self._picture())

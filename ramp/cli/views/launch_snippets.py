@@ -23,20 +23,11 @@ PROCESSORS_A_COMPUTE_NODE: Final = 2
 """Of Blue Gene/L: in virtual node mode each runs a task, in coprocessor mode one of them does."""
 
 SIMULATED: Final = frozenset({"log", "synthetic"})
-"""What drives the queue of a machine that is simulated (`Offer.source`)."""
+"""Sources of the queue of a simulated machine (`Offer.source`)."""
 
 
 def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
-    """The snippet of a style.
-
-    Args:
-        style: a key of `SNIPPETS`.
-        agreement: what was bought, its slot as it is now.
-        short: makes agents' names short.
-
-    Raises:
-        ConfigurationError: the style is for another kind of machine, or nothing is reserved.
-    """
+    """Return a launch snippet of a style (a key of `SNIPPETS`); raises `ConfigurationError` if it does not fit."""
     if agreement.offer.in_queue and style != "env":
         job = f"agreement {agreement.agreement_id} is job {agreement.reservation_id} of a queue, not a reservation"
         raise ConfigurationError(f"{job}; `ramp launch {agreement.agreement_id} -- command` runs in that job")
@@ -44,7 +35,7 @@ def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
 
 
 def clock_text(duration: int) -> str:
-    """A duration as batch systems want it: `HH:MM:SS`, rounded down, for a job must end within its reservation."""
+    """Return a duration as `HH:MM:SS`, rounded down because a job must end within its reservation."""
     minutes, seconds = divmod(duration // SECOND, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02d}:{minutes:02d}:{seconds:02d}"
@@ -56,7 +47,6 @@ def _facts(agreement: Agreement) -> tuple[str, Offer, str]:
 
 
 def _where(agreement: Agreement, resource: str) -> str:
-    """Comments that say where and when, and where a snippet can only show the form."""
     offer = agreement.offer
     placement = f": {offer.placement}" if offer.placement else ""
     line = f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}{placement}"
@@ -83,7 +73,7 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
 def _qsub(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later. It runs jobs in the home
-    # folder, and keeps in error those for whom there is none on the node: `-cwd` runs them where they are submitted.
+    # folder, and holds in error those whose folder is missing on the node: `-cwd` runs them where they are submitted.
     return (
         f"{_where(agreement, resource)}\n"
         f"qsub -cwd -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
@@ -92,10 +82,7 @@ def _qsub(agreement: Agreement, resource: str) -> str:
 
 
 def _layout(agreement: Agreement) -> tuple[str, str, str]:
-    """Lines of Python that find a slot's nodes on Slurm, and what nodes and cores of each are called there.
-
-    A slot of so many cores may lie on any nodes, but PSI/J and Parsl ask for so many tasks on each of so many.
-    """
+    """Return Python code that finds the nodes of a slot on Slurm, because PSI/J and Parsl need tasks per node."""
     reservation, offer, _ = _facts(agreement)
     nodes = _nodes(agreement)
     if nodes is not None:

@@ -31,7 +31,7 @@ NEAREST_SHOWN: Final = 3
 
 
 def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:
-    """An offer for JSON."""
+    """Convert an offer to JSON types."""
     return {
         "resource": short(offer.resource),
         "unit": offer.unit,
@@ -49,7 +49,7 @@ def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:
 
 
 def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
-    """A round of bidding for JSON."""
+    """Convert a round of bidding to JSON types."""
     return {
         "round": record.round_number,
         "best_offer_round": record.best_offer,
@@ -70,7 +70,7 @@ def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
 
 
 def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
-    """A bought (or quoted) unit for JSON."""
+    """Convert a bought or quoted unit to JSON types."""
     return {
         **offer_object(unit.offer, short),
         "unit": unit.unit,
@@ -85,13 +85,7 @@ def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
 
 
 def outcome_object(outcome: RequestOutcome, files: Files, short: ShortName) -> dict[str, object]:
-    """A request that has ended, as `ramp submit --json` prints it.
-
-    Args:
-        outcome: how it ended.
-        files: path of the signed agreement by its id, None where there is none.
-        short: makes agents' names short.
-    """
+    """Convert the result of a request to JSON types, as `ramp submit --json` prints it."""
     return {
         "request_id": outcome.request_id,
         "status": outcome.status,
@@ -108,13 +102,13 @@ def outcome_object(outcome: RequestOutcome, files: Files, short: ShortName) -> d
 
 
 def reasons_text(codes: Iterable[str]) -> str:
-    """Refusals by reason, the most frequent first: `5×price_below_minimum, 2×cores_taken`."""
+    """Count refusals by reason, the most frequent first: `5×price_below_minimum, 2×cores_taken`."""
     counted = sorted(Counter(codes).items(), key=lambda entry: (-entry[1], entry[0]))
     return ", ".join(f"{number}×{code}" for code, number in counted)
 
 
 def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName) -> None:
-    """Print for people how a request ended."""
+    """Print the result of a request."""
     print_line(_headline(outcome))
     if outcome.units:
         _print_units(outcome, short)
@@ -169,19 +163,19 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
 
 
 def probable_start_text(offer: Offer) -> str:
-    """How a start is promised that is not reserved; empty where it is."""
+    """Describe a start that is promised, not reserved; "" for a reserved one."""
     if offer.start_probability is None:
         return ""
     return f"by the start above with probability {offer.start_probability:.4g}; refund of a late start: {offer.if_late}"
 
 
 def charged_text(unit: BoughtUnit) -> str:
-    """Cores charged, and those asked for where they are fewer."""
+    """Return the cores charged, and those asked for if they are fewer."""
     return f"{unit.offer.cores} ({unit.cores_asked} asked)" if unit.charges_more else str(unit.offer.cores)
 
 
 def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
-    """Why nobody sold: the last round's refusals by reason, with the nearest values that would pass, the best first."""
+    """Explain a failed auction: the last refusals by reason, with the nearest acceptable values."""
     if not outcome.rounds:
         return
     last = next((record for record in outcome.rounds[::-1] if not record.best_offer), outcome.rounds[-1])
@@ -200,7 +194,7 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
 
 
 def _details(entries: Iterable[ResourceRefusal], short: ShortName) -> str:
-    """What sellers that name no value say instead, each sentence once with those who say it."""
+    """Return the explanations of sellers that give no value, each once with its sellers."""
     said: dict[str, list[str]] = {}
     for each in entries:
         if each.refusal.detail:

@@ -37,7 +37,7 @@ def print_json(value: object) -> None:
 
 
 def say(text: str) -> None:
-    """Print chatter: on standard error, so that results can be piped; on a terminal no word of it is cut."""
+    """Print a message on standard error, so that results can be piped; a terminal wraps it at words."""
     is_terminal = sys.stderr.isatty()
     room = console(error=True).width if is_terminal else WIDEST
     for line in _broken(text, room, is_terminal):
@@ -45,19 +45,14 @@ def say(text: str) -> None:
 
 
 def print_line(text: str, *, indent: int = 0) -> None:
-    """Print a sentence as a result: on a terminal it takes as many lines as it needs, and no word is cut.
-
-    Args:
-        text: the sentence; blanks before it stay.
-        indent: columns that stay empty before its second line and those that follow.
-    """
+    """Print a sentence as a result; a terminal wraps it at words and indents further lines by `indent` columns."""
     out = console()
     for line in _broken(text, out.width, out.is_terminal, indent):
         click.echo(line)
 
 
 def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[str]:
-    """The lines of a text; in a pipe they stay as they are. No word is cut, for it may be an id."""
+    """Wrap a text at words on a terminal; an id is never cut."""
     lines = []
     for line in text.split("\n"):
         if not is_terminal or len(line) <= room:
@@ -70,12 +65,12 @@ def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[st
 
 
 def silence_output() -> None:
-    """Standard output leads nowhere from now on: its reader has gone away."""
+    """Send further standard output nowhere, because its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def console(*, error: bool = False) -> Console:
-    """A rich console that changes nothing of the text it is given."""
+    """Make a rich console that does not change its text."""
     from rich.console import Console
 
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
@@ -84,15 +79,7 @@ def console(*, error: bool = False) -> Console:
 def new_table(
     *columns: str, right: Sequence[str] = (), wrap: Sequence[str] = (), title: str | None = None, narrow: bool = False
 ) -> Table:
-    """An empty table in the one style of all verbs.
-
-    Args:
-        columns: the headings, units included.
-        right: those of them whose cells are numbers.
-        wrap: those of them whose cells are prose, and may take several lines.
-        title: a line above it.
-        narrow: units stand below their headings, and columns nearer to each other.
-    """
+    """Make an empty table; `right` and `wrap` name columns of numbers and of prose, `narrow` saves width."""
     from rich.table import Table
 
     table = Table(
@@ -122,11 +109,10 @@ def print_rows(
     title: str | None = None,
     error: bool = False,
 ) -> None:
-    """Print rows as a table; only the title where there are none.
+    """Print rows as a table, or only the title if there are no rows.
 
-    An id that is cut or folded cannot be copied. So in a pipe a table is as wide as it must be; on a terminal that is
-    narrower its columns draw together, then its prose takes several lines, and where that is not enough every row
-    becomes a paragraph.
+    A cut or folded id cannot be copied, so a table in a pipe is as wide as necessary. On a narrower terminal its
+    columns draw together, then prose takes several lines, and as a last resort each row becomes a paragraph.
 
     Args:
         columns: the headings, units included.
@@ -160,7 +146,7 @@ def print_rows(
 
 
 def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None, error: bool) -> None:
-    """Rows for a terminal that is too narrow for their table: one cell a line, those that are empty left out."""
+    """Print rows as paragraphs with one cell a line, without empty cells."""
     if title:
         click.echo(title, err=error)
     for number, row in enumerate(rows):
@@ -171,7 +157,7 @@ def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[object]], 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal that something goes on; does nothing where standard error is none."""
+    """Show on a terminal that the program waits; does nothing elsewhere."""
     if not sys.stderr.isatty():
         yield
         return
@@ -180,31 +166,27 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def moment_text(moment: Instant) -> str:
-    """An instant for people: ISO 8601 in UTC, whole seconds."""
+    """Format an instant: ISO 8601 in UTC, whole seconds."""
     return iso(moment - moment % SECOND)
 
 
 def amount_text(minor_units: int) -> str:
-    """An amount for people: `1 234.50 credits`."""
+    """Format an amount: `1 234.50 credits`."""
     return f"{credits_text(minor_units)} credits"
 
 
 def amount_json(minor_units: int) -> float:
-    """An amount for JSON, in credits; the nearest double prints as exactly the two decimals."""
+    """Convert an amount to credits for JSON; the nearest double prints exactly two decimals."""
     return minor_units / MINOR_UNITS_PER_CREDIT
 
 
 def price_text(cpu_hour_cost: int) -> str:
-    """A price for people."""
+    """Format a price."""
     return f"{cpu_hour_cost} credits/core-hour"
 
 
 def duration_text(duration: int) -> str:
-    """A duration for people: `0.25 s`, `1 h 30 min`.
-
-    Args:
-        duration: microseconds.
-    """
+    """Format a duration in microseconds: `0.25 s`, `1 h 30 min`."""
     whole = round(duration / SECOND)
     if whole < 60:
         return f"{duration / SECOND:.{3 if duration < 10 * SECOND else 1}f} s"
@@ -216,12 +198,12 @@ def duration_text(duration: int) -> str:
 
 
 def count_text(number: int, noun: str) -> str:
-    """A number with its noun: `1 offer`, `20 offers`."""
+    """Format a number with its noun: `1 offer`, `20 offers`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def bar_text(shares: Sequence[float]) -> str:
-    """Shares from 0 to 1 as a line of bars, one character each; a share of nothing is the lowest bar."""
+    """Format shares from 0 to 1 as a line of bars, one character each."""
     top = len(_BARS) - 1
     return "".join(_BARS[min(top, max(0, round(share * top)))] for share in shares)
 

@@ -1,6 +1,6 @@
-"""What is over: requests and agreements of a user's archive, as the control channel gives those that are not.
+"""Requests and agreements of a user's archive, in the form of the control channel.
 
-The archive is read from its file; the User Agent knows nothing of what is in it.
+The archive is read from its file, because the User Agent does not load it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,7 @@ PAST: Final = "past"
 
 
 class PastRequests:
-    """The archive of one user.
-
-    Args:
-        state: the market's state folder.
-        user: local name of the user.
-    """
+    """The archive of one user."""
 
     def __init__(self, state: StateFolder, user: str) -> None:
         self._state = state
@@ -40,11 +35,7 @@ class PastRequests:
         return self._archive.request_count()
 
     def listed(self) -> tuple[RequestStanding, ...]:
-        """Every request, oldest first, without its rounds.
-
-        Raises:
-            StateDamaged: like everything here, if the archive cannot be read.
-        """
+        """List all requests, oldest first, without rounds; raises `StateDamaged` for a damaged archive."""
         found = []
         for request in self._archive.requests():
             outcome = _outcome({"rounds": [], **request["outcome"]})
@@ -63,13 +54,13 @@ class PastRequests:
         return tuple(found)
 
     def outcome(self, request_id: str) -> RequestOutcome | None:
-        """How a request ended, with its rounds; None where it is not in the archive."""
+        """Return the result of a request with its rounds; None if it is not archived."""
         records = self._archive.of_reference(request_id)
         found = [record["outcome"] for record in records if record["type"] == "RequestConcluded"]
         return _outcome(found[-1]) if found else None
 
     def agreements(self) -> tuple[AgreementStanding, ...]:
-        """Every agreement: `past`, `cancelled`, or `void` with its order."""
+        """List all agreements: `past`, `cancelled`, or `void` with its order."""
         bought = {
             unit["agreement_id"]
             for concluded in self._archive.of_kind("RequestConcluded")
@@ -94,7 +85,6 @@ class PastRequests:
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[Amendment, ...]]:
-        """The amendments that were posted, by agreement."""
         posted = {
             (concluded["outcome"]["agreement_id"], concluded["outcome"]["number"])
             for concluded in self._archive.of_kind("AmendmentConcluded")

@@ -1,4 +1,4 @@
-"""What a posting of the bank was for, as `ramp statement` and `ramp bank overview` show it."""
+"""References of the bank's postings, as `ramp statement` and `ramp bank overview` show them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ from ramp.client.results import short_name
 from ramp.model.contents import StatementLine, TradeLine
 
 FOR: Final = "Agreement (or deposit)"
-"""Heading of the column that says what a posting was for."""
+"""Heading of the column of references."""
 
 
 def reference_object(line: StatementLine | TradeLine) -> dict[str, str | None]:
-    """What a posting was for, for JSON: an agreement, or a deposit by its own id."""
+    """Return the agreement or deposit of a posting for JSON."""
     deposit_id = line.deposit_id or None
     return {"agreement_id": None if deposit_id else line.agreement_id, "deposit_id": deposit_id}
 
 
 def reference_texts(lines: Sequence[StatementLine | TradeLine], domain: str) -> list[str]:
-    """What postings were for, for people: agreements' ids as short as they are unique, deposits' whole.
-
-    Args:
-        lines: the postings.
-        domain: the market's, which is left out of the name in the id of an opening deposit.
-    """
+    """Return the references of postings: short agreement ids, whole deposit ids without the market's domain."""
     short = shortened([line.agreement_id for line in lines if not line.deposit_id])
     return [short_name(line.deposit_id, domain) or short[line.agreement_id] for line in lines]

@@ -1,1 +1,1 @@
-"""`ramp watch`: the market as it goes on, at a terminal or as lines."""
+"""`ramp watch`: events of the market, at a terminal or as lines."""

@@ -1,4 +1,4 @@
-"""What goes on in lines: a sentence each for people, an object each for programs."""
+"""Events as lines: a sentence for people, an object for programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ramp.protocol.progress import (
 )
 
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
-"""What may be watched; `--only` chooses of them."""
+"""Kinds of events for `--only`."""
 
 REASONS_SHOWN: Final = 3
 """Reasons of refusals that a line of a round names."""
@@ -40,9 +40,9 @@ class Line:
         at: when.
         kind: one of `KINDS`.
         who: an agent's local name; empty for the market.
-        event: what kind of thing has happened.
+        event: kind of event.
         text: the sentence for people.
-        fields: what programs want besides.
+        fields: further values for programs.
     """
 
     at: Instant
@@ -54,18 +54,17 @@ class Line:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """For programs: times ISO 8601, amounts in credits, durations in seconds."""
+        """Convert to JSON types: times ISO 8601, amounts in credits, durations in seconds."""
         told = {"time": iso(self.at), "kind": self.kind, "who": self.who, "event": self.event, "text": self.text}
         return {**told, **self.fields}
 
     @property
     def sentence(self) -> str:
-        """For people."""
         return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.text) if each)
 
 
 def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
-    """The lines of what has happened; none for what a watcher does not want to know."""
+    """Return the lines of an event; none if watchers do not need it."""
     if isinstance(seen, EventLogged):
         event = seen.event
         return [Line(seen.at, LOG, event.agent, event.event, event.text, {"fields": dict(event.fields)})]
@@ -74,7 +73,7 @@ def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
 
 
 class Lines:
-    """Lines of everything: of agents and machines only what is different from before."""
+    """Make lines of events; for agents and machines only of changes."""
 
     def __init__(self) -> None:
         self._agents: dict[str, AgentStatus] = {}
@@ -82,7 +81,7 @@ class Lines:
         self._machines: dict[str, tuple[int, ...]] = {}
 
     def take(self, seen: Seen) -> list[Line]:
-        """The lines of a piece of what goes on."""
+        """Return the lines of an event."""
         match seen:
             case AgentsSeen():
                 return self._of_agents(seen)
@@ -128,7 +127,7 @@ class Lines:
 
 
 def machine_figures(machine: MachineState) -> dict[str, int]:
-    """What is shown of a machine."""
+    """Return the displayed figures of a machine."""
     return {
         "cores": machine.cores,
         "cores_busy": machine.cores_busy,
@@ -144,7 +143,6 @@ def _standing(agent: AgentStatus) -> tuple[object, ...]:
 
 
 def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
-    """Kind, sentence and fields of what goes on with a request."""
     match event:
         case Submitted(request_id=request_id):
             return "submitted", request_id, {"request_id": request_id}

@@ -1,9 +1,10 @@
-"""The board drawn for a terminal: what is shown fits its width and height, the newest first to stay."""
+"""The events of a market, and their picture at a terminal: it fits the width and height, the newest kept first."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections import Counter, OrderedDict, deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -11,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ramp.cli.views.output import bar_text, moment_text
-from ramp.cli.watching.board import Board
-from ramp.cli.watching.lines import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Line, machine_figures
+from ramp.cli.watching.lines import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Line, lines_of, machine_figures
+from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
+from ramp.client.machine_state import MachineState
+from ramp.control.events import request_of
 from ramp.control.headline import Health, headline, state_text
-from ramp.control.status import AgentStatus
+from ramp.control.status import AgentStatus, SwarmStatus
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus
@@ -36,15 +39,54 @@ HEADINGS: Final = 2
 GOOD, BAD, QUIET = "green", "red", "dim"
 STYLES: Final = {RequestStatus.COMMITTED: GOOD, RequestStatus.QUOTED: GOOD, RequestStatus.FAILED: BAD}
 
+AUCTIONS_MAX: Final = 50
+"""Requests that are kept; those that have ended go first."""
+
+EVENTS_MAX: Final = 200
+"""Lines of the log that are kept."""
+
+
+@dataclass(slots=True)
+class Board:
+    """The last events of a market.
+
+    Attributes:
+        auctions: by user and request, the latest change at the end.
+        machines: by the resource's local name.
+        log: the latest event at the end.
+    """
+
+    status: SwarmStatus | None = None
+    auctions: OrderedDict[tuple[str, str], AuctionStory] = field(default_factory=OrderedDict)
+    machines: Mapping[str, MachineState] = field(default_factory=dict)
+    log: deque[Line] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
+
+    def take(self, seen: Seen) -> None:
+        match seen:
+            case AuctionHeard():
+                self._hear(seen)
+            case AgentsSeen(status=status):
+                self.status = status
+            case MachinesSeen(machines=machines):
+                self.machines = machines
+            case EventLogged():
+                self.log.extend(lines_of(seen))
+
+    def _hear(self, heard: AuctionHeard) -> None:
+        request_id = request_of(heard.event)
+        if not request_id:
+            return
+        key = (heard.user, request_id)
+        story = self.auctions.setdefault(key, AuctionStory(request_id))
+        story.take(heard.event, heard.at)
+        self.auctions.move_to_end(key)
+        while len(self.auctions) > AUCTIONS_MAX:
+            ended = (each for each, story in self.auctions.items() if story.outcome is not None)
+            del self.auctions[next(ended, next(iter(self.auctions)))]
+
 
 class Screen:
-    """A board as it is at the moment of drawing.
-
-    Args:
-        board: what has been seen.
-        only: the parts that are shown.
-        now: the present.
-    """
+    """A board as it is at the moment of drawing."""
 
     def __init__(self, board: Board, only: Collection[str] = KINDS, now: Instant | None = None) -> None:
         self._board = board
@@ -52,7 +94,6 @@ class Screen:
         self._now = now
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw it into what room there is."""
         height = options.height or options.max_height or 24
         wide = options.max_width >= WIDE and AGENTS in self._only and MACHINES in self._only
         parts: list[RenderableType] = [self._head()]
@@ -76,7 +117,7 @@ class Screen:
         yield Group(*parts)
 
     def _shares(self, room: int, *, wide: bool) -> dict[str, int]:
-        """How many rows each part gets: what it needs, and where that is too much, as many as the others."""
+        """Share the rows of the screen: each part gets what it needs, or an equal share."""
         needs = {
             AUCTIONS: sum(max(len(story.units), 1) for story in self._board.auctions.values()),
             AGENTS: len(self._agent_rows()),
@@ -183,7 +224,6 @@ def _log_row(line: Line) -> Sequence[str]:
 
 
 def _auction_rows(user: str, request_id: str, story: AuctionStory) -> list[Sequence[str | Text]]:
-    """A row a unit; the request is named at its first."""
     outcome = story.outcome
     style = STYLES.get(outcome.status, "") if outcome is not None else "yellow"
     stage = story.stage
@@ -235,7 +275,7 @@ def _table(title: str, columns: Sequence[str], *, right: Sequence[str] = (), pro
 
 
 def _filled(table: Table, rows: Sequence[Sequence[str | Text]], room: int, empty: str) -> RenderableType:
-    """A table of as many rows as there is room for; the last says how many more there are."""
+    """Fill a table with the rows that fit; the last row counts the others."""
     if not rows:
         return Group(Text(str(table.title), style="bold cyan"), Text(empty, style=QUIET))
     shown = rows if len(rows) <= room else rows[: max(room - 1, 1)]

@@ -1,4 +1,4 @@
-"""What goes on in a running market, as one stream: auctions, agents, machines, and the market's own events."""
+"""One stream of the events of a running market: auctions, agents, machines, and its log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.every_user import EveryUser, watch_user
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
-from ramp.client.watching.every_user import EveryUser, watch_user
 from ramp.control.events import Event
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
@@ -29,7 +29,7 @@ MACHINES_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class AuctionHeard:
-    """Something that goes on with a request of a user."""
+    """An event of a user's request."""
 
     at: Instant
     user: str
@@ -38,7 +38,7 @@ class AuctionHeard:
 
 @dataclass(frozen=True, slots=True)
 class AgentsSeen:
-    """What the supervisor says; None: no market runs."""
+    """The supervisor's status; None if no market is running."""
 
     at: Instant
     status: SwarmStatus | None
@@ -65,12 +65,7 @@ Seen = AuctionHeard | AgentsSeen | MachinesSeen | EventLogged
 
 
 async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None:
-    """Tell everything that goes on, until this is cancelled; the market may stop and start meanwhile.
-
-    Args:
-        state: the market's state folder.
-        tell: told each piece as it comes.
-    """
+    """Report all events of a market until cancelled; the market may stop and start meanwhile."""
     now = SystemClock().now
     users = EveryUser(watch_user(state), lambda user, event: tell(AuctionHeard(now(), user, event)))
 
@@ -94,7 +89,7 @@ async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None
                         {each.name: each.machine for each in await market.resources(machines=True) if each.machine},
                     )
                 )
-            except RampError:  # the agents' line says what is wrong
+            except RampError:  # the agents' line shows the problem
                 pass
             await asyncio.sleep(MACHINES_S)
 

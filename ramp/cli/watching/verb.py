@@ -1,4 +1,4 @@
-"""`ramp watch`: what goes on in the running market, drawn at a terminal, a line an event anywhere else."""
+"""`ramp watch`: events of the running market, drawn at a terminal, otherwise one line an event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import console
-from ramp.cli.watching.board import Board
 from ramp.cli.watching.lines import KINDS, Lines
 from ramp.cli.watching.stream import Seen, watch_market
 from ramp.client.access import running
@@ -41,9 +40,9 @@ FRAMES_A_SECOND: Final = 4
 def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_json: bool) -> None:
     """Watch the market: auctions with rounds and leaders, machines, agents, and the log of its events.
 
-    Shows the requests of all users, as the market's owner may. At a terminal the picture is drawn anew as things
-    happen, until Ctrl-C; elsewhere each event is a line, and with --json an object a line. Auctions and events begin
-    now; `ramp status` and `ramp events` tell what was before. Of machines and agents a line says what is different.
+    Shows the requests of all users, as the market's owner may. A terminal shows a live picture until Ctrl-C; elsewhere
+    each event is a line, with --json an object. For earlier auctions and events see `ramp status` and `ramp events`.
+    Lines of machines and agents show changes.
     """
     running(state)
     kinds = only or KINDS
@@ -67,7 +66,7 @@ async def _print(state: StateFolder, kinds: Collection[str], *, as_json: bool) -
 async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
     from rich.live import Live
 
-    from ramp.cli.watching.screen import Screen
+    from ramp.cli.watching.screen import Board, Screen
 
     board = Board()
 
@@ -81,7 +80,6 @@ async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
 
 
 async def _until_ended(work: Coroutine[None, None, None], seconds: float | None) -> None:
-    """Let something go on until SIGINT, SIGTERM or the time is over; its own failure is raised."""
     task = asyncio.ensure_future(work)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)

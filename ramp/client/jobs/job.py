@@ -1,4 +1,4 @@
-"""How a job stands, for programs."""
+"""The state of a job, for programs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ REFUSED: Final = "refused"
 
 
 def one_job(jobs: Sequence[JobStanding], any_id: str) -> JobStanding:
-    """The job that a name, or the beginning of one, means.
-
-    Raises:
-        ConfigurationError: if it means none, or several.
-    """
+    """Return the job that an id means; raises `ConfigurationError` unless there is exactly one."""
     found = matching(jobs, any_id, lambda each: each.order.job_id)
     if len(found) != 1:
         if not found:
@@ -42,9 +38,9 @@ class Job:
     Attributes:
         job_id: its name.
         agreement_id: of its slot.
-        resource: who runs it.
+        resource: the resource that runs it.
         unit: the unit's number in the request.
-        command: what is run.
+        command: the command and its arguments.
         state: `taken`, `queued`, `running`, `done`, `failed`, `cancelled`; `unanswered` or `refused` by its resource.
         delivery: `pending`, `on_time`, `late` or `undelivered`, as the resource measures it.
         simulated: whether it runs on the agent's own computer, for the machine is simulated.
@@ -77,12 +73,11 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing follows."""
         return self.state == REFUSED or (self.state in {*JobState} and JobState(self.state).is_final)
 
 
 def job_of(standing: JobStanding, domain: str) -> Job:
-    """A job for programs."""
+    """Convert a job of the control channel for programs."""
     order, status, refused = standing.order, standing.status, standing.refused
     return Job(
         job_id=order.job_id,
@@ -109,7 +104,7 @@ def _moment(instant: Instant | None) -> datetime | None:
 
 
 def deliveries(jobs: Sequence[Job]) -> Mapping[str, Job]:
-    """Of each agreement that has jobs, the one that tells how its slot was delivered: the first that is measured."""
+    """Return, by agreement, the job that measured the delivery of the slot: the first that did."""
     found: dict[str, Job] = {}
     for job in jobs:
         known = found.get(job.agreement_id)

@@ -1,4 +1,4 @@
-"""What is to be run on a slot, and the orders that it takes."""
+"""The command and files of a job, and the orders to run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ramp.model.contents.jobs import INPUT_BYTES_MAX, limits_problem
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is run on a slot.
+    """A command with its files, to run on a slot.
 
     Attributes:
         arguments: the command and its arguments; `./NAME` for a staged file.
@@ -39,18 +39,7 @@ def work_of(
     cores: int | None = None,
     together: bool = True,
 ) -> Work:
-    """What is run, from a command or a script, and files to stage.
-
-    Args:
-        command: words, or one text as a shell would split it; arguments of the script where there is one.
-        script: a file that is staged and run.
-        inputs: further files that are staged.
-        cores: number of cores on each slot; None for all.
-        together: see `Work`.
-
-    Raises:
-        ConfigurationError: if there is nothing to run, or a file cannot be read or is too large.
-    """
+    """Read a command or script and its files; raises `ConfigurationError` for no command or bad files."""
     words = tuple(shlex.split(command) if isinstance(command, str) else command)
     files = [_staged(Path(each), executable=False) for each in inputs]
     if script is not None:
@@ -80,9 +69,6 @@ def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str
     """The orders of one work on slots of a request, one a slot, in the order of their units.
 
     Slots that overlap begin together, when the last of them has begun, unless the work says otherwise.
-
-    Raises:
-        ConfigurationError: if the work is beyond the limits.
     """
     units = sorted(agreements, key=lambda each: each.offer.unit)
     begin = max(each.offer.start for each in units)

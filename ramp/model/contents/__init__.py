@@ -1,6 +1,6 @@
 """Contents of the market's messages, as typed values; `ramp.rfql` turns them into XML and back.
 
-Each declares how it is said (`ramp.model.communicative_acts`); the tables in `ramp.model.acl` derive from that.
+Each declares its performatives and roles (`ramp.model.communicative_acts`), from which `ramp.model.acl` derives tables.
 """
 
 from __future__ import annotations
@@ -30,16 +30,23 @@ from ramp.model.contents.amendments import (
     AmendmentPriced,
     AmendmentRefused,
     AmendmentWithdrawal,
+    SlotMoved,
+    SlotMoveHeard,
 )
 from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
 from ramp.model.contents.commitment import (
     Acceptance,
+    CancellationDone,
+    CancellationRefused,
     Commitment,
     Confirmed,
     Failed,
     HoldCancelled,
     HoldGranted,
     HoldRefused,
+    RefundClaim,
+    RefundMade,
+    RefundRefused,
     Settled,
 )
 from ramp.model.contents.directory import (
@@ -72,7 +79,6 @@ from ramp.model.contents.jobs import (
     JobStatus,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
-from ramp.model.contents.moves import SlotMoved, SlotMoveHeard
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -80,10 +86,11 @@ from ramp.model.contents.orders import (
     OrderRefused,
     OrderVoided,
     OrderWithdrawal,
+    PaymentMade,
     PaymentOrder,
+    PaymentQuery,
+    PaymentRefused,
 )
-from ramp.model.contents.payments import PaymentMade, PaymentQuery, PaymentRefused
-from ramp.model.contents.refunds import CancellationDone, CancellationRefused, RefundClaim, RefundMade, RefundRefused
 
 __all__ = [
     "Acceptance",

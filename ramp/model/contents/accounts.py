@@ -1,4 +1,4 @@
-"""What the bank tells of accounts, of all trading, and of its clock; what the keeper orders (paper section 6.3)."""
+"""Accounts, the bank's clock, and the keeper's orders and overview of all trading (paper section 6.3)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ramp.model.instant import Instant
 from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
 
 ISSUING: Final = "market"
-"""Kind of the account that deposits come from: its overdraft is all money that can ever exist, no limit to be met."""
+"""Kind of the account that deposits come from: its overdraft is all money that can ever exist, without a limit."""
 
 DEPOSIT: Final = "deposit"
-"""Kind of a transfer that no agreement stands behind."""
+"""Kind of a transfer without an agreement."""
 
 
 REPLAYED: Final = "replayed"
@@ -34,7 +34,7 @@ class StatementLine:
 
     @property
     def deposit_id(self) -> str:
-        """The id of a deposit, which stands in the place of an agreement's; empty for all others."""
+        """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
         return self.agreement_id if self.kind == DEPOSIT else ""
 
 
@@ -45,7 +45,7 @@ class AccountQuery:
 
     Attributes:
         nonce: never used twice by one account.
-        account: whose account; must be the sender's.
+        account: must be the sender's.
         since: first instant of the statement, or None for balances only.
         until: last instant of the statement, or None for the present one.
     """
@@ -87,7 +87,7 @@ class DepositOrder:
 
     Attributes:
         deposit_id: unique; the idempotency key.
-        account: who gets it.
+        account: the account to credit.
         amount: minor units, above zero.
         memo: one line for people.
     """
@@ -127,7 +127,7 @@ class OverviewQuery:
         query_id: names the question.
         since: first instant, None for the beginning.
         until: last instant, None for the present.
-        after: where the page begins: the number behind the last trade of the page before.
+        after: begin of the page: the number after the last trade of the page before.
     """
 
     query_id: str
@@ -148,13 +148,13 @@ class AccountLine:
 
     @property
     def is_limited(self) -> bool:
-        """Whether its overdraft is a limit: not that of the account which all money comes from."""
+        """Whether its overdraft is a limit, as for all accounts but the issuing one."""
         return self.kind != ISSUING
 
 
 @dataclass(frozen=True, slots=True)
 class TradeLine:
-    """One posted transfer in the overview; the amount in minor units, the order empty where there is none."""
+    """One posted transfer in the overview; the amount in minor units; the order may be empty."""
 
     transfer_id: str
     posted_at: Instant
@@ -167,7 +167,7 @@ class TradeLine:
 
     @property
     def deposit_id(self) -> str:
-        """The id of a deposit, which stands in the place of an agreement's; empty for all others."""
+        """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
         return self.agreement_id if self.kind == DEPOSIT else ""
 
 
@@ -181,7 +181,7 @@ class MarketOverview:
         bank_time: the bank's clock.
         accounts: every account; on the first page only.
         trades: in the order of posting.
-        next_after: where the next page begins; 0 where this is the last.
+        next_after: begin of the next page; 0 on the last.
     """
 
     query_id: str
@@ -194,7 +194,7 @@ class MarketOverview:
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
 class ClockQuery:
-    """QUERY_REF to the bank: what time is it? `query_id` serves once, so that no old answer fits."""
+    """QUERY_REF to the bank for its time; `query_id` serves once, so that no old answer fits."""
 
     query_id: str
 

@@ -1,4 +1,4 @@
-"""Changes of a bought slot's size: what seller and bank say of an amendment (the amendment itself travels signed)."""
+"""Changes of a bought slot: answers to amendments of its size (which travel signed), and moves to other places."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_USER, Role, Seal
 @said(Performative.CFP, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class AmendmentCall:
-    """CFP by the user: at what price may this slot have so many cores until that end?
+    """CFP by the user: the price of more cores or a later end is wanted.
 
     Attributes:
-        agreement_id: what was bought.
-        number: that an amendment of it would have.
+        agreement_id: of the slot.
+        number: for an amendment of it.
         cores: from some seconds hence on; at least as many as now.
         until: the end; at least that of now.
-        cpu_hour_cost: the price asked for what is added, credits per core hour; a higher one is not wanted.
+        cpu_hour_cost: maximum price of the addition, credits per core hour.
     """
 
     agreement_id: str
@@ -33,16 +33,16 @@ class AmendmentCall:
 @said(Performative.PROPOSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class AmendmentPriced:
-    """PROPOSE by the resource: what was called for, at this price, as long as it says; nothing is set aside.
+    """PROPOSE by the resource: a price for the addition; nothing is set aside.
 
     Attributes:
-        agreement_id: what was bought.
+        agreement_id: of the slot.
         number: as in the call.
-        cpu_hour_cost: credits per core hour of what is added.
-        valid_for: how long the resource agrees to that price, from its answer on.
-        cores: as in the call, for calls of one number may differ.
+        cpu_hour_cost: credits per core hour of the addition.
+        valid_for: how long the price holds, from its answer on.
+        cores: as in the call, because calls of one number may differ.
         until: as in the call.
-        state: digest of the state of the slot that this would be added to.
+        state: digest of the state of the slot before the addition.
     """
 
     agreement_id: str
@@ -60,7 +60,7 @@ class AmendmentFunded:
     """CONFIRM by the user to the resource: the bank has set the charge aside, so have the amendment posted.
 
     Attributes:
-        agreement_id: of which agreement.
+        agreement_id: of the slot.
         number: of the amendment.
         order_id: the order.
     """
@@ -73,9 +73,9 @@ class AmendmentFunded:
 @said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class AmendmentAgreed:
-    """AGREE by the resource: at the instant that it names it takes back what is given up, and then has it posted.
+    """AGREE by the resource: it will take back a reduction at the instant stated, then have it posted.
 
-    Of what is added it says that it is set aside on the machine, until the amendment may no longer be posted.
+    An addition is set aside on the machine until the amendment may no longer be posted.
     """
 
     agreement_id: str
@@ -85,7 +85,7 @@ class AmendmentAgreed:
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=frozenset({Role.RESOURCE, Role.BANK}))
 @dataclass(frozen=True, slots=True)
 class AmendmentRefused:
-    """REFUSE by the resource: it does nothing of the kind. By the bank, final: it is not posted, nor ever will be."""
+    """REFUSE: the resource changes nothing; or the bank, finally: the amendment is not posted, nor ever will be."""
 
     agreement_id: str
     number: int
@@ -96,14 +96,14 @@ class AmendmentRefused:
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
 class AmendmentPosted:
-    """AGREE by the bank to the resource, INFORM to the user: it holds from now on.
+    """AGREE by the bank to the resource, INFORM to the user: the amendment holds from now on.
 
     Attributes:
-        agreement_id: of which agreement.
+        agreement_id: of the slot.
         number: of the amendment.
-        transfer_id: the rebate, or the payment of what was added.
-        refund: minor units that went back.
-        charge: minor units that were paid.
+        transfer_id: the rebate, or the payment of the addition.
+        refund: minor units refunded.
+        charge: minor units paid.
     """
 
     agreement_id: str
@@ -118,7 +118,7 @@ class AmendmentPosted:
 class AmendmentWithdrawal:
     """REQUEST by the user to the bank: void it, unless it is posted; the answer is final either way.
 
-    To the resource, of what was to be added: its order is void, so give back what is set aside for it.
+    To the resource: the order of an addition is void, so release the reservation for it.
     """
 
     agreement_id: str
@@ -128,14 +128,48 @@ class AmendmentWithdrawal:
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class Amended:
-    """INFORM by the resource: the bank has posted it; with both signatures, and the bank's own word, as proof.
+    """INFORM by the resource: the bank has posted the amendment; with both signatures and the bank's answer, as proof.
 
     Attributes:
         amendment: with both signatures.
-        posted: what the bank said to the resource.
+        posted: the bank's answer to the resource.
         posted_seal: the bank's seal on it.
     """
 
     amendment: Signed
     posted: AmendmentPosted
     posted_seal: Seal
+
+
+@said(Performative.INFORM, interaction=Interaction.REQUEST, by=frozenset({Role.RESOURCE}))
+@dataclass(frozen=True, slots=True)
+class SlotMoved:
+    """INFORM: a slot has other places than its agreement names; its times, cores, price and reservation stay.
+
+    Repeated until it is acknowledged, as long as the slot lasts.
+
+    Attributes:
+        agreement_id: of the slot.
+        reservation_id: its reservation on the machine.
+        placement: its present place, in the machine's words, as in an offer.
+        moved_at: when, by the machine's own record; of two messages about one slot the later one counts.
+    """
+
+    agreement_id: str
+    reservation_id: str
+    placement: str
+    moved_at: Instant
+
+
+@said(Performative.CONFIRM, interaction=Interaction.REQUEST, by=frozenset({Role.USER}))
+@dataclass(frozen=True, slots=True)
+class SlotMoveHeard:
+    """CONFIRM: the buyer has recorded that move, or a later one.
+
+    Attributes:
+        agreement_id: of the slot.
+        moved_at: as in the message.
+    """
+
+    agreement_id: str
+    moved_at: Instant

@@ -12,7 +12,7 @@ from ramp.model.seal import BY_RESOURCE, BY_USER
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """One offer of an earlier round as everybody may see it: bidding is open (paper section 5.1.1)."""
+    """One offer of an earlier round as all bidders may see it: bidding is open (paper section 5.1.1)."""
 
     unit: int
     resource: str
@@ -29,9 +29,9 @@ class CallForProposals:
         round_number: from 1.
         request: the units, `cpu_hour_cost` being the asking price.
         bids: the offers of the round before, of each unit the lowest.
-        best_offer: True in the extra round in which resources may offer what does not meet the request (section 4.1).
-        rule: name of the auction rule where the price paid may not be the price offered: then proposals have to be
-            sealed; empty where the price offered is paid.
+        best_offer: True in the extra round in which resources may offer less than the request (section 4.1).
+        rule: name of the auction rule if the price paid may differ from the price offered: then proposals must be
+            sealed; empty if the price offered is paid.
     """
 
     request_id: str

@@ -1,4 +1,4 @@
-"""Holds, votes and decisions: two-phase commit between a user and the resources (paper section 5.1.1, from step 5)."""
+"""Two-phase commit between a user and the resources (paper section 5.1.1, from step 5), cancellations and refunds."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import Interaction, Performative, said
-from ramp.model.contents.orders import FundsReserved
-from ramp.model.contents.payments import PaymentMade
+from ramp.model.contents.orders import FundsReserved, PaymentMade
 from ramp.model.instant import Duration
 from ramp.model.offer import RefusalCode
-from ramp.model.seal import BY_RESOURCE, BY_TRADER, BY_USER, Seal
+from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_TRADER, BY_USER, Seal
 
 
 @said(Performative.ACCEPT_PROPOSAL, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """ACCEPT_PROPOSAL: the first phase's question: will you hold the slot?"""
+    """ACCEPT_PROPOSAL, the first phase: will you hold the slot?"""
 
     request_id: str
     offer_id: str
@@ -36,7 +35,7 @@ class HoldGranted:
 @said(Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class HoldRefused:
-    """REFUSE: the vote no; also to a commitment that is not accepted, for its hold is over or its terms are wrong."""
+    """REFUSE: the vote no; also to a commitment that comes after the hold's end or has wrong terms."""
 
     request_id: str
     offer_id: str
@@ -56,11 +55,11 @@ class HoldCancelled:
 @said(Performative.CONFIRM, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """CONFIRM by the user: the signed agreement, with the bank's vote for the order that it belongs to.
+    """CONFIRM by the user: the signed agreement, with the bank's vote for its order.
 
     Attributes:
         agreement: signed by the user.
-        vote: the bank's word that the cost is set aside.
+        vote: the bank's vote that the cost is set aside.
         vote_seal: the bank's seal on it.
     """
 
@@ -81,13 +80,13 @@ class Confirmed:
 @said(Performative.INFORM, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """INFORM: the bank has paid; the agreement with both signatures, and the bank's own word, as proof.
+    """INFORM: the bank has paid; the agreement with both signatures, and the bank's answer, as proof.
 
     Attributes:
-        agreement_id: which.
+        agreement_id: of the agreement.
         offer_id: the offer it came from.
         agreement: with both signatures.
-        payment: what the bank said to the resource.
+        payment: the bank's answer to the resource.
         payment_seal: the bank's seal on it.
     """
 
@@ -101,12 +100,65 @@ class Settled:
 @said(Performative.FAILURE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """FAILURE: the confirmed unit cannot be had after all; the slot has been released.
+    """FAILURE: the confirmed unit cannot be delivered after all; the slot has been released.
 
-    Said only of an agreement that had been accepted: whoever has it under the resource's seal gets the money back.
+    Sent only about an accepted agreement: with the resource's seal it entitles its holder to a refund.
     """
 
     agreement_id: str
     offer_id: str
     code: RefusalCode
+    detail: str = ""
+
+
+@said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class RefundClaim:
+    """REQUEST by the user: refund a paid unit, because the resource itself says that it cannot deliver it.
+
+    Attributes:
+        failed: the resource's statement.
+        failed_seal: its seal on it.
+    """
+
+    failed: Failed
+    failed_seal: Seal
+
+
+@said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class RefundMade:
+    """AGREE to the resource and INFORM to the user: the payment is reversed (or never was: amount 0)."""
+
+    agreement_id: str
+    transfer_id: str
+    amount: int
+
+
+@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class RefundRefused:
+    """REFUSE by the bank: nothing was reversed."""
+
+    agreement_id: str
+    code: str
+    detail: str = ""
+
+
+@said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class CancellationDone:
+    """INFORM: the agreement is cancelled; `refund` minor units went back."""
+
+    agreement_id: str
+    refund: int
+
+
+@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class CancellationRefused:
+    """REFUSE: the agreement remains valid; `code` says why (`started`, `unknown_agreement`, `bad_signature`)."""
+
+    agreement_id: str
+    code: str
     detail: str = ""

@@ -1,4 +1,4 @@
-"""Who sells, and what a machine says of itself."""
+"""The directory of sellers, and descriptions of machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Registration:
         service: one of the market's services.
         lease: how long without a heartbeat.
         number: higher than in every registration and withdrawal before, so that a captured one changes nothing.
-        terms: of the machine, by which it is not called for what it could never serve; none where it states nothing.
+        terms: of the machine, to avoid calls that it could never serve; may be empty.
     """
 
     service: str
@@ -32,7 +32,7 @@ class Registration:
 @said(Performative.INFORM, interaction=Interaction.SUBSCRIBE, by=BY_DIRECTORY)
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """INFORM by the directory: whoever asks is listed; `number` is the highest that it knows of that agent."""
+    """INFORM by the directory: the sender is listed; `number` is the highest known of that agent."""
 
     service: str
     number: int
@@ -50,13 +50,13 @@ class Deregistration:
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
 class DirectoryQuery:
-    """QUERY_REF to the directory: who offers `service` now?
+    """QUERY_REF to the directory: which agents offer `service` now?
 
     Attributes:
         query_id: names the question.
-        service: what is looked for.
+        service: the service wanted.
         after: the last name of the page before.
-        needs: only who could serve some of them is wanted; empty for everybody.
+        needs: only agents that could serve some of them are wanted; empty for all.
     """
 
     query_id: str
@@ -67,7 +67,7 @@ class DirectoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class UnfitAgent:
-    """Somebody who could serve nothing of what is needed, with the terms, one, that he has stated."""
+    """An agent that could serve none of the needs, with its stated terms."""
 
     name: str
     terms: tuple[StaticTerms, ...]
@@ -80,10 +80,10 @@ class DirectoryListing:
 
     Attributes:
         query_id: names the question.
-        service: what was looked for.
-        names: of who offers it and could serve some of what is needed.
+        service: as asked.
+        names: of agents that offer it and could serve some of the needs.
         more: whether others follow.
-        unfit: on the first page, who offers it and could serve nothing of what is needed; not more than fit there.
+        unfit: on the first page, agents that could serve none of the needs; only as many as fit there.
     """
 
     query_id: str
@@ -96,7 +96,7 @@ class DirectoryListing:
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
 class MachineQuery:
-    """QUERY_REF to a resource: how is the machine? `horizon` is how far ahead the projected load is wanted."""
+    """QUERY_REF to a resource for the machine's state; `horizon` is the span of the projected load."""
 
     query_id: str
     horizon: Duration

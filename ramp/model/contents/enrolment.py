@@ -1,6 +1,6 @@
-"""How those who were invited get their certificates, and how everybody learns what has been revoked.
+"""Certificates for invited parties, and revocation lists for all.
 
-Certificates and lists are PEM, for their readers need nothing of the market's to look at them.
+Certificates and lists are PEM, so that ordinary tools can read them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ramp.model.seal import BY_ENROLMENT
 @said(Performative.REQUEST, interaction=Interaction.REQUEST)
 @dataclass(frozen=True, slots=True)
 class EnrolmentRequest:
-    """REQUEST to the enrolment office: a certificate for whoever was invited.
+    """REQUEST to the enrolment office: a certificate for an invited party.
 
     Attributes:
         invitation_id: of the invitation.
         request: for the party's certificate (PKCS #10, DER in base64).
         proof: HMAC-SHA256 of the transcript under the invitation's secret, in hexadecimal
-            (`ramp.runtime.joining.requests`): the one thing that it is believed for.
-        server_request: for the certificate of the site's own server; empty where none is asked for.
+            (`ramp.runtime.joining.requests`); the only proof of the sender's right.
+        server_request: for the certificate of the site's own server; may be empty.
     """
 
     invitation_id: str
@@ -33,13 +33,13 @@ class EnrolmentRequest:
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_ENROLMENT)
 @dataclass(frozen=True, slots=True)
 class EnrolmentGranted:
-    """INFORM by the enrolment office: what was issued, in PEM; the same for the same request.
+    """INFORM by the enrolment office: the issued certificates, in PEM; the same for the same request.
 
     Attributes:
         invitation_id: of the invitation.
         certificate: the party's.
-        server_certificate: the site's server's; empty where none was asked for.
-        revocations: the revocation list of the time; empty where there is none.
+        server_certificate: the site's server's; empty if not requested.
+        revocations: the current revocation list; empty before the first.
     """
 
     invitation_id: str
@@ -51,7 +51,7 @@ class EnrolmentGranted:
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_ENROLMENT)
 @dataclass(frozen=True, slots=True)
 class EnrolmentDenied:
-    """REFUSE by the enrolment office: nothing is issued, and why."""
+    """REFUSE by the enrolment office: no certificate is issued, and why."""
 
     invitation_id: str
     code: str
@@ -65,7 +65,7 @@ class RevocationQuery:
 
     Attributes:
         query_id: names the question.
-        number: of the newest list that the asker has; 0 where it has none.
+        number: of the sender's newest list; 0 without one.
     """
 
     query_id: str
@@ -78,10 +78,10 @@ class RevocationNotice:
     """INFORM by the enrolment office: the revocation list, asked for or because it has just changed.
 
     Attributes:
-        query_id: as asked; the list's number where nobody has asked.
+        query_id: as asked; the list's number in an unrequested notice.
         number: of the newest list.
-        revocations: that list, in PEM; empty where the asker has it.
-        reason: why the receiver's own certificate was revoked, and when; empty where it was not.
+        revocations: that list, in PEM; empty if the receiver has this one.
+        reason: why the receiver's own certificate was revoked, and when; empty if it was not.
     """
 
     query_id: str

@@ -1,4 +1,4 @@
-"""Jobs on what was bought: the buyer's orders to the resource, and what the resource tells of them.
+"""Jobs on bought slots: the buyer's orders to the resource, and the resource's reports.
 
 The paper leaves starting the application to its Application Hosting Environment (section 4); here the Resource Agent
 submits at its own site, on the buyer's sealed order, as the local account that the site maps the buyer to.
@@ -17,7 +17,7 @@ from ramp.model.instant import Instant
 from ramp.model.seal import BY_RESOURCE, BY_USER
 
 JOB_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,63}")
-"""What a job may be called: it names a folder, and a job of the batch system."""
+"""Form of a job's name, which becomes the name of a folder and of a job of the batch system."""
 
 STDOUT: Final = "stdout"
 STDERR: Final = "stderr"
@@ -25,26 +25,26 @@ STREAMS: Final = (STDOUT, STDERR)
 """Names of a job's two output streams among its files."""
 
 ARGUMENTS_MAX: Final = 200
-"""Arguments of a job's command at most."""
+"""Maximum number of arguments of a job's command."""
 
 ARGUMENT_CHARACTERS_MAX: Final = 4_000
-"""Characters of one argument at most."""
+"""Maximum number of characters of an argument."""
 
 INPUTS_MAX: Final = 20
-"""Files that are staged with an order at most."""
+"""Maximum number of files staged with an order."""
 
 INPUT_BYTES_MAX: Final = 48 * 1024
-"""Bytes of all staged files together at most: in base64 they still fit a document (90 kB) beside the command."""
+"""Maximum bytes of all staged files together: in base64 they fit a document (90 kB) with the command."""
 
 OUTPUT_CHUNK_BYTES: Final = 48 * 1024
-"""Bytes of output that one message carries at most, for the same reason."""
+"""Maximum bytes of output in one message, for the same reason."""
 
 
 class JobState(StrEnum):
-    """How a job stands.
+    """State of a job.
 
-    TAKEN: on record at the resource, not yet with the batch system. QUEUED: the batch system has it and it waits for
-    its time. RUNNING. DONE: ended with exit code 0. FAILED: ended otherwise, or could not be run. CANCELLED.
+    TAKEN: on record at the resource, not yet with the batch system. QUEUED: waits in the batch system for its time.
+    RUNNING. DONE: ended with exit code 0. FAILED: ended otherwise, or could not be run. CANCELLED.
     """
 
     TAKEN = "taken"
@@ -56,15 +56,15 @@ class JobState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the state is the last one."""
         return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 class Delivery(StrEnum):
     """Whether the slot was delivered as sold, as the resource itself measures it at the slot's first jobs.
 
-    PENDING: not to be known yet. ON_TIME and LATE: the job has started with the cores that it was to have, within the
-    site's grace or after it. UNDELIVERED: it did not, by no fault of the buyer's; the resource gives the money back.
+    PENDING: not yet known. ON_TIME and LATE: the job has started with its cores, within the site's grace or after it.
+    UNDELIVERED: it did not, by no fault of the buyer's; the resource gives the money back.
     """
 
     PENDING = "pending"
@@ -97,11 +97,11 @@ class JobInput:
 
 @dataclass(frozen=True, slots=True)
 class JobPeer:
-    """One unit of the request, as the jobs of all its units are told of it.
+    """One unit of the request, as described to the jobs of all its units.
 
     Attributes:
         unit: its number in the request, from 1.
-        resource: who has sold it.
+        resource: the seller.
         reservation_id: the resource's name for its slot.
         cores: of the slot.
     """
@@ -119,13 +119,13 @@ class JobOrder:
 
     Attributes:
         job_id: the buyer's name for it.
-        agreement_id: what the slot was bought by.
-        cores: so many of the slot's cores.
+        agreement_id: of its slot.
+        cores: number of the slot's cores to use.
         unit: the unit's number in its request.
-        begin_at: not before that; where units start together, when the last of their slots begins.
+        begin_at: earliest start; if units start together, when the last of their slots begins.
         arguments: the command and its arguments.
         inputs: files that are staged first.
-        peers: all units of the request that start together, this one too.
+        peers: all units of the request that start together, including this one.
     """
 
     job_id: str
@@ -139,7 +139,7 @@ class JobOrder:
 
 
 def limits_problem(order: JobOrder) -> str:
-    """What of an order's name, command or files is beyond the limits or cannot be, or the empty string."""
+    """Say what is invalid in an order's name, command or files; empty if it is valid."""
     if not JOB_ID.fullmatch(order.job_id):
         return f"invalid job name: got {order.job_id!r:.80}, expected at most 64 letters, digits, dots and hyphens"
     if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0].value:
@@ -167,7 +167,7 @@ def limits_problem(order: JobOrder) -> str:
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """QUERY_REF by the buyer: how is the job?"""
+    """QUERY_REF by the buyer for the state of a job."""
 
     job_id: str
     agreement_id: str
@@ -188,7 +188,7 @@ class JobOutputQuery:
     """QUERY_REF by the buyer: the bytes of a stream or result file from an offset on.
 
     Attributes:
-        job_id: which.
+        job_id: of the job.
         agreement_id: of its slot.
         name: `stdout`, `stderr`, or a file that the job has left in its folder.
         offset: of the first byte wanted.
@@ -203,16 +203,15 @@ class JobOutputQuery:
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """AGREE to an order, INFORM otherwise: how a job stands.
+    """AGREE to an order, INFORM otherwise: the state of a job.
 
     Attributes:
-        job_id: which.
+        job_id: of the job.
         agreement_id: of its slot.
         state: a `JobState`.
-        executor: what runs it: `local` on the agent's own computer, for the machine is simulated; else the batch
-            system.
+        executor: `local` on the agent's own computer, if the machine is simulated; else the batch system.
         account: the local account it runs as.
-        due_at: when it should start: when its slot has begun and it was there.
+        due_at: when it should start: when its slot has begun and the order has arrived.
         delivery: a `Delivery`.
         native_id: the batch system's name for it, or empty.
         cores: that it was given, 0 while that is not known.
@@ -240,7 +239,7 @@ class JobStatus:
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class JobRefused:
-    """REFUSE: the job is not run, or not known; `code` says why."""
+    """REFUSE: the job is not run, or unknown; `code` says why."""
 
     job_id: str
     agreement_id: str
@@ -254,12 +253,12 @@ class JobOutput:
     """INFORM: a piece of a job's output.
 
     Attributes:
-        job_id: which.
+        job_id: of the job.
         agreement_id: of its slot.
         name: the stream or file.
         offset: of the piece's first byte.
-        size: bytes that there are now.
-        complete: whether no more can come, for the job has ended.
+        size: present total size in bytes.
+        complete: whether the output is final, because the job has ended.
         data: the piece in base64.
     """
 

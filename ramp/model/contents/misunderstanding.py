@@ -1,4 +1,4 @@
-"""Answers to what cannot be believed or has no place."""
+"""Answers to unverified or misplaced messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Unverified:
     Attributes:
         kind: `agreement`, `cancellation` or `amendment`.
         reference: the id the document claims, for the answer only.
-        code: what is wrong (`bad_signature`, `unknown_signer`, `certificate_expired`, `malformed`).
+        code: the fault (`bad_signature`, `unknown_signer`, `certificate_expired`, `malformed`).
         detail: one sentence.
     """
 

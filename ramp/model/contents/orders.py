@@ -1,4 +1,4 @@
-"""Orders: the bank's vote on all units of a purchase, and what becomes of it (paper section 5.1.2)."""
+"""Orders: the bank's vote on all units of a purchase, and its result; payments (paper section 5.1.2)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,53 @@ from dataclasses import dataclass
 
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.communicative_acts import Interaction, Performative, said
-from ramp.model.contents.payments import PaymentMade
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import BY_BANK, BY_USER
 
 
+@said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class PaymentMade:
+    """AGREE by the bank: user debited, resource credited."""
+
+    agreement_id: str
+    transfer_id: str
+    amount: int
+
+
+@said(Performative.REFUSE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class PaymentRefused:
+    """REFUSE or INFORM by the bank, final: this agreement is not paid, nor ever will be."""
+
+    agreement_id: str
+    code: str
+    detail: str = ""
+
+
+@said(Performative.QUERY_REF, interaction=Interaction.QUERY)
+@dataclass(frozen=True, slots=True)
+class PaymentQuery:
+    """QUERY_REF to the bank by a party of an agreement: was it paid?
+
+    Answered by `PaymentMade`, `RefundMade` or `PaymentRefused` (void, or not known); not at all while it is pending.
+    """
+
+    agreement_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class OrderLine:
-    """One agreement of an order, or one amendment that adds to what was bought.
+    """One agreement of an order, or one amendment that adds to a slot.
 
     Attributes:
-        agreement_id: which; of an amendment its key (`ramp.model.agreement.amendment_key`).
-        resource: who is to be paid.
+        agreement_id: its id; of an amendment its key (`ramp.model.agreement.amendment_key`).
+        resource: the payee.
         cost: minor units.
-        offer_id: the offer that is bought. It ties a resource's word about an offer to what has been paid: that another
-            offer has failed brings no money back.
-        amends: digest of the state that an amendment changes; empty of an agreement.
-        becomes: digest of the state that it makes; empty of an agreement.
+        offer_id: the offer that is bought. It ties a resource's statement about an offer to the payment: that another
+            offer has failed brings no refund.
+        amends: digest of the state that an amendment changes; empty for an agreement.
+        becomes: digest of the resulting state; empty for an agreement.
     """
 
     agreement_id: str
@@ -34,7 +64,7 @@ class OrderLine:
 
     @property
     def amended(self) -> tuple[str, int] | None:
-        """Agreement and number of the amendment that it pays for; None where it pays for an agreement."""
+        """Return agreement and number of the amendment that it pays for; None if it pays for an agreement."""
         if not self.becomes:
             return None
         agreement_id, _, number = self.agreement_id.rpartition(CHANGE_MARK)
@@ -44,12 +74,12 @@ class OrderLine:
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class PaymentOrder:
-    """REQUEST by the user: set these costs aside for me, all or none; asked when all slots are held.
+    """REQUEST by the user: set these costs aside for me, all or none; sent when all slots are held.
 
     Attributes:
         order_id: unique; the bank's idempotency key.
-        lines: one an agreement, in the order of the units.
-        valid_until: by the bank's clock; then whatever has not been posted is void. The agreements hold as long.
+        lines: one per agreement, in the order of the units.
+        valid_until: by the bank's clock; unposted parts are then void. The agreements hold as long.
     """
 
     order_id: str
@@ -63,10 +93,10 @@ class FundsReserved:
     """AGREE by the bank, its vote yes: the costs are set aside under their agreement ids.
 
     Attributes:
-        order_id: which order.
-        user: whose money.
+        order_id: of the order.
+        user: the payer.
         lines: as ordered.
-        valid_for: how long from the first sending of the order; a duration, for clocks differ.
+        valid_for: how long from the first sending of the order; a duration, because clocks differ.
         valid_until: the same by the bank's clock.
         bank_time: the bank's clock.
     """
@@ -95,8 +125,8 @@ class OrderWithdrawal:
     """REQUEST by the user: void this order, unless it has been posted; also of an order that never arrived.
 
     Attributes:
-        order_id: which.
-        valid_until: that of the order; so long a void of an order not seen yet is remembered.
+        order_id: of the order.
+        valid_until: that of the order; until then the void of an unseen order is remembered.
         reason: one sentence for people.
     """
 
@@ -120,10 +150,10 @@ class OrderVoided:
     """INFORM by the bank, final: nothing of the order is paid, nor ever will be.
 
     Attributes:
-        order_id: which.
-        code: why.
+        order_id: of the order.
+        code: the reason.
         detail: the same as a sentence.
-        awaited: the lines whose countersigned agreement had not come: whom to pass over when going on.
+        awaited: the lines whose countersigned agreement is missing; pass over their sellers in the next attempt.
     """
 
     order_id: str

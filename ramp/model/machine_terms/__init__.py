@@ -1,1 +1,1 @@
-"""What a machine is, against what a request asks of any machine: terms that no price and no time change."""
+"""A machine's properties, compared with terms of requests that no price and no time change."""

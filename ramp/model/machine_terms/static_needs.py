@@ -1,6 +1,6 @@
-"""The least that a machine has to be for a unit of a request: what a directory is asked with.
+"""The minimum machine for a unit of a request, for questions to a directory.
 
-It says of a unit no more than the machine's own terms can answer: neither price nor window nor how long it runs.
+It contains only terms that a machine's own terms can answer: neither price nor window nor run time.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from ramp.model.sizes.moldable import least_cores
 from ramp.model.slot import StaticTerms
 
 NEEDS_MAX: Final = 32
-"""Different needs of one request that a directory is told; who has more asks for everybody, as ever."""
+"""Maximum number of different needs of one request in a query; requests with more ask for all resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaticNeeds:
-    """What one unit needs; None is asked for nothing.
+    """The needs of one unit; None or 0 without a need.
 
     Attributes:
         cores: least number of cores.
         cores_per_node: least number of cores on a node.
-        nodes: least number of whole nodes, 0 where nodes make no difference.
+        nodes: least number of whole nodes, 0 if nodes make no difference.
         operating_system: JSDL 1.0 name.
         os_version: exact version.
         architecture: JSDL 1.0 name.
@@ -50,7 +50,7 @@ class StaticNeeds:
     torus: bool = False
 
     def met_by(self, machine: StaticTerms) -> bool:
-        """Whether a machine could run the unit; where not, `static_refusal` of the unit says why."""
+        """Whether a machine could run the unit; `static_refusal` of the unit gives the reason if not."""
         exact = (
             (self.operating_system, machine.operating_system),
             (self.os_version, machine.os_version),
@@ -74,7 +74,7 @@ class StaticNeeds:
 
 
 def needs_of(units: Iterable[RequestUnit]) -> tuple[StaticNeeds, ...]:
-    """What the units of a request need, each need once; empty where those are more than `NEEDS_MAX`."""
+    """Return the different needs of a request's units; empty if there are more than `NEEDS_MAX`."""
     needs = tuple(dict.fromkeys(_need_of(unit) for unit in units))
     return needs if len(needs) <= NEEDS_MAX else ()
 

@@ -13,14 +13,9 @@ from ramp.model.slot import StaticTerms
 
 
 def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
-    """With what a machine refuses a unit that it can run at none of the sizes a seller looks at, or None.
+    """Return the refusal of a unit that a machine can run at none of the sizes a seller considers, or None.
 
-    Args:
-        unit: the unit asked for.
-        machine: the machine's configured properties.
-
-    Returns:
-        Of its sizes' refusals the one that most nearly passed, as the seller itself would answer.
+    Of the sizes' refusals it is the one that came closest, as the seller itself would answer.
     """
     refusals = []
     for size in candidates(unit):
@@ -32,12 +27,7 @@ def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
 
 
 def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
-    """The first static term that the machine cannot satisfy, with the nearest value that would pass, or None.
-
-    Args:
-        unit: the unit asked for.
-        machine: the machine's configured properties.
-    """
+    """Return a refusal for the first static term that the machine misses, with the nearest valid value, or None."""
     checks = (_check_cores, _check_names, _check_quantities, _check_disk)
     for check in checks:
         refusal = check(unit, machine)

@@ -1,1 +1,1 @@
-"""Requests whose size the seller may choose: speed-up laws, and what a moldable unit's sizes mean in time and money."""
+"""Requests whose size the seller may choose: speed-up laws, and the times and costs of a moldable unit's sizes."""

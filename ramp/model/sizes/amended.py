@@ -1,9 +1,9 @@
-"""What a bought slot has come to by its amendments: its size, its digest, and what adding or giving up is worth.
+"""The result of amendments of a bought slot: its size, its digest, and the value of additions and reductions.
 
-Source: the market's rules of amendments (docs/design/contract-changes.md). What was
-bought last goes back first, at the price that was paid for it: who adds to a slot and gives the same up again has
-bought and sold at one price, whatever the rest of the slot has cost. Prices of parts are exact fractions; what is given
-back is their sum rounded down, so that all amendments together never give back all that was paid.
+Source: the market's rules of amendments (docs/design/contract-changes.md). The last addition is given back first, at
+its own price: a buyer that adds to a slot and gives the same up again buys and sells at one price, whatever the rest of
+the slot cost. Prices of parts are exact fractions; a refund is their sum rounded down, so that all refunds together
+never exceed the payments.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ramp.model.contents.orders import OrderLine
 from ramp.model.instant import Duration, Instant, iso, seconds
 
 AMENDMENT_NUMBER_MAX: Final = 1_000
-"""Proposals about one agreement; one every hour for a month are 720. The bank keeps what it decides of each."""
+"""Maximum number of proposals about one agreement (one an hour for a month are 720); the bank keeps all."""
 
 MIXED: Final = "mixed_change"
-"""Code of a change that would add in one way and give up in the other."""
+"""Code of a change that adds in one way and reduces in the other."""
 
 TOO_MANY_CHANGES: Final = "too_many_changes"
-"""Code of a change of a slot that was changed as often as one may be."""
+"""Code of a change beyond `SLOT_CHANGES_MAX`."""
 
 SLOT_CHANGES_MAX: Final = 48
-"""Changes of a slot: whoever judges one looks at all that was bought before, in exact fractions that grow with it."""
+"""Maximum changes of a slot; each is judged by all earlier purchases, in exact fractions that grow with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a slot's time over which its cores are made up of the same.
+    """A part of a slot's time with the same purchases.
 
     Attributes:
-        end: its last instant; it begins where the one before ends, the first one where the slot begins.
-        bought: of what, in the order in which it was bought.
+        end: its last instant; it begins at the end of the span before, the first one at the slot's begin.
+        bought: the purchases in their order.
     """
 
     end: Instant
@@ -62,17 +62,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """How a bought slot stands.
+    """The state of a bought slot.
 
     Attributes:
         cores: at present.
         until: its end.
         digest: names this state in the amendment that changes it.
-        number: of the amendment that has made it so, 0 where none has.
-        since: when the slot begins, or when the amendment that has made it so takes effect, whichever is later; what
-            changes it counts from then on at the earliest.
+        number: of the last amendment, 0 without one.
+        since: the later of the slot's begin and the last amendment's effect; changes count from then on.
         start: when the slot begins.
-        spans: what it is made up of, in the order of time.
+        spans: its purchases, in the order of time.
     """
 
     cores: int
@@ -85,12 +84,12 @@ class SlotState:
 
 
 def state_digest(state: Agreement | Amendment) -> str:
-    """SHA-256 of what an agreement or amendment says of its slot, as URL-safe base64 without padding.
+    """Return SHA-256 of an agreement's or amendment's statement of its slot, as URL-safe base64 without padding.
 
-    Digested is JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. Of an amendment these are all
-    its fields by their names; of an agreement its ids, parties, slot, price and cost, and `terms`, the digest of the
-    unit as it was asked for (`called_terms.terms_digest` with the rule of its price, or an empty one). What is digested
-    has `is`, the kind of document.
+    The digest covers JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. For an amendment it has
+    all fields by their names. For an agreement it has its ids, parties, slot, price and cost, and `terms`: the
+    `called_terms.terms_digest` of the unit as it was asked for, with the rule of its price or an empty one. `is` names
+    the kind of document.
     """
     if isinstance(state, Amendment):
         said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
@@ -119,7 +118,7 @@ def state_digest(state: Agreement | Amendment) -> str:
 
 
 def first_state(agreement: Agreement) -> SlotState:
-    """The state of a slot as it was bought: all of it at what was paid for a core and microsecond of it."""
+    """Return the state of a slot as it was bought, all of it at one price per core and microsecond."""
     offer = agreement.offer
     price = Fraction(agreement.cost, offer.cores * (offer.end - offer.start))
     spans = (Span(offer.end, (Bought(offer.cores, price),)),)
@@ -127,12 +126,7 @@ def first_state(agreement: Agreement) -> SlotState:
 
 
 def after(state: SlotState, amendment: Amendment) -> SlotState:
-    """The state of a slot once an amendment has been posted that fits the state before.
-
-    Args:
-        state: before.
-        amendment: what changes it.
-    """
+    """Return the state of a slot after a posted amendment that fits the state before."""
     cores, until = amendment.cores, amendment.until
     spans = _within(state, cores, until)
     if amendment.grows:
@@ -148,7 +142,7 @@ def after(state: SlotState, amendment: Amendment) -> SlotState:
 
 
 def _within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
-    """What is left of what a slot is made up of where so many cores stay at most, until that end at most."""
+    """Return the purchases that remain with at most `cores` cores until at most `until`."""
     return tuple(
         Span(min(span.end, until), _resized(span.bought, cores))
         for begin, span in _with_begins(state)
@@ -157,13 +151,13 @@ def _within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
 
 
 def _with_begins(state: SlotState) -> list[tuple[Instant, Span]]:
-    """The spans of a slot, each with the instant at which it begins."""
+    """Return the spans of a slot with their begins."""
     begins = [state.start, *(span.end for span in state.spans)]
     return list(zip(begins, state.spans, strict=False))
 
 
 def _resized(bought: tuple[Bought, ...], cores: int) -> tuple[Bought, ...]:
-    """What is left of what was bought where so many cores stay at most: what was bought last goes first."""
+    """Return the purchases that remain with at most `cores` cores; the last purchase goes first."""
     kept: list[Bought] = []
     for each in bought:
         left = min(each.cores, cores)
@@ -174,19 +168,19 @@ def _resized(bought: tuple[Bought, ...], cores: int) -> tuple[Bought, ...]:
 
 
 def _worth(bought: tuple[Bought, ...]) -> Fraction:
-    """What a microsecond of some cores has cost, in minor units."""
+    """Return the cost of a microsecond of some cores, in minor units."""
     return sum((each.cores * each.price for each in bought), Fraction(0))
 
 
 def refund_owed(agreement: Agreement, state: SlotState, cores: int, until: Instant, effective_at: Instant) -> int:
-    """What the part of a slot is worth that is given up, in minor units, rounded down.
+    """Return the value of the part of a slot that is given up, in minor units, rounded down.
 
-    It is what was paid for this part: where nothing was added before, the share that it has in the core time bought, of
-    the agreement's cost, also where another offer has set that; of what was added by amendments, which goes first, the
-    share of what was paid for that. What lies before `effective_at` counts as used.
+    It is the price paid for this part. Additions go first, at their share of their own payment. For the rest it is the
+    share of the core time bought, of the agreement's cost, also if another offer has set that. Time before
+    `effective_at` counts as used.
 
     Args:
-        agreement: what was bought.
+        agreement: the purchase.
         state: of the slot before.
         cores: after.
         until: end after.
@@ -203,7 +197,7 @@ def refund_owed(agreement: Agreement, state: SlotState, cores: int, until: Insta
 
 
 def added_core_time(state: SlotState, cores: int, until: Instant, effective_at: Instant) -> int:
-    """How much a slot would gain, in core microseconds; what lies before `effective_at` is not gained.
+    """Return a slot's gain in core microseconds from `effective_at` on.
 
     Args:
         state: of the slot before.
@@ -216,13 +210,13 @@ def added_core_time(state: SlotState, cores: int, until: Instant, effective_at: 
 
 
 def charge_owed(state: SlotState, amendment: Amendment) -> int:
-    """What an amendment costs that adds to a slot, minor units: the core time gained at its price, rounded half up."""
+    """Return the cost of an addition in minor units: its core time at its price, rounded half up."""
     gained = added_core_time(state, amendment.cores, amendment.until, amendment.effective_at)
     return money.cost(amendment.cpu_hour_cost, 1, gained)
 
 
 def order_line(amendment: Amendment) -> OrderLine:
-    """The line of the payment order by which an amendment is paid that adds to a slot."""
+    """Return the line of a payment order for an addition."""
     return OrderLine(
         amendment.key,
         amendment.resource,
@@ -234,19 +228,19 @@ def order_line(amendment: Amendment) -> OrderLine:
 
 
 def is_growth(state: SlotState, cores: int, until: Instant) -> bool:
-    """Whether a slot would have more than before in some way, and less in none."""
+    """Whether a slot would grow in some way and shrink in none."""
     return cores >= state.cores and until >= state.until and (cores, until) != (state.cores, state.until)
 
 
 def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendment) -> tuple[str, str] | None:
-    """Why an amendment does not fit the state that it should change, as code and sentence; None where it fits.
+    """Say why an amendment does not fit the state that it changes, as code and sentence; None if it fits.
 
-    Asked alike by whoever proposes it, whoever countersigns it, and whoever verifies the documents.
+    Proposer, countersigner and verifiers of the documents use the same check.
 
     Args:
-        agreement: what was bought.
-        state: as the slot stands.
-        amendment: what is proposed.
+        agreement: the purchase.
+        state: of the slot before.
+        amendment: the proposal.
     """
     offer = agreement.offer
     parties = (amendment.offer_id, amendment.user, amendment.resource, amendment.bank)
@@ -283,17 +277,14 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
 
 
 def number_problem(changes: int) -> tuple[str, str] | None:
-    """Why a slot that was changed so often is not changed once more, as code and sentence; None where it may be.
-
-    Asked by its buyer and its seller before either signs.
-    """
+    """Refuse a change of a slot that was changed too often, as code and sentence; None if it was not."""
     if changes < SLOT_CHANGES_MAX:
         return None
     return TOO_MANY_CHANGES, f"too many changes of one slot: got {changes}, expected at most {SLOT_CHANGES_MAX}"
 
 
 def mixed_problem(state: SlotState) -> tuple[str, str]:
-    """Code and sentence for a change that would add in one way and give up in the other."""
+    """Return code and sentence for a change that adds in one way and reduces in the other."""
     return MIXED, (
         f"one change cannot both add and give up: the slot has {state.cores} cores until {iso(state.until)}; "
         "make two changes"
@@ -301,7 +292,7 @@ def mixed_problem(state: SlotState) -> tuple[str, str]:
 
 
 def _growth_problem(state: SlotState, amendment: Amendment) -> tuple[str, str] | None:
-    """Why an amendment that adds does not fit the state that it should change."""
+    """Say why an addition does not fit the state that it changes."""
     if not is_growth(state, amendment.cores, amendment.until):
         return mixed_problem(state)
     if not amendment.issued_at < amendment.effective_at < amendment.valid_until <= state.until:
@@ -320,7 +311,7 @@ def _growth_problem(state: SlotState, amendment: Amendment) -> tuple[str, str] |
 
 
 def notice_problem(amendment: Amendment, notice: Duration) -> str:
-    """Why an amendment takes effect too soon after its issue, as a sentence; empty where it does not."""
+    """Say why an amendment takes effect too soon after its issue; empty if it does not."""
     given = amendment.effective_at - amendment.issued_at
     if given >= notice:
         return ""

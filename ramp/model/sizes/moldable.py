@@ -1,11 +1,11 @@
-"""What the sizes of a moldable unit mean: how long it runs with each, and what it may cost at most.
+"""Run times and maximum costs of a moldable unit's sizes.
 
-A moldable unit leaves its size to whoever sells. Its `cores` are a reference size, at which its wall time and its price
-are stated: with other cores it takes as long as its speed-up law says, and it never costs more than at the reference
-size at the price asked. So offers of different sizes bid for the same thing, the whole run, and compare by their cost.
+A moldable unit leaves its size to the seller. Its `cores` are a reference size, for which its wall time and its price
+are stated. With other cores its speed-up law gives the run time, and it never costs more than at the reference size at
+the price asked. So offers of different sizes bid for the same whole run, and compare by their cost.
 
 Moldable as in D. G. Feitelson and L. Rudolph, "Toward convergence in job schedulers for parallel supercomputers",
-JSSPP 1996. A unit that is not moldable has one size, and all of this is what it ever was.
+JSSPP 1996. A unit that is not moldable has one size.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.speed_up import law_of
 
 CANDIDATES_MAX: Final = 8
-"""Sizes that a seller looks at: a machine is asked for a slot of each, within the time for one call."""
+"""Maximum number of sizes that a seller tries, within the time for one call."""
 
 
 def least_cores(unit: RequestUnit) -> int:
-    """Cores that a slot has at least."""
+    """Return the minimum number of cores of a slot."""
     return unit.cores.total if unit.moldable is None else unit.moldable.least
 
 
 def run_time_with(unit: RequestUnit, cores: int) -> Duration | None:
-    """How long the run takes with so many cores, in microseconds, or None for the whole window.
+    """Return the run time with a number of cores, in microseconds, or None for the whole window.
 
-    Of a moldable unit in whole seconds, rounded up; cores beyond its greatest size shorten nothing.
+    For a moldable unit it is in whole seconds, rounded up; cores beyond its greatest size shorten nothing.
 
     Args:
-        unit: what is to run.
+        unit: the run.
         cores: at least `least_cores`.
     """
     if unit.moldable is None or unit.wall_time is None:
@@ -49,9 +49,10 @@ def run_time_with(unit: RequestUnit, cores: int) -> Duration | None:
 
 
 def of_size(unit: RequestUnit, cores: int) -> RequestUnit:
-    """A moldable unit at one of its sizes, as a machine is asked for it: with so many cores and no choice.
+    """Return a moldable unit with a fixed size, as a machine is asked for it.
 
-    Its price is the greatest whole number of credits per core hour at which the slot costs no more than the unit may.
+    Its price is the greatest whole number of credits per core hour at which the slot stays within the unit's maximum
+    cost.
     """
     if unit.moldable is None:
         return unit
@@ -60,15 +61,15 @@ def of_size(unit: RequestUnit, cores: int) -> RequestUnit:
 
 
 def as_offered(unit: RequestUnit, offer: Offer) -> RequestUnit:
-    """The unit as the machine was asked for it, by what was offered: of the offer's size, without choice."""
+    """Return the unit as the machine was asked for it: of the offer's size, without choice."""
     return unit if unit.moldable is None else of_size(unit, min(offer.cores, unit.moldable.most))
 
 
 def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
-    """The unit at the sizes that a seller looks at, ascending; a unit that is not moldable alone.
+    """Return the unit at the sizes that a seller tries, ascending; a unit that is not moldable has one.
 
-    The least size doubled as often as it goes, the reference size and the greatest; where those are more than
-    `CANDIDATES_MAX`, the largest ones that double are kept.
+    These are the least size and its doublings, the reference size and the greatest; if there are more than
+    `CANDIDATES_MAX`, the smallest doublings are dropped.
     """
     terms = unit.moldable
     if terms is None:
@@ -86,10 +87,10 @@ def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
 
 
 def cost_cap(unit: RequestUnit, cores: int, length: Duration) -> int:
-    """What a slot may cost at most at the unit's price, in minor units.
+    """Return the maximum cost of a slot at the unit's price, in minor units.
 
     Args:
-        unit: with the price as its `cpu_hour_cost`; where it is moldable, slot and size make no difference.
+        unit: with the price as its `cpu_hour_cost`; for a moldable one, slot and size make no difference.
         cores: cores charged for.
         length: of the slot, microseconds.
     """
@@ -99,7 +100,7 @@ def cost_cap(unit: RequestUnit, cores: int, length: Duration) -> int:
 
 
 def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
-    """The greatest whole price, credits per core hour, at which a slot costs no more than the unit may."""
+    """Return the greatest whole price, credits per core hour, at which a slot stays within the unit's maximum cost."""
     if unit.moldable is None or cores * length <= 0:
         return unit.cpu_hour_cost
     cap = cost_cap(unit, cores, length)
@@ -108,12 +109,12 @@ def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
 
 
 def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:
-    """The least whole price of the unit, credits per core hour at its reference size, that allows a slot's price.
+    """Return the least whole price of the unit, credits per core hour at its reference size, for a slot's price.
 
-    Of a unit that is not moldable that price itself: in this measure all offers for a unit compare.
+    For a unit that is not moldable it is that price itself. All offers for a unit compare by this measure.
 
     Args:
-        unit: what is bid for.
+        unit: the unit.
         price: of the slot, credits per core hour.
         cores: of the slot.
         length: of the slot, microseconds.
@@ -127,12 +128,12 @@ def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> in
 
 
 def reference_price(unit: RequestUnit, offer: Offer) -> int:
-    """`price_for` an offer."""
+    """Return `price_for` an offer."""
     return price_for(unit, offer.cpu_hour_cost, offer.cores, offer.end - offer.start)
 
 
 def size_problem(unit: RequestUnit, cores: int, length: Duration) -> str:
-    """Why cores and length of a slot do not go together by a moldable unit's law, as a sentence; else empty."""
+    """Say why cores and length of a slot contradict a moldable unit's law; else empty."""
     if unit.moldable is None:
         return ""
     if cores < unit.moldable.least:

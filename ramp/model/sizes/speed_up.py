@@ -1,7 +1,7 @@
-"""Speed-up laws: how long an application runs with how many processors.
+"""Speed-up laws: the run time of an application by its number of processors.
 
-A law gives run times in a unit of its own; only their ratios matter to a job whose run time is known at one size. The
-same formulas serve simulations, in floating point, and the market, where two parties must find the same time to the
+A law gives run times in a unit of its own; only their ratios matter for a job with a known run time at one size. The
+same formulas serve simulations, in floating point, and the market, whose parties must find the same time to the
 microsecond: there a law is a text such as `amdahl:0.05`, and is computed in fractions.
 """
 
@@ -20,10 +20,10 @@ from ramp.errors import WorkloadError
 Number = TypeVar("Number", float, Fraction)
 
 POINTS_MAX: Final = 32
-"""Points of a table in the market: more than anybody measures."""
+"""Maximum number of points of a table in the market."""
 
 RIGHT: Final = "amdahl:SERIAL_SHARE, downey:AVERAGE:SIGMA or table:CORES=TIME,..., such as amdahl:0.05"
-"""What a law is written as."""
+"""Forms of a law."""
 
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?")
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
@@ -31,12 +31,7 @@ _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class AmdahlLaw(Generic[Number]):
-    """T(p) = serial + parallel / p (G. M. Amdahl, AFIPS 1967).
-
-    Attributes:
-        serial: run time that no processor shortens.
-        parallel: run time that all share.
-    """
+    """T(p) = serial + parallel / p, two run times (G. M. Amdahl, AFIPS 1967)."""
 
     serial: Number
     parallel: Number
@@ -46,7 +41,6 @@ class AmdahlLaw(Generic[Number]):
             raise WorkloadError(f"Amdahl's law with {self.serial} serial and {self.parallel} parallel: no run time")
 
     def run_time(self, processors: int) -> Number:
-        """Run time with so many processors, at least 1."""
         return self.serial + self.parallel / processors
 
 
@@ -85,7 +79,6 @@ class DowneyLaw(Generic[Number]):
         return average
 
     def run_time(self, processors: int) -> Number:
-        """Run time with so many processors, at least 1."""
         return 1 / self.speed_up(processors)
 
 
@@ -93,8 +86,8 @@ class DowneyLaw(Generic[Number]):
 class TableLaw(Generic[Number]):
     """Measured run times, with straight lines between them.
 
-    Below the first point the run time grows as the processors are fewer (no measurement says better); beyond the last
-    it stays.
+    Below the first point the run time is inversely proportional to the processors, for lack of a measurement; beyond
+    the last it is constant.
 
     Attributes:
         processors: ascending, at least one.
@@ -112,7 +105,6 @@ class TableLaw(Generic[Number]):
             raise WorkloadError("a table of run times needs ascending numbers of processors from 1 and times above 0")
 
     def run_time(self, processors: int) -> Number:
-        """Run time with so many processors, at least 1."""
         known, times = self.processors, self.times
         place = bisect_right(known, processors)
         if place == 0:
@@ -129,14 +121,14 @@ Law = AmdahlLaw[Fraction] | DowneyLaw[Fraction] | TableLaw[Fraction]
 
 @lru_cache(maxsize=256)
 def law_of(text: str) -> Law:
-    """The law that a text names, in exact numbers.
+    """Return the law that a text names, in exact numbers.
 
     Args:
         text: `amdahl:SHARE` (of the run time with one core that stays serial, 0 to 1), `downey:AVERAGE:SIGMA`, or
             `table:CORES=TIME,...` (cores ascending, times in any unit and never growing); decimals of up to six places.
 
     Raises:
-        WorkloadError: if it names none; says what would be right.
+        WorkloadError: if it names no law, stating the expected form.
     """
     name, _, rest = text.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""Rules about holds and reservations: two-phase commit rests on them."""
+"""Rules about holds and reservations, on which two-phase commit depends, and about forgetting them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ramp.plugins.contract.subject import SEARCHED, Subject
 
 
 def a_slot_that_has_gone_is_refused(subject: Subject) -> None:
-    """Of two who want the last cores one gets them, the other `slot_taken`; nothing is sold twice."""
+    """Of two calls for the last cores one gets them, the other `slot_taken`; nothing is sold twice."""
     with subject.machine() as machine:
         slot = slot_for(machine, subject.unit(), subject.now)
         fill(machine, subject, subject.now + HOUR, subject.now)
@@ -51,7 +51,7 @@ def reservation_ids_are_never_used_again(subject: Subject) -> None:
 
 
 def a_hold_ends_at_its_deadline(subject: Subject) -> None:
-    """At its deadline a hold is none: its cores are free, and `confirm` is refused with `hold_expired`."""
+    """At its deadline a hold ends: its cores are free, and `confirm` is refused with `hold_expired`."""
     with subject.machine() as machine:
         until = subject.now + 30 * SECOND
         keys = fill(machine, subject, until, subject.now)
@@ -157,6 +157,42 @@ def a_slot_is_held_as_it_was_quoted(subject: Subject) -> None:
         same("hold: start, end, cores and placement", shown(given.slot), shown(slot))
 
 
+def what_is_over_is_forgotten(subject: Subject) -> None:
+    """Keys that are over can be forgotten, again and with unknown ones; their reservations' ids are not used again."""
+    state, now = subject.new_folder(), subject.now
+    over, new = [subject.key("given-back"), subject.key("ended")], subject.key("new")
+    with subject.machine(state) as machine:
+        used = {held(machine, over[0], subject.unit(), now + HOUR, now).reservation_id}
+        machine.release(over[0], now)
+        used.add(held(machine, over[1], subject.unit(), now + HOUR, now).reservation_id)
+        ended = reserved("confirm", machine.confirm(over[1], now)).slot.end
+        machine.forget([subject.key("unknown"), over[0]], now)
+        for _ in range(2):
+            machine.forget(over, ended + HOUR)
+        with subject.machine(state) as after:
+            for each in (machine, after):
+                same("reservation of a forgotten key", each.reservation(over[0], ended + HOUR), None)
+                same("reservations", each.reservations(ended + HOUR), ())
+            later = subject.unit(after=ended + 2 * HOUR - subject.start, slack=SEARCHED)
+            fresh = held(after, new, later, ended + 2 * HOUR, ended + HOUR)
+            demand(fresh.reservation_id not in used, f"hold: {fresh.reservation_id} was the id of a forgotten key")
+
+
+def what_is_live_is_not_forgotten(subject: Subject) -> None:
+    """A hold and a firm reservation survive `forget`, also after a restart."""
+    state, now = subject.new_folder(), subject.now
+    keys = [subject.key("held"), subject.key("firm")]
+    with subject.machine(state) as machine:
+        kept = [held(machine, key, subject.unit(), now + HOUR, now) for key in keys]
+        kept[1] = reserved("confirm", machine.confirm(keys[1], now))
+        quoted = machine.quote(subject.unit(1), now)
+        machine.forget(keys, now)
+        with subject.machine(state) as after:
+            for each in (machine, after):
+                same("reservation of a live key", [each.reservation(key, now) for key in keys], kept)
+                same("quote", each.quote(subject.unit(1), now), quoted)
+
+
 TRIALS: Final = (
     a_slot_that_has_gone_is_refused,
     a_slot_is_held_as_it_was_quoted,
@@ -169,4 +205,6 @@ TRIALS: Final = (
     releasing_the_unknown_is_no_error,
     everything_survives_a_restart,
     reservations_are_listed_by_start,
+    what_is_over_is_forgotten,
+    what_is_live_is_not_forgotten,
 )

@@ -1,4 +1,4 @@
-"""Runs the whole contract against a plug-in, each rule for a limited time, and says how each ended."""
+"""Run the whole contract against a plug-in, each rule with a time limit, and report each result."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ramp.errors import RampError
-from ramp.plugins.contract.contract_rules import RULES
+from ramp.plugins.contract import booking, describing, misuse, quoting, resizing
 from ramp.plugins.contract.subject import ContractBroken, NotChecked, Rule, Subject
 
 
+def _rule(trial: Callable[[Subject], None]) -> Rule:
+    assert trial.__doc__, f"{trial.__name__} has no sentence"
+    return Rule(trial.__name__.replace("_", "-"), trial.__doc__.split("\n\n")[0].replace("\n", " "), trial)
+
+
+RULES: Final[tuple[Rule, ...]] = tuple(
+    _rule(trial) for group in (describing, quoting, booking, resizing, misuse) for trial in group.TRIALS
+)
+"""All rules of the contract, in the order in which they are tried."""
+
+
 class Verdict(StrEnum):
-    """How a rule ended."""
+    """Result of a rule."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -27,8 +39,8 @@ class Result:
 
     Attributes:
         rule: the rule.
-        verdict: how it ended.
-        reason: what was wrong, or why it could not be tried; empty where it was kept.
+        verdict: its result.
+        reason: the violation, or why the rule could not be tried; empty if it was kept.
     """
 
     rule: Rule
@@ -43,9 +55,9 @@ def check_plugin(
 
     Args:
         subject: the plug-in.
-        limit_s: how long one rule may take, in seconds.
-        told: is told each result as it comes.
-        rules: which rules.
+        limit_s: time limit of a rule, in seconds.
+        told: receives each result as it comes.
+        rules: the rules to try.
     """
     results: list[Result] = []
     stuck = ""
@@ -64,7 +76,7 @@ def check_plugin(
 
 
 def _within(rule: Rule, subject: Subject, limit_s: float) -> Result | None:
-    """The rule's result, or None after the limit; a call that hangs ends with the process."""
+    """Return the rule's result, or None after the limit; a call that hangs ends with the process."""
     found: list[Result] = []
     # A thread of its own for each: nothing else gets back from a call that hangs.
     thread = threading.Thread(target=lambda: found.append(_tried(rule, subject)), daemon=True)

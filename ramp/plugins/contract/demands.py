@@ -1,4 +1,4 @@
-"""What rules ask of answers: each returns the answer as what it should be, or says what is wrong with it."""
+"""Check answers for the rules: each function returns the answer, or raises an error that names its fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramp.plugins.contract.subject import AskedPlugin, ContractBroken, NotChecke
 
 
 def demand(right: bool, wrong: str) -> None:
-    """Say what is wrong unless it is right.
+    """Raise an error with a sentence unless a condition holds.
 
     Raises:
         ContractBroken: with that sentence.
@@ -20,7 +20,7 @@ def demand(right: bool, wrong: str) -> None:
 
 
 def slot_for(machine: AskedPlugin, unit: RequestUnit, now: Instant) -> Slot:
-    """The slot quoted for a unit that fits."""
+    """Return the slot quoted for a unit that fits."""
     answer = machine.quote(unit, now)
     if not isinstance(answer, Slot):
         raise ContractBroken(f"quote: {answer.code} ({answer.detail}) for {unit.cores.total} cores that are free")
@@ -28,19 +28,19 @@ def slot_for(machine: AskedPlugin, unit: RequestUnit, now: Instant) -> Slot:
 
 
 def held(machine: AskedPlugin, key: str, unit: RequestUnit, until: Instant, now: Instant) -> Reservation:
-    """A hold of the slot quoted for a unit that fits."""
+    """Return a hold of the slot quoted for a unit that fits."""
     return reserved("hold", machine.hold(key, unit, slot_for(machine, unit, now), until, now))
 
 
 def reserved(what: str, answer: Reservation | Refusal) -> Reservation:
-    """The reservation that a call was to answer."""
+    """Require that a call answered a reservation."""
     if isinstance(answer, Refusal):
         raise ContractBroken(f"{what}: got refusal {answer.code} ({answer.detail}), expected the reservation")
     return answer
 
 
 def refused(what: str, answer: object, *codes: RefusalCode) -> Refusal:
-    """The refusal, with one of the codes, that a call was to answer."""
+    """Require that a call answered a refusal with one of the codes."""
     right = " or ".join(codes)
     if not isinstance(answer, Refusal):
         raise ContractBroken(f"{what}: got {answer!r:.200}, expected a refusal with {right}")
@@ -49,12 +49,12 @@ def refused(what: str, answer: object, *codes: RefusalCode) -> Refusal:
 
 
 def same(what: str, answer: object, before: object) -> None:
-    """Two answers that are to be equal."""
+    """Require that two answers are equal."""
     demand(answer == before, f"{what}: got {answer!r:.300}, expected {before!r:.300} as before")
 
 
 def instant_of(what: str, text: str) -> Instant:
-    """The instant that a refusal names as the nearest one that would pass."""
+    """Return the instant that a refusal names as the nearest valid one."""
     try:
         return from_iso(text)
     except ValueError as error:
@@ -62,7 +62,7 @@ def instant_of(what: str, text: str) -> Instant:
 
 
 def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -> list[str]:
-    """Hold all that is free in the tried window, the largest pieces first; the keys, at least one.
+    """Hold all free cores in the tried window, the largest pieces first; return the keys, at least one.
 
     Raises:
         ContractBroken: if more is held than the machine has.
@@ -85,5 +85,5 @@ def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -
 
 
 def hour_at(subject: Subject, start: Instant, cores: int) -> RequestUnit:
-    """A request for an hour that begins at one instant and no later."""
+    """Return a request for an hour that begins exactly at an instant."""
     return subject.unit(cores, after=start - subject.start, run=HOUR)

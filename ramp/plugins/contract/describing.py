@@ -1,4 +1,4 @@
-"""Rules about what a plug-in says of its machine."""
+"""Rules about a plug-in's description of its machine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _RESERVATION_KEYS: Final = {"reservation_id", "key", "cores", "start", "end", "f
 
 
 def source_is_one_of_three(subject: Subject) -> None:
-    """`source` is `log`, `synthetic` or `live`; it stands in every offer."""
+    """`source` is `log`, `synthetic` or `live`; every offer contains it."""
     with subject.machine() as machine:
         demand(machine.source in SOURCES, f"source: got {machine.source!r}, expected one of {sorted(SOURCES)}")
 
 
 def an_unknown_option_is_told(subject: Subject) -> None:
-    """An option that the plug-in does not know is refused with ConfigurationError, for it may be a slip of the pen."""
+    """An option that the plug-in does not know is refused with ConfigurationError, because it may be misspelt."""
     try:
         subject.open_raw(options={**subject.settings.options, "no_such_option": 1})
     except ConfigurationError:
@@ -46,7 +46,7 @@ def an_unknown_option_is_told(subject: Subject) -> None:
 
 
 def a_snapshot_is_plain_json(subject: Subject) -> None:
-    """A snapshot has all its keys, in JSON types, and says nothing that cannot be."""
+    """A snapshot has all its keys, in JSON types, with possible values."""
     with subject.machine() as machine:
         key = subject.key("shown")
         held(machine, key, subject.unit(), subject.now + HOUR, subject.now)

@@ -1,4 +1,4 @@
-"""Rules about calls that should not come, or come at a bad moment: the answer is a refusal, and nothing breaks."""
+"""Rules about wrong or badly timed calls: the answer is a refusal, and nothing breaks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _END_OF_TIME: Final = from_iso("9999-12-31T23:59:59Z")
 
 
 def a_slot_that_was_never_quoted_is_not_sold(subject: Subject) -> None:
-    """A slot with more cores than the machine has, though it looks like one of ours, is not set aside."""
+    """A slot with more cores than the machine has, though it looks like a quoted one, is not set aside."""
     with subject.machine() as machine:
         slot = slot_for(machine, subject.unit(), subject.now)
         for forged in (replace(slot, cores=subject.cores + 1), replace(slot, cores=10**12)):
@@ -32,7 +32,7 @@ def a_slot_that_was_never_quoted_is_not_sold(subject: Subject) -> None:
 
 
 def a_hold_whose_deadline_has_passed_is_none(subject: Subject) -> None:
-    """A hold that was long on its way and comes at its end or after it sets nothing aside: `hold_expired`."""
+    """A hold that arrives at its deadline or later sets nothing aside: `hold_expired`."""
     with subject.machine() as machine:
         now = subject.now
         slot = slot_for(machine, subject.unit(), now)
@@ -46,7 +46,7 @@ def a_hold_whose_deadline_has_passed_is_none(subject: Subject) -> None:
 
 
 def any_text_may_be_a_key(subject: Subject) -> None:
-    """Keys are texts of others: quotes, slashes, other scripts and long ones are kept apart and found again."""
+    """Keys may be any text: quotes, slashes, other scripts and long ones are kept apart and found again."""
     with subject.machine() as machine:
         for text in _ODD_KEYS:
             key = subject.key(text)
@@ -57,7 +57,7 @@ def any_text_may_be_a_key(subject: Subject) -> None:
 
 
 def a_window_to_the_end_of_time(subject: Subject) -> None:
-    """A window that ends in the year 9999 is a window; a run that is longer than it is refused."""
+    """A window may end in the year 9999; a longer run is refused."""
     with subject.machine() as machine:
         unit = replace(subject.unit(1), deadline=_END_OF_TIME)
         slot = slot_for(machine, unit, subject.now)
@@ -68,7 +68,7 @@ def a_window_to_the_end_of_time(subject: Subject) -> None:
 
 
 def a_clock_that_was_set_back(subject: Subject) -> None:
-    """With the clock set back, before and after a restart, what is held stays held, and everything is answered."""
+    """With the clock set back, before and after a restart, all holds stay, and everything is answered."""
     state = subject.new_folder()
     key = subject.key("back")
     with subject.machine(state) as before:

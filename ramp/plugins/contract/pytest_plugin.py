@@ -1,7 +1,7 @@
-"""A pytest plug-in: gives the contract's rules, one by one, to tests that ask for `plugin_rule`.
+"""A pytest plug-in that passes the contract's rules, one by one, to tests with the argument `plugin_rule`.
 
-It is named where it is wanted: `addopts = ["-p", "ramp.plugins.contract.pytest_plugin"]`. An entry point would make
-pytest rewrite the assertions of all of RAMP, in every project that has it installed.
+Projects name it themselves: `addopts = ["-p", "ramp.plugins.contract.pytest_plugin"]`. An entry point would make
+pytest rewrite the assertions of all of RAMP, in every project that installs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FIXTURE = "plugin_rule"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run such a test once for every rule."""
     if FIXTURE in metafunc.fixturenames:
-        from ramp.plugins.contract.contract_rules import RULES
+        from ramp.plugins.contract.checking import RULES
 
         metafunc.parametrize(FIXTURE, RULES, ids=[rule.name for rule in RULES])
 

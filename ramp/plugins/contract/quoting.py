@@ -1,4 +1,4 @@
-"""Rules about quotes: what a job would find."""
+"""Rules about quotes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def without_a_start_it_is_now(subject: Subject) -> None:
 
 
 def quotes_change_nothing(subject: Subject) -> None:
-    """The same question has the same answer however often it is asked, and sets nothing aside."""
+    """The same question has the same answer every time, and sets nothing aside."""
     with subject.machine() as machine:
         first = slot_for(machine, subject.unit(), subject.now)
         for _ in range(5):
@@ -65,7 +65,7 @@ def more_cores_than_there_are(subject: Subject) -> None:
 
 
 def a_window_too_short_names_the_nearest(subject: Subject) -> None:
-    """A window shorter than the run: `window_too_short`, and the nearest deadline that would pass, which then does."""
+    """A window shorter than the run: `window_too_short`, with the nearest deadline, which then passes."""
     with subject.machine() as machine:
         unit = subject.unit(slack=-1)
         refusal = refused("quote", machine.quote(unit, subject.now), RefusalCode.WINDOW_TOO_SHORT)
@@ -80,7 +80,7 @@ def a_window_that_has_passed(subject: Subject) -> None:
 
 
 def holds_count_in_every_quote(subject: Subject) -> None:
-    """What is held is not quoted again: `cores_taken`, and the nearest start at which there are cores again."""
+    """Held cores are not quoted again: `cores_taken`, and the nearest start at which there are cores again."""
     with subject.machine() as machine:
         before = slot_for(machine, subject.unit(1), subject.now)
         keys = fill(machine, subject, subject.now + HOUR, subject.now)
@@ -96,7 +96,7 @@ def holds_count_in_every_quote(subject: Subject) -> None:
 
 
 def load_counts_reservations(subject: Subject) -> None:
-    """The load of a slot grows with what is set aside over its time: prices are made from it."""
+    """The load of a slot, which determines prices, grows with the reservations over its time."""
     with subject.machine() as machine:
         before = slot_for(machine, subject.unit(1), subject.now).load
         held(machine, subject.key("load"), subject.unit(), subject.now + HOUR, subject.now)

@@ -1,4 +1,4 @@
-"""Rules about plug-ins that can change the size of what is reserved (`ResizablePlugin`); others are not judged."""
+"""Rules for plug-ins that can change the size of a reservation (`ResizablePlugin`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def a_smaller_reservation_stays_smaller(subject: Subject) -> None:
 
 
 def what_a_change_frees_is_free(subject: Subject) -> None:
-    """What a reservation gives up can be held by others at once, and is then refused to it."""
+    """Released cores of a reservation can be held by others at once, and are then refused to it."""
     now = subject.now
     key, other, cores = subject.key("gives"), subject.key("takes"), _two(subject)
     with subject.machine() as machine:
@@ -76,7 +76,7 @@ def what_is_added_is_set_aside(subject: Subject) -> None:
 
 
 def a_later_end_is_kept_or_refused(subject: Subject) -> None:
-    """A reservation gets the later end that it is given, or keeps the one that it has."""
+    """A reservation gets the requested later end, or keeps its present one."""
     now = subject.now
     key = subject.key("later")
     with subject.machine() as machine:
@@ -91,7 +91,7 @@ def a_later_end_is_kept_or_refused(subject: Subject) -> None:
 
 
 def an_earlier_step_changes_nothing(subject: Subject) -> None:
-    """A change that comes after one with a higher step is refused, for calls may overtake each other."""
+    """A change that comes after one with a higher step is refused, because calls may overtake each other."""
     now = subject.now
     key, cores = subject.key("steps"), _two(subject)
     with subject.machine() as machine:
@@ -105,7 +105,7 @@ def an_earlier_step_changes_nothing(subject: Subject) -> None:
 
 
 def only_what_is_firm_changes(subject: Subject) -> None:
-    """Of what is held only, given back or unknown no size is changed."""
+    """Holds, released and unknown keys cannot change their size."""
     now = subject.now
     codes = (RefusalCode.CANCELLED, RefusalCode.HOLD_EXPIRED)
     keys = [subject.key(name) for name in ("held", "released", "unknown")]
@@ -122,7 +122,7 @@ def only_what_is_firm_changes(subject: Subject) -> None:
 
 
 def _fill(subject: Subject, machine: AskedPlugin) -> None:
-    """Hold all that is free, in ever smaller pieces: a machine may have a hundred thousand cores."""
+    """Hold all free cores, in ever smaller pieces: a machine may have a hundred thousand cores."""
     now, size, number = subject.now, subject.cores, 0
     while size:
         piece = subject.unit(size)
@@ -135,7 +135,7 @@ def _fill(subject: Subject, machine: AskedPlugin) -> None:
 
 
 def _two(subject: Subject) -> int:
-    """Cores of a reservation that can be halved: of two of what the machine gives at least."""
+    """Return the size of a reservation that can be halved: twice the machine's least."""
     with subject.machine() as machine:
         least = machine.quote(subject.unit(1), subject.now)
     piece = least.cores if isinstance(least, Slot) else 1

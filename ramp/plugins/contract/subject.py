@@ -1,4 +1,4 @@
-"""The plug-in that the contract's rules are tried on: opened anew for each, every answer judged, all given back."""
+"""The plug-in under test: opened anew for each rule, every answer checked, all holds released at the end."""
 
 from __future__ import annotations
 
@@ -28,22 +28,20 @@ OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
 
 LEAD: Final[Duration] = MINUTE
-"""How far ahead of the first call the tried windows begin at the earliest."""
+"""How far ahead of the first call the tried windows begin."""
 
 RUN: Final[Duration] = HOUR
-"""How long the tried slots are."""
-
 SEARCHED: Final[Duration] = 7 * DAY
-"""How far ahead free cores are looked for."""
+"""How far ahead free cores are searched."""
 
 PARTS: Final = 4
-"""Reservations that some rules have side by side."""
+"""Number of simultaneous reservations of some rules."""
 
 NUMBER: Final = 3
-"""The unit's number in all requests: not 1, so that one who does not look at it is found out."""
+"""The unit's number in all requests: not 1, to detect plug-ins that ignore it."""
 
 PRICE: Final = 70
-"""Asking price in credits per core hour; plug-ins do not look at it."""
+"""Asking price in credits per core hour; plug-ins ignore it."""
 
 
 class ContractBroken(AssertionError):
@@ -55,7 +53,7 @@ class NotChecked(Exception):
 
 
 class AskedPlugin:
-    """A plug-in whose every answer is judged, and of which is remembered what is to be given back.
+    """A wrapper that checks every answer of a plug-in and remembers what to release.
 
     Args:
         plugin: the plug-in.
@@ -69,17 +67,14 @@ class AskedPlugin:
 
     @property
     def source(self) -> str:
-        """What drives the machine's queue."""
         return self.plugin.source
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """See `ResourcePlugin.quote`."""
         return self._ask(
             "quote", lambda: self.plugin.quote(unit, now), lambda given: answers.quote_problem(unit, given)
         )
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        """See `ResourcePlugin.hold`."""
         self.held.add(key)
         return self._ask(
             "hold",
@@ -88,19 +83,15 @@ class AskedPlugin:
         )
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        """See `ResourcePlugin.confirm`."""
         found: Reservation | Refusal = _without_start(
             self._ask("confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given))
         )
         return found
 
     def release(self, key: str, now: Instant) -> None:
-        """See `ResourcePlugin.release`."""
         self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """See `ResourcePlugin.reservation`."""
-
         def problem(given: object) -> str:
             return "" if given is None else answers.reservation_problem(key, None, given)
 
@@ -109,8 +100,6 @@ class AskedPlugin:
         return shown
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """See `ResourcePlugin.reservations`."""
-
         def problem(given: Any) -> str:
             if not isinstance(given, tuple):
                 return f"wrong type of answer: got {type(given).__name__}, expected tuple"
@@ -121,7 +110,6 @@ class AskedPlugin:
         return tuple(_without_start(each) for each in found)
 
     def next_event(self, now: Instant) -> Instant | None:
-        """See `ResourcePlugin.next_event`."""
         return self._ask(
             "next_event",
             lambda: self.plugin.next_event(now),
@@ -129,7 +117,7 @@ class AskedPlugin:
         )
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """See `ResourcePlugin.snapshot`; as it reads after a journey as JSON."""
+        """See `ResourcePlugin.snapshot`; returned after a round trip through JSON."""
         shown = self._ask("snapshot", lambda: self.plugin.snapshot(now, horizon), lambda _: "")
         try:
             text = json.dumps(shown, allow_nan=False)
@@ -197,17 +185,17 @@ class AskedPlugin:
 
 
 def _without_start(answer: Any) -> Any:
-    """An answer without when the job of a slot that is not reserved has started, which the rules do not ask for."""
+    """Drop the start of a queued job from an answer, because the rules do not check it."""
     return replace(answer, started_at=None) if isinstance(answer, Reservation) else answer
 
 
 class Subject:
-    """A plug-in under the contract: how to open it, and where and when it has cores to spare.
+    """A plug-in under the contract, with a time at which it has free cores.
 
     Args:
-        open_plugin: what its entry point names.
-        settings: the machine and its options; `state_dir` is not looked at, each rule has a folder of its own.
-        now: the instant of the first calls. In the week after it an hour with some free cores is looked for.
+        open_plugin: the plug-in's entry point.
+        settings: the machine and its options; `state_dir` is ignored, each rule has a folder of its own.
+        now: the instant of the first calls. In the week after it an hour with some free cores is searched.
         folder: an empty folder for the plug-in's durable state.
     """
 
@@ -222,26 +210,21 @@ class Subject:
 
     @property
     def cores(self) -> int:
-        """Cores of the machine."""
         return self.settings.cores
 
     def new_folder(self) -> Path:
-        """A new empty folder for state."""
+        """Return a new empty folder for state."""
         folder = self._folder / f"state-{next(self._numbers)}"
         folder.mkdir(parents=True)
         return folder
 
     def open_raw(self, **changes: Any) -> ResourcePlugin:
-        """The plug-in opened with settings changed, in a new folder unless one is among them."""
+        """Open the plug-in with changed settings, in a new folder unless one is among them."""
         return self._open(replace(self.settings, **{"state_dir": self.new_folder(), **changes}))
 
     @contextmanager
     def machine(self, folder: Path | None = None) -> Iterator[AskedPlugin]:
-        """The plug-in opened; what is held meanwhile is released at the end.
-
-        Args:
-            folder: its state from an earlier opening, or None for a new one.
-        """
+        """Open the plug-in with the state in `folder`, or without; release all its holds at the end."""
         asked = AskedPlugin(self.open_raw(state_dir=folder or self.new_folder()), self.slowest)
         try:
             yield asked
@@ -250,23 +233,23 @@ class Subject:
                 asked.plugin.release(key, self.now)
 
     def key(self, name: str) -> str:
-        """A key that no earlier rule has used, as the machine may remember it."""
+        """Return a key that no earlier rule has used, because the machine may remember it."""
         return f"contract-{self._folder.name}-{next(self._numbers)}-{name}"
 
     @property
     def start(self) -> Instant:
-        """When the tried windows begin."""
+        """Return the begin of the tried windows."""
         return self._found()[0]
 
     @property
     def portion(self) -> int:
-        """Cores of which `PARTS` times as many are free together from `start` on for `RUN`."""
+        """Return a number of cores of which `PARTS` times as many are free together from `start` on for `RUN`."""
         return self._found()[1]
 
     def unit(
         self, cores: int | None = None, *, after: Duration = 0, slack: Duration = 0, run: Duration = RUN
     ) -> RequestUnit:
-        """A request for cores (by default a portion) that begins `after` the tried window, with slack at its end."""
+        """Request cores (by default a portion) from `after` the start of the tried window on, with slack at the end."""
         start = self.start + after
         wanted = TotalCores(self.portion if cores is None else cores)
         return RequestUnit(NUMBER, PRICE, start + run + slack, wanted, not_before=start, wall_time=run)
@@ -295,12 +278,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that every plug-in must do.
+    """One rule of the contract.
 
     Attributes:
         name: the rule in a few words with hyphens.
-        sentence: what is right.
-        trial: raises `ContractBroken` where a subject does not do it, `NotChecked` where that cannot be tried.
+        sentence: the required behaviour.
+        trial: raises `ContractBroken` if a subject violates it, `NotChecked` if it cannot be tried.
     """
 
     name: str

@@ -17,11 +17,11 @@ from math import floor
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.machine_terms.static_terms import check_static_terms
 from ramp.model.money import cost
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
+from ramp.model.ports import IdSource
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal

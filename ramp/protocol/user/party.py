@@ -33,8 +33,8 @@ from ramp.model.contents import (
     SlotMoved,
 )
 from ramp.model.contents.accounts import REPLAYED
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
+from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AgreementResized

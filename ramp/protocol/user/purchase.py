@@ -8,9 +8,9 @@ from dataclasses import replace
 from ramp.errors import RuleFailed
 from ramp.model.acl import Message
 from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
+from ramp.model.ports import IdSource
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.directory.directories import Directories

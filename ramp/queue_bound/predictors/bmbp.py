@@ -14,9 +14,8 @@ from typing import Annotated, Final
 
 from ramp.options import Bounds
 from ramp.queue_bound.groups import Groups
-from ramp.queue_bound.order_statistic import fewest, rank
+from ramp.queue_bound.order_statistic import RecentValues, fewest, rank
 from ramp.queue_bound.predictor import QueuedJob, predictor
-from ramp.queue_bound.recent_values import RecentValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +24,10 @@ class BmbpOptions:
 
     Attributes:
         quantile: share of the jobs that start within their bound.
-        confidence: with which a bound is above that quantile of the waits.
-        groups: what jobs are told apart by.
-        misses: in a row after which the history is cut: what went before is another time.
-        history: waits that are kept of a group at most; older ones go.
+        confidence: probability that a bound is above that quantile of the waits.
+        groups: properties that tell jobs apart.
+        misses: number of consecutive misses after which the history before them is dropped.
+        history: maximum number of waits kept of a group; older ones are dropped.
     """
 
     quantile: Annotated[float, Bounds(0.001, 0.999)] = 0.95
@@ -54,7 +53,6 @@ class Bmbp:
         """Group, submission and bound of the jobs that wait."""
 
     def bound(self, job: QueuedJob) -> int | None:
-        """See `Predictor`."""
         return self._group(job).bound(self._options)
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
@@ -65,14 +63,12 @@ class Bmbp:
         return waits.not_above(within) / len(waits)
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
-        """See `Predictor`."""
         group = self._group(job)
         bound = group.bound(self._options)
         self._waiting[key] = group, now, bound
         return bound
 
     def started(self, key: Hashable, now: int) -> None:
-        """See `Predictor`."""
         group, since, bound = self._waiting.pop(key, (None, 0, None))
         if group is None:
             return
@@ -86,7 +82,7 @@ class Bmbp:
             group.missed = 0
 
     def withdrawn(self, key: Hashable) -> None:
-        """See `Predictor`: how long it would have waited nobody knows."""
+        """See `Predictor`; the wait remains unknown."""
         self._waiting.pop(key, None)
 
     def passes(self, now: int) -> None:
@@ -97,7 +93,7 @@ class Bmbp:
 
 
 class _Group:
-    """Waits of like jobs, and how many in a row came after their bound."""
+    """Waits of like jobs, and the number of consecutive ones above their bound."""
 
     __slots__ = ("missed", "waits")
 

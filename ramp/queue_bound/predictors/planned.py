@@ -1,10 +1,9 @@
-"""Bounds from the plan of the live queue: the planned wait, and how much later than planned jobs like it started.
+"""Bounds from the plan of the live queue: the planned wait plus a bound on the delay of similar jobs.
 
-A job that the plan starts at once does so, since the scheduler decides by the same rule. For the others the plan errs:
-jobs end before their requested times, and jobs that come later may overtake. What is bounded is that error. Its
-quantile is taken so high that the share of misses comes out as asked for in the long run, whatever the errors'
-distribution and however they depend on one another (adaptive conformal inference); a miss is counted as soon as the
-bound has passed, not only when the job starts at last.
+A job that the plan starts at once does so, because the scheduler decides by the same rule. For the others the plan
+errs: jobs end before their requested times, and later jobs may overtake. The bound covers that error. Its quantile is
+adjusted so that the share of misses is as requested in the long run, for any distribution and dependence of the errors
+(adaptive conformal inference); a miss is counted as soon as the bound has passed, not only when the job starts.
 
 Sources: I. Gibbs and E. Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021, equation 2;
 A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001 (the plan).
@@ -20,8 +19,8 @@ from typing import Annotated, Final
 
 from ramp.options import Bounds
 from ramp.queue_bound.groups import Groups, octave
+from ramp.queue_bound.order_statistic import RecentValues
 from ramp.queue_bound.predictor import QueuedJob, predictor
-from ramp.queue_bound.recent_values import RecentValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +30,11 @@ class PlannedOptions:
     Attributes:
         target: share of the waiting jobs that start within their bound, in the long run.
         gamma: how fast the quantile follows misses.
-        groups: what jobs are told apart by, for bounds.
-        window: errors that are kept of a group; older ones go.
-        enough: errors of a group below which those of all jobs are taken instead.
-        same_rule: the queue's scheduler decides by the plan's own rule, so that who is planned to start at once does.
-            Otherwise these jobs have a bound as the others have, best of groups by plan, size and length.
+        groups: properties that tell jobs apart, for bounds.
+        window: maximum number of errors kept of a group; older ones are dropped.
+        enough: minimum errors of a group; with fewer, those of all jobs are used.
+        same_rule: whether the queue's scheduler follows the plan's rule, so that jobs planned to start at once do so.
+            Otherwise these jobs have a bound like others, best with groups by plan, size and length.
     """
 
     target: Annotated[float, Bounds(0.001, 0.999)] = 0.96
@@ -56,7 +55,7 @@ class _WaitingJob:
 
 
 class Planned:
-    """The planned wait and a bound on what comes on top of it.
+    """The planned wait and a bound on the additional delay.
 
     Args:
         options: its options.
@@ -78,7 +77,7 @@ class Planned:
         return self._bound(job, self._group(job))
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
-        """See `Predictor`: the share of the jobs planned to wait about as long that took no larger part of it."""
+        """See `Predictor`: the share of the jobs with a similar planned wait whose delay was a smaller part of it."""
         if self._starts_at_once(job):
             return 1.0
         planned = _planned(job)
@@ -88,7 +87,6 @@ class Planned:
         return ratios.not_above(within / max(planned, 1)) / len(ratios)
 
     def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
-        """See `Predictor`."""
         if self._starts_at_once(job):
             return 0
         group = self._group(job)
@@ -100,7 +98,6 @@ class Planned:
         return bound
 
     def started(self, key: Hashable, now: int) -> None:
-        """See `Predictor`."""
         waited = self._waiting.pop(key, None)
         if waited is None:
             return
@@ -113,11 +110,11 @@ class Planned:
         ratios.add(wait / max(planned, 1))
 
     def withdrawn(self, key: Hashable) -> None:
-        """See `Predictor`: how long it would have waited nobody knows."""
+        """See `Predictor`; the wait remains unknown."""
         self._waiting.pop(key, None)
 
     def passes(self, now: int) -> None:
-        """See `Predictor`: who still waits after its bound is a miss already."""
+        """See `Predictor`; a job that still waits after its bound is a miss already."""
         while self._due and self._due[0][0] < now:
             waited = self._waiting.get(heapq.heappop(self._due)[2])
             if waited is not None and not waited.missed:
@@ -138,7 +135,7 @@ class Planned:
 
 
 class _Errors:
-    """By how much later than planned like jobs started, in microseconds, and the level of their bounds."""
+    """Delays of like jobs after their planned start, in microseconds, and the level of their bounds."""
 
     __slots__ = ("_options", "errors", "level")
 
@@ -148,14 +145,14 @@ class _Errors:
         self.level = options.target
 
     def bound(self, level: float) -> int | None:
-        """The error at a level; the largest where even that is not enough."""
+        """Return the error at a level; the largest if even that is too small."""
         count = len(self.errors)
         if count < self._options.enough:
             return None
         return self.errors.smallest(min(max(ceil((count + 1) * level), 1), count))
 
     def judged(self, *, missed: bool) -> None:
-        """A bound has held or not: alpha = alpha + gamma (1 - target - miss), with level = 1 - alpha."""
+        """Learn whether a bound has held: alpha = alpha + gamma (1 - target - miss), with level = 1 - alpha."""
         self.level -= self._options.gamma * (1 - self._options.target - missed)
 
 

@@ -1,1 +1,1 @@
-"""Who says so: certificates, seals, XML signatures, and what they prove."""
+"""Certificates, seals, XML signatures, and proofs made of them."""

@@ -1,12 +1,12 @@
-"""What makes a certificate of this market acceptable: whose it is, in which role, by whom, for when, with what key.
+"""Check certificates of this market: party, role, issuer, validity and key.
 
 A party's identity is the URI `xmpp:name@domain` among the certificate's alternative names (RFC 5280 section 4.2.1.6,
 RFC 5122). Its role is the one organizational unit of the subject, `OU=bank`, as in Hyperledger Fabric's NodeOUs: every
-tool shows a subject, CAs know how to write one, and no private extension has to be registered. The market has one CA,
-or several while one is being replaced; there are no intermediate CAs.
+tool shows a subject, CAs can write it, and no private extension must be registered. The market has one CA, or several
+while one is being replaced; there are no intermediate CAs.
 
-Certificates come from strangers: whatever is wrong with one ends in a `DocumentError`, and what only an issued one can
-hold is read after the issuer's signature has been checked.
+Certificates come from strangers. Every fault raises a `DocumentError`, and fields that only an issued certificate can
+hold are read after the issuer's signature has been checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RSA_BITS_MIN: Final = 2048
 """Shortest RSA key accepted (NIST SP 800-131A)."""
 
 CERTIFICATE_BYTES_MAX: Final = 8_192
-"""Longest certificate that is looked at: one with an RSA key of 4096 bits has about 1 500 bytes."""
+"""Longest certificate accepted; one with an RSA key of 4096 bits has about 1 500 bytes."""
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
@@ -47,7 +47,7 @@ UNREADABLE: Final = (
     x509.InvalidVersion,
     x509.UnsupportedGeneralNameType,
 )
-"""What cryptography raises, at once or when a field is first asked for, over certificates it cannot represent."""
+"""Errors of cryptography, at once or at the first access to a field, for certificates it cannot represent."""
 
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
@@ -56,7 +56,7 @@ def load(der: bytes) -> x509.Certificate:
     """Read a certificate from its bytes.
 
     Raises:
-        SignatureInvalid: if it is none, or too long to be one of a party.
+        SignatureInvalid: if the bytes are no certificate, or too long for a party's.
     """
     if len(der) > CERTIFICATE_BYTES_MAX:
         raise SignatureInvalid(f"certificate too large: got {len(der)} bytes, expected at most {CERTIFICATE_BYTES_MAX}")
@@ -67,10 +67,10 @@ def load(der: bytes) -> x509.Certificate:
 
 
 def identity_of(certificate: x509.Certificate) -> str:
-    """Name of the party that a certificate is for.
+    """Return the name of the party that a certificate is for.
 
     Raises:
-        SignerUnknown: if it names none, or several.
+        SignerUnknown: unless it names exactly one.
     """
     names = _extension(certificate, x509.SubjectAlternativeName)
     uris = [] if names is None else names.get_values_for_type(x509.UniformResourceIdentifier)
@@ -83,10 +83,10 @@ def identity_of(certificate: x509.Certificate) -> str:
 
 
 def role_of(certificate: x509.Certificate) -> Role:
-    """The role that a certificate states: the one organizational unit of its subject.
+    """Return the role of a certificate: the one organizational unit of its subject.
 
     Raises:
-        SignerUnknown: if it states none, several, or one that the market does not have.
+        SignerUnknown: unless it states exactly one role of the market.
     """
     try:
         units = [
@@ -114,17 +114,17 @@ def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extensio
 
 
 def serial_text(certificate: x509.Certificate) -> str:
-    """The serial number in hexadecimal."""
+    """Return the serial number in hexadecimal."""
     return f"{certificate.serial_number:x}"
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """SHA-256 fingerprint of the certificate, in hexadecimal pairs."""
+    """Return the SHA-256 fingerprint of the certificate, in hexadecimal pairs."""
     return certificate.fingerprint(hashes.SHA256()).hex(":")
 
 
 def key_fingerprint(certificate: x509.Certificate) -> str:
-    """SHA-256 fingerprint of the public key: what a pin compares, so that a renewed certificate still fits."""
+    """Return the SHA-256 fingerprint of the public key; pins compare it, so that a renewed certificate fits."""
     digest = hashes.Hash(hashes.SHA256())
     digest.update(public_key_bytes(certificate.public_key()))
     return digest.finalize().hex(":")
@@ -136,17 +136,17 @@ def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
 
 
 def public_key_bytes(key: CertificatePublicKeyTypes) -> bytes:
-    """A public key as certificates have it (SubjectPublicKeyInfo, DER)."""
+    """Return a public key in the form of certificates (SubjectPublicKeyInfo, DER)."""
     return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def valid_from(certificate: x509.Certificate) -> Instant:
-    """First instant of validity."""
+    """Return the first instant of validity."""
     return instant.from_datetime(certificate.not_valid_before_utc)
 
 
 def valid_until(certificate: x509.Certificate) -> Instant:
-    """Last instant of validity."""
+    """Return the last instant of validity."""
     return instant.from_datetime(certificate.not_valid_after_utc)
 
 
@@ -189,10 +189,10 @@ def _subject(certificate: x509.Certificate) -> str:
 
 
 def check_validity(certificate: x509.Certificate, now: Instant) -> None:
-    """Check that a certificate holds at an instant.
+    """Check that a certificate is valid at an instant.
 
     Raises:
-        CertificateExpired: if it has expired, or does not hold yet.
+        CertificateExpired: if it has expired, or is not valid yet.
     """
     if now > valid_until(certificate):
         raise CertificateExpired(
@@ -207,7 +207,7 @@ def check_validity(certificate: x509.Certificate, now: Instant) -> None:
 
 
 def key_of(certificate: x509.Certificate) -> PublicKey:
-    """The public key, if it is strong: P-256, Ed25519, or RSA of at least 2048 bits.
+    """Return the public key, if it is strong: P-256, Ed25519, or RSA of at least 2048 bits.
 
     Raises:
         SignatureInvalid: if it is weaker, of another kind, or unreadable.

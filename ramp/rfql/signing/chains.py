@@ -1,6 +1,6 @@
-"""Agreements with what has changed their slots: whether files that were checked one by one are an unbroken chain.
+"""Check that an agreement and its amendments, verified one by one, are an unbroken chain.
 
-Source: the market's rules of amendments (`ramp.model.sizes.amended`), which buyer and seller ask before they sign.
+Source: the market's rules of amendments (`ramp.model.sizes.amended`), which buyer and seller check before they sign.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from ramp.rfql.signing.verification import FileReport
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """One agreement and the amendments of it that were shown with it.
+    """One agreement and the amendments of it that were given.
 
     Attributes:
-        agreement: what was bought.
-        amendments: by number.
+        agreement: the purchase.
         states: of the slot after the agreement and after each of them that fits.
-        failure: which amendment does not fit the state before it, and why; empty where all do.
+        failure: the amendment that does not fit the state before it, and why; empty if all do.
     """
 
     agreement: Agreement
@@ -31,12 +30,12 @@ class Chain:
 
     @property
     def given_back(self) -> int:
-        """What the amendments that fit have given back of the price together, in minor units."""
+        """Return the total refund of the amendments that fit, in minor units."""
         return sum(each.refund for each in self._fitting)
 
     @property
     def charged(self) -> int:
-        """What those of them that add have cost together, in minor units."""
+        """Return the total charge of the amendments that fit, in minor units."""
         return sum(each.charge for each in self._fitting)
 
     @property
@@ -45,11 +44,7 @@ class Chain:
 
 
 def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
-    """The chains that files which hold are, one for each agreement that was shown with amendments of it.
-
-    Args:
-        reports: of the files; those that do not hold count as not shown.
-    """
+    """Return a chain for each agreement with amendments among the valid reports."""
     holding = [each for each in reports if each.holds]
     shown = [each.amendment for each in holding if each.amendment is not None]
     found: list[Chain] = []
@@ -64,12 +59,7 @@ def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
 
 
 def chain_of(agreement: Agreement, amendments: Sequence[Amendment]) -> Chain:
-    """Follow an agreement through its amendments, as far as each fits the state that the one before has made.
-
-    Args:
-        agreement: what was bought.
-        amendments: by number.
-    """
+    """Follow an agreement through its amendments, ordered by number, as far as each fits the state before it."""
     states = [first_state(agreement)]
     for amendment in amendments:
         problem = amendment_problem(agreement, states[-1], amendment)

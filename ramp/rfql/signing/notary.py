@@ -2,7 +2,7 @@
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
 signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form
-and signs the whole. Everything else that creates an obligation is sealed (`ramp.rfql.signing.seals`).
+and signs the whole. All other messages that create an obligation are sealed (`ramp.rfql.signing.seals`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ramp.rfql.xml.parser import Element, check_size, parse_wire
 from ramp.rfql.xml.record import INSTANT
 
 CLOCK_SKEW: Final[Duration] = 5 * MINUTE
-"""How far a signer's clock may be ahead of ours: as far as certificates reach back before their issue."""
+"""Maximum lead of a signer's clock; certificates reach back as far before their issue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class VerifiedSignature:
 
     Attributes:
         signer: the party, as the certificate names it and the document expects it.
-        role: what it is certified to be.
+        role: its certified role.
         certificate: the signer's certificate.
-        signed_at: the signer's clock as signed, where the document says it.
+        signed_at: the signer's clock as signed, if the document says it.
     """
 
     signer: str
@@ -52,23 +52,23 @@ class VerifiedSignature:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A document all of whose signatures hold: what they cover, and whose they are (innermost first)."""
+    """A document with valid signatures: its signed content, and the signatures, innermost first."""
 
     body: Signable
     signatures: tuple[VerifiedSignature, ...]
 
 
 def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
-    """Check every signature of a document and read what they cover.
+    """Check every signature of a document and read the signed content.
 
     Args:
         document: the XML text.
-        trust: whom to trust.
+        trust: decides on certificates.
         now: the time for which certificates must hold.
         passed: takes a sentence for every check that has passed, for reports.
 
     Raises:
-        DocumentError: if anything about document or signatures is not right.
+        DocumentError: if document or signatures are invalid.
     """
     told = passed if passed is not None else []
     sealed = PublicNotary(trust, passed)
@@ -136,23 +136,13 @@ def _check_party(signer: CertifiedParty, party: str, role: Role, told: list[str]
 
 
 class PublicNotary:
-    """The notary of anybody: checks signatures and seals, makes none.
-
-    Args:
-        trust: whom to trust.
-        passed: takes a sentence for every check that has passed, for reports.
-    """
+    """Checks signatures and seals, makes none; `passed` takes a sentence for every check that has passed."""
 
     def __init__(self, trust: Trust, passed: list[str] | None = None) -> None:
         self._trust = trust
         self._passed = passed
 
     def verify(self, document: str, now: Instant) -> Signed:
-        """Check every signature of a document and return what they cover.
-
-        Raises:
-            DocumentError: if anything about document or signatures is not right.
-        """
         verified = verify_document(document, self._trust, now, self._passed)
         signers = tuple(signature.signer for signature in verified.signatures)
         return Signed(body=verified.body, signers=signers, document=document)
@@ -162,17 +152,17 @@ class PublicNotary:
 
         Args:
             text: the sealed message (`ramp.rfql.signing.seals`).
-            now: the time for which certificates must hold; it may not have been signed later than that. What is in
-                `ramp.model.acl.ANY_AGE` is judged by its own time instead.
+            now: the time for which certificates must hold; no seal may be later. Contents in `ramp.model.acl.ANY_AGE`
+                are judged by their own time instead.
 
         Raises:
             SealInvalid: if the seal is not its sender's, or not for such a document.
-            DocumentError: if the seal holds, but what it covers is not right.
+            DocumentError: if the seal holds, but its document is invalid.
         """
         sealed = seals.parse(text)
         signed_at = sealed.moment()
         kind = documents.content_named(sealed.document)
-        # what tells the time is not judged by a clock that may be wrong, but by the time that it states
+        # our clock may be wrong, so messages that report the time are judged by the time that they state
         signer = self._check_seal(sealed, signed_at, signed_at if kind in ANY_AGE else now)
         if kind is None or documents.root_name(sealed.body) != sealed.document:
             raise SealInvalid(f"the seal names a {sealed.document or 'nameless document'} but covers another document")
@@ -221,7 +211,7 @@ class PublicNotary:
 
 
 def check_role(role: Role, kind: type, who: str) -> None:
-    """Check that a content may be said in a role.
+    """Check that a role may send a content.
 
     Raises:
         SealInvalid: if not.
@@ -274,8 +264,8 @@ class XmlNotary(PublicNotary):
         """Add this party's signature as the outermost one; fills `signers` and `document`.
 
         Raises:
-            SignatureInvalid: if this party has nothing to sign there.
-            CertificateExpired: if its own certificate does not hold now, so that nobody would accept the signature.
+            SignatureInvalid: if this party may not sign the document.
+            CertificateExpired: if its own certificate is not valid now, so that others would reject the signature.
         """
         body = signed.body
         if not signed.signers:
@@ -293,12 +283,11 @@ class XmlNotary(PublicNotary):
         return Signed(body=body, signers=(*signed.signers, self.name), document=text)
 
     def seal(self, message: Message, now: Instant) -> Message:
-        """Seal a message of this party's: the same with `seal` filled; one that bears a seal is sealed anew.
+        """Seal a message of this party's, replacing any seal.
 
         Raises:
-            CertificateExpired: if the party's own certificate does not hold now.
-            SealInvalid: if it is another party's message, not to be said in this party's role, or a slot of it could
-                hold a line break.
+            CertificateExpired: if the party's own certificate is not valid now.
+            SealInvalid: if it is another party's message, not for this party's role, or a slot could hold a line break.
             MeaningViolation: for values that the document cannot carry.
             DocumentTooLarge: if the document is over the size limit.
         """

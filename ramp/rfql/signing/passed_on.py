@@ -1,6 +1,6 @@
-"""What others have sealed and a document passes on: as escaped text, to stay byte for byte as it was.
+"""Sealed messages within other documents: as escaped text, to stay byte for byte as they were.
 
-It is opened in full, as if it had been said to us, except that its addressee is the one it was said to.
+They are opened in full like messages to us, but their addressee is the original one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Kind = TypeVar("Kind")
 
 
 def write_sealed(seal: Seal) -> str:
-    """The element that passes on what a seal covers.
+    """Write the element that passes on a sealed message.
 
     Raises:
-        MeaningViolation: if there is no text of it.
+        MeaningViolation: if the seal has no text.
     """
     if not seal.text:
         raise MeaningViolation(f"the passed-on message of {seal.signer} is not sealed")
@@ -35,18 +35,18 @@ def write_sealed(seal: Seal) -> str:
 
 
 def read_sealed(element: Element, kind: type[Kind], opener: Opener) -> tuple[Kind, Seal]:
-    """What an element passes on in its `SealedMessage`, with the seal on it.
+    """Read the `SealedMessage` in an element, and its seal.
 
     Args:
         element: the element around it.
-        kind: content that it must have.
+        kind: required content.
         opener: checks the seal.
 
     Raises:
-        DocumentError: if the seal does not hold, or it is something else.
+        DocumentError: if the seal does not hold, or the content is of another kind.
     """
     text = element.findtext(f"{{{MARKET}}}{SEALED}") or ""
-    # Looked at before it is opened: what is passed on passes nothing on itself, so opening has an end.
+    # Checked before opening: a passed-on message passes on no other, so opening ends.
     document = seals.parse(text).document
     if document != kind.__name__:
         raise SealInvalid(f"wrong document in the sealed message: got a {document}, expected a {kind.__name__}")

@@ -1,6 +1,6 @@
-"""Documents that pass on what others have signed or sealed: commitment, settlement, changes of a slot, refund claim.
+"""Documents that pass on signed or sealed ones: commitment, settlement, changes of a slot, refund claim.
 
-The proofs stand in them as escaped text, to stay byte for byte as they were signed (schemas/proof.xsd).
+These proofs are escaped text, byte for byte as they were signed (schemas/proof.xsd).
 """
 
 from __future__ import annotations
@@ -34,15 +34,11 @@ _SIGNED: Final = "SignedDocument"
 
 
 class Verifier(Protocol):
-    """What reading needs of a notary."""
+    """The part of a notary that reading needs."""
 
-    def verify(self, document: str, now: Instant) -> Signed:
-        """See `ramp.model.ports.Notary`."""
-        ...
+    def verify(self, document: str, now: Instant) -> Signed: ...
 
-    def open(self, text: str, now: Instant) -> Message:
-        """See `ramp.model.ports.Notary`."""
-        ...
+    def open(self, text: str, now: Instant) -> Message: ...
 
 
 def write_commitment(content: contents.Commitment) -> str:
@@ -72,7 +68,7 @@ def write_amended(content: contents.Amended) -> str:
     """Write that an amendment was posted.
 
     Raises:
-        MeaningViolation: if the amendment is not signed, or the bank's word not sealed.
+        MeaningViolation: if the amendment is not signed, or the bank's answer not sealed.
     """
     return f'<{AMENDED} xmlns="{MARKET}">{_signed(content.amendment)}{write_sealed(content.posted_seal)}</{AMENDED}>'
 
@@ -93,7 +89,7 @@ def _signed(signed: Signed) -> str:
 
 
 def read_commitment(element: Element, verifier: Verifier, now: Instant) -> contents.Commitment | contents.Unverified:
-    """Read a commitment that has passed the schema check; one whose proofs do not hold is `Unverified`."""
+    """Read a commitment that has passed the schema check; one with invalid proofs is `Unverified`."""
     document = _text_of(element, _SIGNED)
     try:
         agreement = verifier.verify(document, now)
@@ -109,7 +105,7 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
     """Read a settlement that has passed the schema check.
 
     Raises:
-        DocumentError: if a proof does not hold, or is of another agreement.
+        DocumentError: if a proof is invalid, or of another agreement.
     """
     agreement = verifier.verify(_text_of(element, _SIGNED), now)
     payment, seal = read_sealed(element, contents.PaymentMade, _opener(verifier, now))
@@ -128,10 +124,10 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
 
 
 def read_amended(element: Element, verifier: Verifier, now: Instant) -> contents.Amended:
-    """Read that an amendment was posted, of a document that has passed the schema check.
+    """Read that an amendment was posted, from a document that has passed the schema check.
 
     Raises:
-        DocumentError: if a proof does not hold, or is of another amendment.
+        DocumentError: if a proof is invalid, or of another amendment.
     """
     amendment = verifier.verify(_text_of(element, _SIGNED), now)
     posted, seal = read_sealed(element, contents.AmendmentPosted, _opener(verifier, now))
@@ -147,7 +143,7 @@ def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> con
     """Read a refund claim that has passed the schema check.
 
     Raises:
-        DocumentError: if the failure is not the resource's own word.
+        DocumentError: if the resource did not seal the failure.
     """
     return contents.RefundClaim(*read_sealed(element, contents.Failed, _opener(verifier, now)))
 
@@ -161,7 +157,7 @@ def _text_of(element: Element, name: str) -> str:
 
 
 def claimed_by(document: str) -> str:
-    """The agreement id that a signed document claims, which is only text yet; empty where it claims none."""
+    """Return the agreement id that a signed document claims, unverified; may be empty."""
     try:
         return claimed_reference(parse_wire(document))
     except DocumentError:
@@ -169,18 +165,18 @@ def claimed_by(document: str) -> str:
 
 
 def claimed_reference(root: Element) -> str:
-    """The agreement id that an unverified document claims, for the answer only; empty where it claims none."""
+    """Return the agreement id that an unverified document claims, for the answer only; may be empty."""
     body = next(iter(root.iterchildren(*agreements.COUNTERSIGNED.values())), root)
     return body.get("agreementId", "")[:200]
 
 
 def unverified(kind: str, reference: str, error: DocumentError) -> contents.Unverified:
-    """What stands in for a signed content whose signatures do not hold."""
+    """Return the replacement of a signed content whose signatures do not hold."""
     return contents.Unverified(kind=kind, reference=reference, code=refusal_code(error), detail=error.reason)
 
 
 def refusal_code(error: DocumentError) -> str:
-    """The code of `contents.Unverified` for what was wrong with a signed document."""
+    """Return the code of `contents.Unverified` for an error of a signed document."""
     if isinstance(error, CertificateExpired):
         return "certificate_expired"
     if isinstance(error, SignerUnknown):

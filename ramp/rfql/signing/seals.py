@@ -1,4 +1,4 @@
-"""Sealed messages as text: what exactly is signed, how it is kept, and the detached signature over it.
+"""Sealed messages as text: the signed bytes, their storage, and the detached signature over them.
 
 The sealed bytes are, in UTF-8, a first line that no XML signature's SignedInfo can begin with (that one begins with
 `<`), one line for each of `HEADERS`, an empty line, and the document exactly as it is sent:
@@ -18,12 +18,12 @@ The sealed bytes are, in UTF-8, a first line that no XML signature's SignedInfo 
     signature: MEUCIQ...
     certificate: MIIBwD...
 
-The last two lines stand behind the sealed bytes in the text form, which is what is kept and passed on. A value cannot
-hold a line break, so a text is read in one way only; whoever reads one writes it again and compares.
+The last two lines follow the sealed bytes in the text form, which is kept and passed on. A value cannot hold a line
+break, so a text can be read in one way only; every reader writes it again and compares.
 
 Signatures: ECDSA over P-256 with SHA-256 (DER), Ed25519 (RFC 8032), or RSASSA-PSS with SHA-256 and a salt of 32 bytes.
 PSS, not the PKCS #1 v1.5 of the XML signatures: RFC 8017 section 8 requires it of new applications, and a signature of
-the one kind can then never pass for the other even with the same key.
+one kind can never pass for the other even with the same key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ramp.rfql.xml.markup import shown
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
 
 FIRST_LINE: Final = "RAMP sealed message 1"
-"""Form and version of what is signed."""
+"""Form and version of the signed bytes."""
 
 HEADERS: Final = (
     "performative",
@@ -76,17 +76,17 @@ _LINE_BREAK: Final = re.compile("[\x00\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class SealedText:
-    """A sealed message in its parts, all as they are written; nothing is verified yet.
+    """A sealed message in its parts, as they are written; nothing is verified yet.
 
     Attributes:
         performative: FIPA communicative act.
         document: name of the document's root element.
-        sender: who says it.
-        receiver: to whom.
-        conversation_id: in which conversation.
-        reply_with: what an answer should quote, or empty.
-        in_reply_to: what it answers, or empty.
-        reply_by: milliseconds, or empty.
+        sender: the sending party.
+        receiver: the addressee.
+        conversation_id: the conversation.
+        reply_with: id for an answer to quote; may be empty.
+        in_reply_to: the id that it answers; may be empty.
+        reply_by: milliseconds; may be empty.
         signed_at: the signer's clock, to the microsecond.
         body: the document.
         signature: in base64.
@@ -107,7 +107,7 @@ class SealedText:
     certificate: str = ""
 
     def headers(self) -> tuple[str, ...]:
-        """The values of the header lines, in the order of `HEADERS`."""
+        """Return the values of the header lines, in the order of `HEADERS`."""
         return (
             self.performative,
             self.document,
@@ -121,7 +121,7 @@ class SealedText:
         )
 
     def sealed_part(self) -> str:
-        """What the signature covers.
+        """Return the bytes that the signature covers.
 
         Raises:
             SealInvalid: for a header value that could hold a line break, or is too long.
@@ -133,14 +133,14 @@ class SealedText:
         return "\n".join((*lines, "", self.body))
 
     def text(self) -> str:
-        """The message with its signature, as it is kept and passed on."""
+        """Return the message with its signature, as it is kept and passed on."""
         return f"{self.sealed_part()}\nsignature: {self.signature}\ncertificate: {self.certificate}\n"
 
     def moment(self) -> Instant:
-        """When it was signed, by the signer's clock.
+        """Return when it was signed, by the signer's clock.
 
         Raises:
-            SealInvalid: if it does not say so in the one form there is.
+            SealInvalid: if the time is not in the one form allowed.
         """
         try:
             moment = instant.from_iso(self.signed_at)
@@ -152,7 +152,7 @@ class SealedText:
         raise SealInvalid(f"signed-at: got {shown(self.signed_at)}, expected {right}")
 
     def certificate_bytes(self) -> bytes:
-        """The signer's certificate in DER.
+        """Return the signer's certificate in DER.
 
         Raises:
             SealInvalid: if it is missing, too long, or no base64.
@@ -184,7 +184,7 @@ _PSS: Final = padding.PSS(mgf=padding.MGF1(_SHA256), salt_length=hashes.SHA256.d
 
 
 def check_header(name: str, value: str) -> None:
-    """Check that a value can stand in a header line: also of what is not sealed, for a sealed answer will quote it.
+    """Check that a value fits a header line, also of unsealed messages, because a sealed answer will quote it.
 
     Raises:
         SealInvalid: for one that could hold a line break, or is too long.
@@ -196,7 +196,7 @@ def check_header(name: str, value: str) -> None:
 
 
 def sign(part: str, key: PrivateKey) -> str:
-    """The signature over a sealed part, in base64."""
+    """Return the signature over a sealed part, in base64."""
     data = part.encode()
     if isinstance(key, ec.EllipticCurvePrivateKey):
         signature = key.sign(data, _ECDSA)
@@ -208,7 +208,7 @@ def sign(part: str, key: PrivateKey) -> str:
 
 
 def pack(data: bytes) -> str:
-    """Bytes as base64 in one line."""
+    """Write bytes as base64 in one line."""
     return base64.b64encode(data).decode("ascii")
 
 
@@ -227,26 +227,26 @@ def _unpacked(name: str, text: str, bytes_max: int) -> bytes:
 
 
 def write_moment(moment: Instant) -> str:
-    """An instant as the header `signed-at` has it, always with microseconds."""
+    """Write an instant as the header `signed-at`, always with microseconds."""
     text = instant.to_datetime(moment).isoformat(timespec="microseconds")
     return text.replace("+00:00", "Z")
 
 
 def looks_sealed(text: str) -> bool:
-    """Whether a text begins as a sealed message does."""
+    """Whether a text begins like a sealed message."""
     return text.startswith(FIRST_LINE + "\n")
 
 
 def parse(text: str, source: str | None = None) -> SealedText:
-    """Take a sealed message's text apart; nothing is verified.
+    """Split a sealed message's text into its parts, without verifying it.
 
     Args:
         text: as `SealedText.text` writes it.
-        source: what to call it in messages.
+        source: its name in messages.
 
     Raises:
         DocumentError: over the size limit, or no text at all.
-        SealInvalid: if it is no sealed message, or not written as one is.
+        SealInvalid: if it is no sealed message, or not in the one form allowed.
     """
     check_size(text, source, TEXT_BYTES_MAX)
     if not looks_sealed(text):
@@ -290,5 +290,5 @@ def _trailer(rest: str, source: str | None) -> tuple[str, str, str]:
 
 
 def as_seal_error(error: DocumentError) -> SealInvalid:
-    """What was wrong with a seal's signer, as an error of the seal."""
+    """Convert an error about a seal's signer to an error of the seal."""
     return SealInvalid(error.reason, source=error.source, violations=error.violations)

@@ -1,8 +1,8 @@
-"""One XML signature: made, and checked against the market's narrow profile (W3C XML Signature 1.1 through signxml).
+"""Make one XML signature, or check it against the market's narrow profile (W3C XML Signature 1.1 through signxml).
 
 Profile: enveloped, the whole document (URI=""), exclusive canonicalisation, ECDSA with P-256 or RSA with at least 2048
-bits, SHA-256 throughout, one X.509 certificate in the key info and nothing else. The check hands out only the tree
-that was rebuilt from the signed bytes: whoever reads that reads what was signed (against signature wrapping).
+bits, SHA-256 throughout, only one X.509 certificate in the key info. The check returns only the tree that was rebuilt
+from the signed bytes, so that callers read signed content only (against signature wrapping).
 """
 
 from __future__ import annotations
@@ -40,17 +40,15 @@ METHODS: Final = {
     "http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256": SignatureMethod.ECDSA_SHA256,
     "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256": SignatureMethod.RSA_SHA256,
 }
-"""Accepted signature algorithms."""
-
 TAG: Final = f"{{{SIGNATURE}}}Signature"
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureParts:
-    """A signature whose form is acceptable; nothing is verified yet.
+    """A signature in an acceptable form; nothing is verified yet.
 
     Attributes:
-        certificate: the signer's, as it stands in the key info.
+        certificate: the signer's, from the key info.
         method: the signature algorithm.
     """
 
@@ -59,15 +57,12 @@ class SignatureParts:
 
 
 def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> str:
-    """Sign a whole document; the signature becomes the root's last child.
+    """Sign a whole document and return it; the signature becomes the root's last child.
 
     Args:
         document: XML text.
         key: the signer's private key, P-256 or RSA.
         certificate: the signer's certificate, which goes into the signature.
-
-    Returns:
-        The signed document.
     """
     check_key(certificate)
     method = SignatureMethod.ECDSA_SHA256 if isinstance(key, ec.EllipticCurvePrivateKey) else SignatureMethod.RSA_SHA256
@@ -82,14 +77,14 @@ def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> 
 
 
 def signature_of(root: Element, levels: int) -> Element:
-    """The one signature over a root: its last child; the document holds no other but those of inner levels.
+    """Return the one signature over a root: its last child; the document's other signatures are those of inner levels.
 
     Args:
         root: the signed element.
-        levels: signatures that the document holds in all.
+        levels: expected number of signatures in the document.
 
     Raises:
-        SignatureInvalid: if there are more or fewer, or it stands elsewhere.
+        SignatureInvalid: if there are more or fewer, or it is elsewhere.
     """
     everywhere = list(root.iter(TAG))
     if len(everywhere) != levels:
@@ -152,17 +147,15 @@ def _load_certificate(text: str) -> x509.Certificate:
 
 
 def verify_bytes(document: bytes, parts: SignatureParts, now: Instant) -> Element:
-    """Verify the signature over a whole document with the certificate in it.
+    """Verify the signature over a whole document with the certificate in it, and return the signed element.
 
-    Whether that certificate is to be trusted is the notary's question; it comes first.
+    The notary first decides whether to trust that certificate. The element is rebuilt from the signed bytes, without
+    the signature.
 
     Args:
         document: the document with its signature as the root's child.
-        parts: what `check_profile` has found in it.
+        parts: result of `check_profile`.
         now: when the certificate must hold.
-
-    Returns:
-        The signed element, rebuilt from the signed bytes, without the signature.
 
     Raises:
         SignatureInvalid: if the signature or digest does not fit.

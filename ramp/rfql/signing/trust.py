@@ -1,4 +1,4 @@
-"""Whom a party trusts: the market's CAs, the keys on file, and what has been revoked."""
+"""The certificates that a party trusts: the market's CAs, the keys on file, and revocations."""
 
 from __future__ import annotations
 
@@ -20,26 +20,18 @@ CERTIFICATES_CHECKED_MAX: Final = 4096
 
 
 def no_pin(_name: str) -> x509.Certificate | None:
-    """Pins of a party that keeps none: the CA's word is enough."""
+    """Return no pin, for parties that trust the CA alone."""
     return None
 
 
 def none_revoked(_certificate: x509.Certificate) -> bool:
-    """The empty revocation list."""
+    """Return false: the empty revocation list."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class CertifiedParty:
-    """What a certificate of the market's CA says.
-
-    Attributes:
-        name: the party.
-        role: what it is certified to be.
-        key: its public key.
-        certificate: the certificate.
-        issuer: the CA's own.
-    """
+    """Name, role, public key and certificate of a party, with the issuing CA's certificate."""
 
     name: str
     role: Role
@@ -50,14 +42,14 @@ class CertifiedParty:
 
 @dataclass(slots=True)
 class Trust:
-    """Whom a party trusts.
+    """The certificates that a party trusts.
 
-    Certificates are parsed, and their chain and form checked, once; only those that have passed are remembered, so
-    junk neither fills the memory nor drives others out of it. Time, revocation and pin are asked for every time.
+    A certificate is parsed, and its chain and form checked, once. Only certificates that pass are remembered, so junk
+    neither fills the memory nor evicts others. Time, revocation and pin are checked every time.
 
     Attributes:
         ca_certificates: the market's CAs.
-        pins: certificate on file for a party's name, or None where none is on file; its key must be the signer's.
+        pins: certificate on file for a party's name, or None without one; its key must be the signer's.
         revoked: whether a certificate has been revoked.
     """
 
@@ -67,12 +59,11 @@ class Trust:
     _known: dict[bytes, CertifiedParty] = field(default_factory=dict)
 
     def standing(self) -> str:
-        """What `check` has found of a certificate that has passed, for reports."""
+        """Describe the result of `check` for a certificate that has passed, for reports."""
         revocation = "revocation not checked" if self.revoked is none_revoked else "not revoked"
         return f"of this market, valid, {revocation}"
 
     def check(self, certificate: x509.Certificate, now: Instant) -> CertifiedParty:
-        """Check a signer's certificate; see `check_bytes`."""
         return self.check_bytes(certificate.public_bytes(Encoding.DER), now)
 
     def check_bytes(self, der: bytes, now: Instant) -> CertifiedParty:

@@ -1,7 +1,7 @@
-"""Offline check of a file, for `ramp verify`: who signed or said what, when, in which role, and every check made.
+"""Check a file offline, for `ramp verify`: signers, times, roles, and every check made.
 
 A file holds a document that people keep (an agreement, an amendment or a cancellation with its XML signatures) or a
-sealed message. Both outlive certificates, so these must have held when it was signed; one that has expired since is a
+sealed message. Both outlive certificates, which must be valid at the time of signing; one that has expired since is a
 warning.
 """
 
@@ -36,19 +36,19 @@ from ramp.rfql.xml.parser import Element, check_size, parse_wire
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What the check of a file has found.
+    """The result of checking a file.
 
     Attributes:
         path: the file.
         kind: `agreement`, `amendment`, `cancellation` or `sealed message`, as the file says.
-        agreement: what the signatures cover, where it is an agreement and they hold.
+        agreement: the signed content, if it is an agreement and the signatures hold.
         cancellation: the same of a cancellation.
         amendment: the same of an amendment.
         message: the same of a sealed message.
         signatures: those that hold, innermost (the user's) first.
         passed: a sentence for every check that has passed, in order.
-        failure: the first check that has not passed, or empty.
-        warnings: what is worth knowing though nothing is wrong.
+        failure: the first failed check; may be empty.
+        warnings: remarks about a valid file.
     """
 
     path: str
@@ -64,11 +64,10 @@ class FileReport:
 
     @property
     def holds(self) -> bool:
-        """Whether every check has passed."""
         return not self.failure
 
     def as_dict(self) -> dict[str, Any]:
-        """The report for `--json`."""
+        """Return the report for `--json`."""
         return {
             "path": self.path,
             "kind": self.kind,
@@ -170,7 +169,7 @@ def _message_dict(message: Message) -> dict[str, Any]:
 
 
 def sealed_document(message: Message) -> str:
-    """The document of a message that was opened, as it was sent."""
+    """Return the document of an opened message, as it was sent."""
     assert message.seal is not None, "it was opened"
     return seals.parse(message.seal.text).body
 
@@ -183,19 +182,19 @@ def verify_file(
     pins: Callable[[str], x509.Certificate | None] = no_pin,
     revoked: Callable[[x509.Certificate], bool] = none_revoked,
 ) -> FileReport:
-    """Check an agreement, an amendment, a cancellation or a sealed message in a file without asking anybody.
+    """Check an agreement, an amendment, a cancellation or a sealed message in a file offline.
 
     Args:
         path: the file.
         ca_certificates: the market's CAs.
         now: the present, for warnings about certificates that have expired since.
         pins: certificate on file for a party, or None.
-        revoked: whether a certificate has been revoked; one that has been fails, whenever it signed, because whoever
-            holds a stolen key can write any date.
+        revoked: whether a certificate has been revoked; a revoked one fails whenever it signed, because a thief of its
+            key can write any date.
 
     Raises:
-        DocumentError: if the file cannot be read at all, or holds something else; what is wrong with its document is
-            in the report.
+        DocumentError: if the file cannot be read, or holds another kind of text; faults of its document are in the
+            report.
     """
     text = _read(path)
     trust = Trust(ca_certificates, pins, revoked)
@@ -293,7 +292,7 @@ def _kind_of(root: Element, path: str) -> str:
 
 
 def _claimed_time(root: Element, kind: str) -> Instant:
-    """When the document says it was issued; `_check_time` holds it against what is signed."""
+    """Return when the document says it was issued; `_check_time` compares it with the signed time."""
     inner = agreements.COUNTERSIGNED.get(str(root.tag))
     body = root if inner is None else root.find(inner)
     text = "" if body is None else body.get("issuedAt", "")
@@ -356,7 +355,7 @@ def _cancellation_report(path: str, verified: Verified, now: Instant, passed: li
 
 
 def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
-    """Terms of the request that the offer does not meet (after a user's approval of a best offer), as sentences."""
+    """Describe the request's terms that the offer does not meet (after a user's approval of a best offer)."""
     deadline = instant.iso(request.deadline)
     checks = [
         (

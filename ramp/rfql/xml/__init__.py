@@ -1,1 +1,1 @@
-"""XML of strangers made safe: parsing with limits, schemas, and elements to and from values."""
+"""Read XML of strangers safely: parsing with limits, schemas, and elements to and from values."""

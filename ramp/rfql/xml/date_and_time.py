@@ -26,14 +26,14 @@ def split(moment: Instant) -> tuple[str, str]:
 def join(date: str, time: str) -> Instant:
     """Read a date and a time as one instant.
 
-    A zone may stand with either; where both have one they must agree. `24:00:00` is the midnight that ends the day.
+    A zone may be in either; if both have one they must agree. `24:00:00` is the midnight that ends the day.
 
     Args:
         date: an xs:date.
         time: an xs:time; digits below the microsecond are cut off.
 
     Raises:
-        ValueError: in words for people, if the two make no instant.
+        ValueError: in plain words, if the two make no instant.
     """
     day = _DATE.fullmatch(date)
     clock = _TIME.fullmatch(time)

@@ -1,7 +1,7 @@
-"""XML written as text: escaping, and the lexical forms of instants, durations and numbers.
+"""Write XML as text: escaping, and the lexical forms of instants, durations and numbers.
 
-Documents are written as text rather than through a tree, because that is several times faster and a call for
-proposals goes to every resource in every round. Reading always goes through the parser and the schema.
+Text is several times faster than a tree, and a call for proposals reaches every resource in every round. Reading
+always uses the parser and the schema.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ramp.model import instant
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 
 SENTENCE_CHARACTERS_MAX: Final = 4000
-"""Longest sentence for people, as the type Sentence of schemas/common.xsd has it."""
+"""Longest sentence for people, as in the type Sentence of schemas/common.xsd."""
 
 VALUE_SHOWN_MAX: Final = 80
 """Characters of a value that a message quotes."""
@@ -24,10 +24,10 @@ _FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff
 _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,10})(?:\.([0-9]{1,6}))?S")
 
 DURATION_END: Final[Duration] = 10**10 * SECOND
-"""No document holds a duration as long as this, 317 years."""
+"""Durations in documents are shorter than this, 317 years."""
 
 INSTANT_END: Final[Instant] = 9000 * 365 * DAY - 1970 * 365 * DAY + 1705 * DAY
-"""2000-01-01 plus 7000 years: any instant of a document and two of its durations make a moment in the calendar."""
+"""2000-01-01 plus 7000 years: an instant and two durations of a document stay within the calendar."""
 
 
 def _escaped(value: str) -> str:
@@ -58,9 +58,9 @@ def escape_attribute(value: str) -> str:
 
 
 def escape_sentence(value: str) -> str:
-    """Escape a sentence for people for an attribute: what XML cannot carry is replaced, what is too long is cut.
+    """Escape a sentence for an attribute, replacing forbidden characters and cutting it to the maximum length.
 
-    Such a sentence may quote the output of a batch system; a message must not be lost over an escape sequence in it.
+    It may quote the output of a batch system, and an escape sequence in that must not lose the message.
     """
     if len(value) > SENTENCE_CHARACTERS_MAX:
         value = value[: SENTENCE_CHARACTERS_MAX - 1] + "…"
@@ -68,7 +68,7 @@ def escape_sentence(value: str) -> str:
 
 
 def shown(value: str) -> str:
-    """A value as it is quoted in a message: a long one is cut, it may be a whole document."""
+    """Quote a value in a message; a long one is cut, because it may be a whole document."""
     return repr(value) if len(value) <= VALUE_SHOWN_MAX else f"{value[:VALUE_SHOWN_MAX]!r}..."
 
 
@@ -76,7 +76,7 @@ def write_instant(moment: Instant) -> str:
     """Write an instant, as ISO 8601 in UTC.
 
     Raises:
-        MeaningViolation: if no document holds it.
+        MeaningViolation: if it is out of range.
     """
     if not 0 <= moment < INSTANT_END:
         raise MeaningViolation(f"instant {moment} is not between 1970 and 9000")
@@ -84,7 +84,7 @@ def write_instant(moment: Instant) -> str:
 
 
 def read_instant(text: str) -> Instant:
-    """Read what `write_instant` wrote.
+    """Read the text of `write_instant`.
 
     Raises:
         ValueError: if the text is no moment between the years 1970 and 9000, so that adding a duration is always safe.
@@ -102,7 +102,7 @@ def write_duration(duration: Duration) -> str:
     """Write a duration as xs:duration in seconds: `PT30S`, `PT0.25S`.
 
     Raises:
-        MeaningViolation: if no document holds it.
+        MeaningViolation: if it is out of range.
     """
     if abs(duration) >= DURATION_END:
         raise MeaningViolation(f"a duration of {duration} µs is not below 317 years")
@@ -114,7 +114,7 @@ def write_duration(duration: Duration) -> str:
 
 
 def read_duration(text: str) -> Duration:
-    """Read what `write_duration` wrote.
+    """Read the text of `write_duration`.
 
     Raises:
         ValueError: if the text is no such duration.

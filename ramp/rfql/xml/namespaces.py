@@ -1,4 +1,4 @@
-"""XML namespaces of the documents and where their schemas lie."""
+"""XML namespaces of the documents, and the folder of their schemas."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ START: Final = "urn:ramp:start:1"
 """Extension term for machines that cannot reserve."""
 
 LIMITS: Final = "urn:ramp:limits:1"
-"""Extension of RFQL: what a whole document may cost."""
+"""Extension of RFQL: maximum cost of a whole document."""
 
 MOLDABLE: Final = "urn:ramp:moldable:1"
 """Extension of RFQL: units whose size the seller chooses."""
 
 SITES: Final = "urn:ramp:sites:1"
-"""Extension of RFQL: units that are bought at certain sites only."""
+"""Extension of RFQL: units for certain sites only."""
 
 MARKET: Final = "urn:ramp:market:1"
 """Every other document of the market."""

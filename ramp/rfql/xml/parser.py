@@ -1,9 +1,9 @@
-"""The safe parser: every document from outside passes here first.
+"""The safe parser for every document from outside.
 
-No DTD, no entities, no network, limits on size and depth. Two doors: `parse_wire` for messages (strict: no comments,
-processing instructions or CDATA sections, which our own documents never hold and which only help to make two readers
-see two values) and `parse_file` for files that people write (comments are dropped, an XML declaration is fine). What a
-command of a batch system prints passes a third, `parse_output`, for it may be long.
+It accepts no DTD, entities or network access, and limits size and depth. `parse_wire` reads messages strictly:
+comments, processing instructions and CDATA sections are refused, because our own documents never contain them and they
+can make two readers see two values. `parse_file` reads files that people write; it drops comments and allows an XML
+declaration. `parse_output` reads the output of a batch system's command, which may be long.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ramp.errors import DocumentTooLarge, MalformedXml
 Element = etree._Element  # noqa: SLF001 - lxml has no public name for the type
 
 DOCUMENT_BYTES_MAX: Final = 90_000
-"""Largest document: XMPP servers cut the connection at 100 kB to 250 kB of markup, without a word to the sender."""
+"""Largest document: XMPP servers silently cut the connection at 100 kB to 250 kB of markup."""
 
 DOCUMENT_DEPTH_MAX: Final = 16
-"""Deepest nesting: twice what a countersigned agreement, the deepest document, needs."""
+"""Deepest nesting: twice that of a countersigned agreement, the deepest document."""
 
 _too_deep: Final = etree.XPath(f"boolean({'/*' * (DOCUMENT_DEPTH_MAX + 1)})")
 
@@ -43,12 +43,12 @@ _file_parser: Final = _new_parser(None)
 
 
 def check_size(document: str | bytes, source: str | None = None, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
-    """The document as UTF-8 bytes, if it is within the limit.
+    """Return the document as UTF-8 bytes, if it is within the limit.
 
     Args:
         document: text, or bytes as read from a file.
-        source: what to call it in the message.
-        limit: most bytes allowed.
+        source: its name in the message.
+        limit: maximum number of bytes.
 
     Raises:
         DocumentTooLarge: if it is over the limit.
@@ -109,11 +109,11 @@ def parse_file(document: str | bytes, source: str | None = None) -> Element:
 
 
 def parse_output(document: str, limit: int) -> Element:
-    """Parse what a command has printed; as strict as `parse_wire`, but of any length up to a limit.
+    """Parse a command's output; as strict as `parse_wire`, but with a limit of its own on size.
 
     Args:
         document: the text, without an XML declaration.
-        limit: most bytes.
+        limit: maximum number of bytes.
 
     Raises:
         DocumentTooLarge: over the limit.

@@ -1,7 +1,7 @@
 """Flat documents as data: one table of fields per document gives its writer and its reader.
 
-Most documents of the market are one element with attributes, some with children of the same kind. They are declared
-in the modules of their families; what is special is written there by hand.
+Most documents of the market are one element with attributes, some with children of the same kind. The modules of their
+families declare them, and contain hand-written code for special ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ramp.rfql.xml.parser import Element
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value is written in an attribute and read from it."""
+    """Writer and reader of a value in an attribute."""
 
     write: Callable[[Any], str]
     read: Callable[[str], Any]
@@ -39,7 +39,7 @@ CODE: Final = Form(str, RefusalCode)
 
 
 def attribute_name(name: str) -> str:
-    """Name of the attribute for a field: `request_id` becomes `requestId`."""
+    """Return the attribute for a field: `request_id` becomes `requestId`."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 
@@ -52,12 +52,12 @@ class Record(Generic[Value]):
 
     Args:
         content: the dataclass; its name is the element's name unless `element` says otherwise.
-        forms: form of each attribute by field name, in the order in which they are written.
+        forms: form of each attribute by field name, in the order of writing.
         children: record of each field that holds a tuple of values, in schema order.
         text: the field that is the element's text, or empty.
         element: name of the element.
 
-    Fields with a default are left out while they hold it.
+    Fields are left out while they have their default.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Record(Generic[Value]):
         )
 
     def write(self, value: Value, *, root: bool = True) -> str:
-        """The value as XML text.
+        """Return the value as XML text.
 
         Args:
-            value: what to write.
-            root: whether it stands alone and so declares its namespace.
+            value: of the content's class.
+            root: whether it is the root and so declares its namespace.
 
         Raises:
             MeaningViolation: for text that XML cannot carry.
@@ -101,7 +101,7 @@ class Record(Generic[Value]):
         return f"{head}>{inside}</{self.element}>" if inside else f"{head}/>"
 
     def open_tag(self, value: Any, *, root: bool) -> str:
-        """The start tag with its attributes, without the closing bracket."""
+        """Return the start tag with its attributes, without the closing bracket."""
         parts = [f'<{self.element} xmlns="{MARKET}"' if root else f"<{self.element}"]
         for name, attribute, write, _, default in self._attributes:
             item = getattr(value, name)
@@ -123,7 +123,7 @@ class Record(Generic[Value]):
         return self.content(**values)
 
     def attributes(self, element: Element) -> dict[str, Any]:
-        """The values of all attributes that are there, by field name."""
+        """Return the values of all present attributes, by field name."""
         values: dict[str, Any] = {}
         get = element.get
         for name, attribute, _, read, _ in self._attributes:

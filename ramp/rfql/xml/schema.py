@@ -1,4 +1,4 @@
-"""Schema check with messages for people: line, element, value and what would be right."""
+"""Check documents against a schema, with plain messages: line, element, value and expected value."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _TYPE_OF_PATTERN: Final = {
     "----": "Pem",
     "[+/A": "SigningRequest",
 }
-"""libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their beginnings."""
+"""Types by the beginnings of their patterns in `schemas/`: libxml2 quotes the pattern, not the type."""
 
 _COMMON_NAMES: Final = {
     **dict.fromkeys(("amd64", "x64", "x86-64", "em64t", "intel64", "intel"), "x86_64"),
@@ -77,12 +77,12 @@ _COMMON_NAMES: Final = {
     **dict.fromkeys(("aarch64", "arm64"), "arm"),
     **dict.fromkeys(("cuda", "nvidia"), "gpu"),
 }
-"""What people write for JSDL's architectures where the spelling alone would suggest another one."""
+"""Common names of JSDL's architectures whose spelling suggests another one."""
 
 
 @cache
 def schema(name: str = "market") -> etree.XMLSchema:
-    """The compiled schema of that name (`market` holds all of them); compiled once per process."""
+    """Return the compiled schema of that name (`market` holds all of them); compiled once per process."""
     return etree.XMLSchema(etree.parse(schemas_dir() / f"{name}.xsd"))
 
 
@@ -91,11 +91,11 @@ def check(root: Element, source: str | None = None, name: str = "market") -> Non
 
     Args:
         root: the document's root element.
-        source: what to call the document in the message.
-        name: which schema.
+        source: the document's name in the message.
+        name: of the schema.
 
     Raises:
-        SchemaViolation: with all findings, each naming line, element, value and what would be right.
+        SchemaViolation: with all findings, each naming line, element, value and expected value.
     """
     compiled = schema(name)
     if not compiled.validate(root):
@@ -103,20 +103,20 @@ def check(root: Element, source: str | None = None, name: str = "market") -> Non
 
 
 def schema_violation(violations: tuple[str, ...], source: str | None) -> SchemaViolation:
-    """One error for all findings; a single one is told in one line."""
+    """Return one error for all findings; a single one takes one line."""
     if len(violations) == 1:
         return SchemaViolation(violations[0], source=source)
     return SchemaViolation(f"{len(violations)} errors", source=source, violations=violations)
 
 
 def findings(root: Element, name: str = "market") -> tuple[str, ...]:
-    """All findings of the schema check in plain words; empty for a valid document."""
+    """Return all findings of the schema check in plain words; empty for a valid document."""
     compiled = schema(name)
     return () if compiled.validate(root) else violations_of(compiled)
 
 
 def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
-    """The last check's findings in plain words, in document order, each element and attribute once.
+    """Return the last check's findings in plain words, in document order, each element and attribute once.
 
     Some versions of libxml2 report a broken facet and then the same value again as "not valid for the type".
     """
@@ -155,7 +155,7 @@ def _plain(rest: str) -> str:
 
 
 def _alternatives(names: str) -> str:
-    # "##other{...}*" is libxml2's name for the extension point; users are told of the published terms only.
+    # "##other{...}*" is libxml2's name for the extension point; users see the published terms only.
     listed = [name.strip() for name in names.split(",") if not name.strip().startswith("##")]
     return " or ".join(listed) if listed else "the end of the parent element, or extension elements"
 
@@ -165,7 +165,7 @@ def _nearest(value: str, names: str) -> str:
 
 
 def nearest_name(value: str, names: tuple[str, ...]) -> str:
-    """Tell what was expected instead of `value`: the nearest allowed name, or all of them if none is near."""
+    """Describe the expected value instead of `value`: the nearest allowed name, or all of them if none is near."""
     meant = _COMMON_NAMES.get(value.strip().casefold())
     if meant in names:
         return f"expected {meant!r}"

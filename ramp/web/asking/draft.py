@@ -28,7 +28,7 @@ class Field:
 
     Attributes:
         name: keyword of `ramp.request`.
-        elements: of the schema that it writes; none for what is an extension's.
+        elements: of the schema that it writes; empty for extensions.
         label: with its unit.
         hint: an example.
         whole: whether it holds a whole number.
@@ -82,7 +82,6 @@ class UnitDraft:
     rotate: bool = True
 
     def text(self, name: str) -> str:
-        """Return the text of a field."""
         return self.texts.get(name, "").strip()
 
     def at(self, now: Instant) -> RequestForQuotation:
@@ -104,7 +103,6 @@ class UnitDraft:
 
     @classmethod
     def of(cls, unit: RequestUnit) -> UnitDraft:
-        """Return the form for a unit of a document."""
         torus = unit.torus
         values: dict[str, object] = {
             "price": unit.cpu_hour_cost,
@@ -153,7 +151,6 @@ class Wishes:
     approval: Approval = Approval.AUTO
 
     def options(self, max_cost: int | None, *, quote_only: bool) -> AuctionOptions:
-        """Return the options of the auction."""
         return AuctionOptions(
             rounds=int(self.rounds or ROUNDS_FIRST),
             preference=self.prefer,
@@ -197,7 +194,6 @@ class Draft:
         return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
 
     def text(self, now: Instant) -> str:
-        """Return the document as RFQL; raises the errors of `document`."""
         return write_request(self.document(now))
 
     @classmethod

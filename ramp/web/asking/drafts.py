@@ -43,18 +43,15 @@ class Drafts:
             )
 
     def of(self, key: str) -> Draft:
-        """Return the form of a session."""
         found = self._drafts.setdefault(key, Draft())
         while len(self._drafts) > DRAFTS_MAX:
             self._drafts.popitem(last=False)
         return found
 
     def replace(self, key: str, draft: Draft) -> None:
-        """Replace the form of a session."""
         self._drafts[key] = draft
 
     def keep(self) -> None:
-        """Save the forms if they changed."""
         text = json.dumps(strict_converter().unstructure(dict(self._drafts)))
         if text == self._written:
             return

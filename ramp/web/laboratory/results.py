@@ -47,7 +47,6 @@ class Result:
         return [*self.summary.get("notes", []), *([self.summary["note"]] if "note" in self.summary else [])]
 
     def files(self, suffix: str) -> list[str]:
-        """Names of the files that end with `suffix`."""
         return [name for name in self.summary["files"] if name.endswith(suffix)]
 
     def rows(self, picture: str = "") -> list[Mapping[str, Any]]:
@@ -86,11 +85,7 @@ def read_result(folder: Path, experiment: str) -> Result:
 
 
 def read_table(result: Result, name: str) -> tuple[list[str], list[list[float | str | None]], bool]:
-    """Read a CSV file of an experiment's results.
-
-    Returns:
-        Headings with units; the first rows, with None for an empty cell; whether these are all rows.
-    """
+    """Read headings with units and first rows of a CSV file (None for an empty cell), and whether these are all."""
     with (result.path / name).open(encoding="utf-8", newline="") as stream:
         reader = csv.reader(stream)
         names = next(reader, [])

@@ -48,11 +48,9 @@ class Run:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended."""
         return self.state not in ("running", "stopping")
 
     def hear(self, line: str) -> None:
-        """Take a line of standard error."""
         progress = _PROGRESS.fullmatch(line)
         if progress is None:
             self.said.append(line)

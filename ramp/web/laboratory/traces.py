@@ -35,7 +35,6 @@ class Stay(NamedTuple):
 
     @property
     def processors(self) -> int:
-        """Of a flat machine."""
         return int(self.told["nodes"])
 
 

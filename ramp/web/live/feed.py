@@ -54,7 +54,7 @@ Listener = Callable[[str], None]
 """Called with the id of a changed request, or an empty string for other changes."""
 
 FindMarket = Callable[[], AsyncMarket]
-"""Returns the running market; raises `RampError` if there is none."""
+"""Returns the running market; raises `RampError` without one."""
 
 
 OnOffers = Callable[[Sequence[PricePoint]], None]
@@ -95,7 +95,6 @@ class UserFeed:
         self.changes = SizeChanges()
 
     def begin(self) -> None:
-        """Start following."""
         self._keep(self._follow_all())
 
     async def end(self) -> None:
@@ -120,7 +119,6 @@ class UserFeed:
         return self.listen(hear)
 
     def story(self, request_id: str) -> AuctionStory | None:
-        """Return the story of a request, or None."""
         return self._stories.get(request_id)
 
     async def find(self, request_id: str) -> AuctionStory:
@@ -237,7 +235,7 @@ class UserFeed:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, CancellationEnded | RequestEnded):
-            self._bought_or_cancelled = True  # what is upcoming is different
+            self._bought_or_cancelled = True  # the upcoming slots have changed
         if isinstance(event, CancellationEnded):
             self.cancelled = event.outcome
             self._tell("")
@@ -374,6 +372,5 @@ class Feeds:
         return found
 
     async def end(self) -> None:
-        """Stop all feeds."""
         await asyncio.gather(*(each.end() for each in self._feeds.values()))
         self._feeds.clear()

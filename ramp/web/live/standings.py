@@ -43,7 +43,6 @@ class Standings:
         self._known = {each.request_id: each for each in requests[-STANDINGS_MAX:]}
 
     def take(self, story: AuctionStory, now: Instant) -> None:
-        """Update a request from its story."""
         outcome = story.outcome
         known = self._known.get(story.request_id)
         if known is None:
@@ -58,7 +57,6 @@ class Standings:
             del self._known[next(iter(self._known))]
 
     def latest(self) -> list[RequestStanding]:
-        """Return the requests, the latest first."""
         return list(reversed(self._known.values()))
 
 

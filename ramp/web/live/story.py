@@ -153,12 +153,10 @@ class AuctionStory:
 
     @property
     def units(self) -> tuple[int, ...]:
-        """Numbers of the known units."""
         return tuple(sorted({unit for each in self.rounds.values() for unit in each.asked}))
 
     @property
     def stage(self) -> str:
-        """The current stage in a few words."""
         if self.outcome is not None:
             return self.outcome.status.replace("_", " ")
         if self.approval is not None:

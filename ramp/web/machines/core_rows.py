@@ -50,15 +50,7 @@ class Taken(NamedTuple):
 
 
 def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
-    """Return the bars of a machine's snapshot, running jobs and reservations lowest.
-
-    Args:
-        state: the machine.
-        until: where the picture ends.
-
-    Returns:
-        Bars, disjoint; cores above the machine's own are left out.
-    """
+    """Return disjoint bars of a machine's snapshot until a time, running jobs and reservations lowest."""
     return lowest_bars(_taken(state), state.cores, state.time, until)
 
 
@@ -68,8 +60,8 @@ def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: date
     Args:
         taken: in the order in which places are given.
         cores: of the machine; those above are left out.
-        begin: where the picture begins.
-        until: where it ends.
+        begin: left end of the picture.
+        until: right end of the picture.
     """
     found: list[Bar] = []
     for each in taken:

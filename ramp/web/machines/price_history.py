@@ -123,7 +123,6 @@ class PriceHistory:
                     self._file.execute(statement)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def offered(self, owner: str, points: Iterable[PricePoint]) -> None:

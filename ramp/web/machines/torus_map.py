@@ -98,12 +98,10 @@ class TorusMap:
 
     @property
     def places(self) -> Iterator[Place]:
-        """The coordinates of all units."""
         return product(*map(range, self.extents))
 
     @property
     def units(self) -> int:
-        """Number of units."""
         return prod(self.extents)
 
     @property
@@ -113,7 +111,6 @@ class TorusMap:
 
     @property
     def size(self) -> Point:
-        """Length of the picture along each axis."""
         x, y, z = self.extents[-3:]
         slices = prod(self.extents[:-3])
         return slices * x + (slices - 1) * SLICE_GAP, float(y), float(z)
@@ -157,13 +154,13 @@ def torus_map(state: MachineState) -> TorusMap | None:
     """Return the map in a machine's snapshot; None for a flat machine.
 
     Raises:
-        ValueError: if there is a map, but its extents are none or too many to draw.
+        ValueError: if the map has no extents, or too many units to draw.
     """
     told = state.snapshot.get("map")
     if told is None:
         return None
     if not isinstance(told, Mapping):
-        raise ValueError("the map is not a JSON object")  # noqa: TRY004 - what another party says is no programmer's type
+        raise ValueError("the map is not a JSON object")  # noqa: TRY004 - it is another party's data
     extents, cores = extents_of(told.get("extents")), told.get("cores_a_unit")
     if type(cores) is not int or cores < 1:
         raise ValueError(f"the map states {cores} cores per unit, expected at least 1")
@@ -182,7 +179,7 @@ def extents_of(given: object) -> Place:
     """Check the number of units along each dimension.
 
     Raises:
-        ValueError: if they are none, or too many to draw.
+        ValueError: if the extents are invalid, or too many to draw.
     """
     extents = given if isinstance(given, list) else []
     right = extents and all(type(each) is int and 1 <= each <= len(DIGITS) for each in extents)

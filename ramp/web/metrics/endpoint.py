@@ -17,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from ramp.client.watching.every_user import EveryUser, WatchUser, watch_user
+from ramp.client.every_user import EveryUser, WatchUser, watch_user
 from ramp.errors import ConfigurationError
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.web.metrics.counted import Counted
@@ -56,7 +56,6 @@ class MetricsEndpoint:
         return cls(token, MarketReader(state).read, watch_user(state))
 
     async def answer(self, request: Request) -> Response:
-        """Answer a request for the metrics."""
         if not self._may(request.headers.get("authorization", "")):
             return PlainTextResponse(
                 "Authorization: Bearer TOKEN is wanted; it is in metrics-token of the market's state folder\n",
@@ -76,7 +75,6 @@ class MetricsEndpoint:
         return generate_latest(self._registry)
 
     async def end(self) -> None:
-        """Stop counting."""
         await self._users.end()
 
     def _may(self, authorization: str) -> bool:
@@ -85,13 +83,13 @@ class MetricsEndpoint:
 
 
 def metrics_token(path: Path) -> str:
-    """Return the token of a market; create the file if there is none.
+    """Return the token of a market; create its file if it does not exist.
 
     Args:
         path: its file.
 
     Raises:
-        ConfigurationError: if others may read the file, or what is in it is too short to be one.
+        ConfigurationError: if others may read the file, or its text is too short for a token.
     """
     try:
         found = path.read_text("ascii").strip()

@@ -44,7 +44,6 @@ class LevelsCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Return the levels as metrics."""
         yield _gauge(
             "ramp_up", "Whether the market runs (1) or not (0).", (), {(): float(self.levels.status is not None)}
         )

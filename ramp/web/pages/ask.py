@@ -41,7 +41,6 @@ class AskPage:
         self._pictures: dict[int, ui.element] = {}
 
     def build(self) -> None:
-        """Draw the form and its summary."""
         frame.heading("New request")
         with ui.element("div").classes("ramp-columns"):
             with ui.element("div").classes("column").style("gap: 1rem; min-width: 0"):
@@ -155,7 +154,6 @@ class AskPage:
         self._check()
 
     def _draw_box(self, unit: UnitDraft, picture: ui.element) -> None:
-        """Draw a small picture of three extents."""
         picture.clear()
         extents = _extents(unit.text("geometry"))
         if extents is None:

@@ -67,7 +67,6 @@ class AuctionPage:
         self._end_drawn: object = story
 
     def build(self) -> None:
-        """Draw all parts of the page once."""
         with ui.element("div").classes("row items-center full-width").style("gap: .8rem"):
             frame.heading(f"Request {self._visit.short_id(self._story.request_id)}")
             self._stage = ui.label().props('role="status"').classes("ramp-quiet")
@@ -95,7 +94,6 @@ class AuctionPage:
         self.draw()
 
     def draw(self) -> None:
-        """Draw what has changed."""
         story = self._story
         self._stage.set_text(story.stage)
         self._withdraw.set_visibility(story.outcome is None)
@@ -160,7 +158,6 @@ class AuctionPage:
         return rows
 
     def _draw_moments(self) -> None:
-        """Add new events and remove the oldest."""
         ended = self._story.outcome
         nothing = "The purchase starts after the bidding." if ended is None else "No purchase."
         if ended is not None and ended.status is RequestStatus.COMMITTED:

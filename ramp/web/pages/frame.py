@@ -113,7 +113,6 @@ def build_frame(visit: Visit) -> None:
 
 
 def _build_reminder(visit: Visit) -> None:
-    """Draw a reminder of reservations that start soon."""
     line = ui.label().props('role="status"').classes("ramp-good full-width text-weight-medium")
     line.set_visibility(False)
 
@@ -126,7 +125,6 @@ def _build_reminder(visit: Visit) -> None:
 
 
 def _build_headline(visit: Visit) -> None:
-    """Draw one line that is visible while the market has a problem."""
     line = ui.label().props('role="status"').classes("ramp-wait full-width")
 
     def look() -> None:

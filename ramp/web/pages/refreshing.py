@@ -38,7 +38,6 @@ class Refresher:
         self._client.on_delete(self._stop)
 
     def changed(self) -> None:
-        """Schedule a redraw."""
         if self._due is None and not self._gone and not self._client.is_deleted:
             self._due = asyncio.get_running_loop().call_later(self._pause, self._now)
 

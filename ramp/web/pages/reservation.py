@@ -51,7 +51,6 @@ class ReservationPage:
         self._bought = bought
 
     async def build(self) -> None:
-        """Draw facts, agreement, size and jobs."""
         each = self._bought
         frame.heading(f"Reservation {each.reservation_id} on {each.resource}")
         with frame.card():
@@ -114,7 +113,6 @@ class ReservationPage:
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
     async def _look_again(self) -> None:
-        """Load the changed reservation and draw it again."""
         self._bought = await find(self._visit, self._bought.agreement_id)
         self._draw_facts()
         self._size.show(self._bought)

@@ -67,7 +67,7 @@ async def build(visit: Visit) -> None:
 
     refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
     visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
-    ui.timer(60.0, refresher.changed)  # what was upcoming runs
+    ui.timer(60.0, refresher.changed)  # slots begin and end
     await look()
 
 
@@ -96,7 +96,7 @@ def _draw_calendar(visit: Visit, found: Sequence[Reservation], now: datetime) ->
                 for each in found
                 if each.start < tomorrow and each.end > day and each.state in ("settling", "active", "cancelling")
             ]
-            meant.sort(key=lambda each: (each.end <= now, each.start))  # what is still to come is drawn first
+            meant.sort(key=lambda each: (each.end <= now, each.start))  # upcoming slots are drawn first
             for each in meant[:DAY_SLOTS_MAX]:
                 start, end = max(each.start.astimezone(visit.zone), day), min(each.end.astimezone(visit.zone), tomorrow)
                 until = "24:00" if end == tomorrow else f"{end:%H:%M}"

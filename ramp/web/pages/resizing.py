@@ -47,7 +47,6 @@ class SizeCard:
         self._told = ""
 
     def build(self) -> None:
-        """Draw the form, the progress and earlier changes."""
         frame.subheading("Size")
         self._form = ui.element("div").classes("column full-width").style("gap: .3rem")
         with self._form:
@@ -70,7 +69,6 @@ class SizeCard:
         self._look()
 
     def show(self, bought: Reservation) -> None:
-        """Show another state of the reservation."""
         self._bought = bought
         now = to_datetime(SystemClock().now())
         self._form.set_visibility(bought.state == "active" and now < bought.end)
@@ -81,7 +79,7 @@ class SizeCard:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _wish(self) -> tuple[int | None, str | None]:
-        """Return the new cores and end, None for what stays.
+        """Return the new cores and end, None if unchanged.
 
         Raises:
             ConfigurationError: if they are invalid or nothing changes.
@@ -113,7 +111,6 @@ class SizeCard:
             self._say(f"Not possible: {told.detail or told.code}", "ramp-bad")
 
     def _offer(self, told: Resized) -> None:
-        """Show the preview and ask for confirmation."""
         more = f"cost: {credits_text(told.charge)} credits" if told.charge else ""
         meaning = "Jobs on released cores end, and the seller may sell those cores at once."
         if more:
@@ -163,7 +160,6 @@ class SizeCard:
         await self._on_changed()
 
     def _look(self) -> None:
-        """Show the progress of a change; reload the reservation when one has ended."""
         agreement_id = self._bought.agreement_id
         changes = self._visit.feed().changes
         agreed = changes.agreed(agreement_id)

@@ -29,7 +29,6 @@ class RowTable:
     note: ui.label
 
     def show(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Replace the rows."""
         # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
         self.drawn.rows = cast("list[dict[str, object]]", tuple(dict(row) for row in rows))
         few = len(rows) <= ROWS

@@ -68,7 +68,6 @@ class Visit:
         return self.site.looking_market(self.session)
 
     def feed(self) -> UserFeed:
-        """Return the feed of the signed-in user's requests."""
         return self.site.feeds.of(self.session.name, self.market)
 
     def until_gone(self, ends: Callable[[], None]) -> None:
@@ -115,7 +114,6 @@ class Visit:
         return begin
 
     def end(self) -> None:
-        """Cancel the tasks of the page."""
         for task in list(self.tasks):
             task.cancel()
 

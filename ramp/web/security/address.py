@@ -38,12 +38,10 @@ class ServedAddress:
 
     @property
     def is_secure(self) -> bool:
-        """Whether TLS is used."""
         return self.certificate is not None
 
     @property
     def url(self) -> str:
-        """The URL without a final slash."""
         return f"{'https' if self.is_secure else 'http'}://{self.names[0]}:{self.port}"
 
     @property
@@ -71,14 +69,14 @@ def served_address(
     """Check the address for the pages.
 
     Args:
-        host: what is bound: a loopback address, or with a certificate any address of this computer.
+        host: address to bind: loopback, or with a certificate any address of this computer.
         port: TCP port.
-        name: what browsers call it, where that is not `host`.
+        name: host name in browsers, if it is not `host`.
         certificate: PEM file of the TLS certificate with its chain.
         key: PEM file of its private key.
 
     Raises:
-        ConfigurationError: if that would be served beyond this computer without TLS, or the files are not such.
+        ConfigurationError: if pages would leave this computer without TLS, or a file is invalid.
     """
     if (certificate is None) != (key is None):
         raise ConfigurationError("TLS needs both --tls-certificate and --tls-key")

@@ -105,7 +105,6 @@ class Gate:
         await self._request(scope, receive, _with_headers(send, kept=path.startswith("/_nicegui/")))
 
     def session_of(self, scope: Scope) -> Session | None:
-        """Return the session of a request's cookie, or None."""
         for value in _values(scope, b"cookie"):
             try:
                 cookies = SimpleCookie(value)

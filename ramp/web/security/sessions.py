@@ -118,7 +118,6 @@ class Sessions:
                     self._file.execute(statement)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def issue_link(self, name: str, role: Role) -> str:
@@ -186,12 +185,10 @@ class Sessions:
         return Session(digest.hex(), str(name), Role(role), begun_at + SESSION_TIME)
 
     def is_open(self, key: str) -> bool:
-        """Whether the session of a key is active."""
         row = self._file.execute("SELECT 1 FROM sessions WHERE digest = ?", (bytes.fromhex(key),)).fetchone()
         return row is not None
 
     def end(self, key: str) -> None:
-        """End a session."""
         with storing(self._path):
             self._file.execute("DELETE FROM sessions WHERE digest = ?", (bytes.fromhex(key),))
 

@@ -185,16 +185,6 @@ def test_a_confirmation(hasty_market: Market, moody: MoodyPackage, how: str) -> 
 
 
 @pytest.mark.full
-def test_releases_and_looks_that_fail_are_repeated(market: Market, moody: MoodyPackage) -> None:
-    moody.be(hold="after raise", release="raise", reservation="raise")
-    assert buy(market)[0] == "haggler"
-    assert len(Books(market).holds()) == 1
-    moody.be()
-    Books(market).come_right()
-    is_back(market, "moody1")
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("how", ["raise", "hang", "exit"])
 def test_one_that_does_not_open(new_market: Any, moody: MoodyPackage, how: str) -> None:
     moody.be(open=how)

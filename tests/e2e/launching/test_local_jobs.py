@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import ramp
-from ramp.cli.main import main
 from ramp.client.swarm import status
 from ramp.runtime.state_folder import StateFolder
+from tests.tiny_market import launched
 
 pytestmark = pytest.mark.e2e
 
@@ -78,16 +78,9 @@ accounts = { alice = "ramp-nobody-is-called-so" }
 
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("jobs")
-    config = folder / "market.toml"
-    config.write_text(MARKET)
-    state = folder / "state"
-    try:
-        assert main(["up", str(config), "--detach", "--state-dir", str(state)]) == 0
+def state() -> Iterator[Path]:
+    with launched(MARKET) as state:
         yield state
-    finally:
-        main(["down", "--state-dir", str(state)])
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
-from ramp.cli.main import main
-from tests.tiny_market import TWO_SELLERS, tiny_market
+from tests.tiny_market import TWO_SELLERS, launched, tiny_market
 
 LAUNCHING = """\
 [timing]
@@ -39,16 +37,9 @@ RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 @pytest.fixture(scope="module")
 def market():
-    """The state folder of a market that runs. Short, for the sockets in it."""
-    with tempfile.TemporaryDirectory(prefix="ramp-web-") as folder:
-        config = Path(folder) / "tiny.toml"
-        config.write_text(CONFIG)
-        state = Path(folder) / "state"
-        try:
-            assert main(["up", str(config), "--detach", "--state-dir", str(state)]) == 0
-            yield state
-        finally:
-            main(["down", "--state-dir", str(state)])
+    """The state folder of a market that runs."""
+    with launched(CONFIG) as state:
+        yield state
 
 
 SCREENSHOTS = os.environ.get("RAMP_SCREENSHOTS", "")

@@ -1,15 +1,11 @@
 """Machines in the browser: a torus in space, one of four dimensions, the cores of a flat one, and prices over time."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 
 import ramp
-from ramp.cli.main import main
 from tests.e2e.web.conftest import LAUNCHING, LIMIT_S
 from tests.e2e.web.looks import LOOKS, look_at
-from tests.tiny_market import tiny_market
+from tests.tiny_market import launched, tiny_market
 
 pytestmark = pytest.mark.e2e
 
@@ -49,20 +45,14 @@ minimum_price = 30
 @pytest.fixture(scope="module")
 def market():
     """The state folder of a market of a flat machine and two tori, with something bought on each."""
-    with tempfile.TemporaryDirectory(prefix="ramp-web-") as folder:
-        config = Path(folder) / "tori.toml"
-        deposits = {"alice": 1_000_000, "bob": 10}
-        config.write_text(LAUNCHING + tiny_market(deposits, prices={"alpha": (40, 20)}, cores=512) + TORI)
-        state = Path(folder) / "state"
-        try:
-            assert main(["up", str(config), "--detach", "--state-dir", str(state)]) == 0
-            with ramp.connect(state, user="alice") as alice:
-                for cores in (8, 600, 8192):
-                    wanted = ramp.request(cores=cores, wall_time="1h", start="+20min", price=70)
-                    assert alice.submit(wanted, rounds=2).committed, cores
-            yield state
-        finally:
-            main(["down", "--state-dir", str(state)])
+    deposits = {"alice": 1_000_000, "bob": 10}
+    config = LAUNCHING + tiny_market(deposits, prices={"alpha": (40, 20)}, cores=512) + TORI
+    with launched(config) as state:
+        with ramp.connect(state, user="alice") as alice:
+            for cores in (8, 600, 8192):
+                wanted = ramp.request(cores=cores, wall_time="1h", start="+20min", price=70)
+                assert alice.submit(wanted, rounds=2).committed, cores
+        yield state
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -107,11 +107,6 @@ def run(folder: Path, count: int, seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_mutants_restart_nobody(tmp_path: Path) -> None:
-    run(tmp_path, 3_000, seed=1)
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_hundred_thousand_mutants_restart_nobody(tmp_path: Path) -> None:
     run(tmp_path, 100_000, seed=2)

@@ -5,7 +5,6 @@ The module beside this one is found by its name.
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from tiny_market import CONFIG
 
 from ramp.cli.main import main
+from tests.tiny_market import launched
 
 
 @pytest.fixture(scope="package")
 def swarm():
-    """A market that runs for all tests here: its state folder. Short, for the sockets in it."""
-    with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
-        config = Path(folder) / "tiny.toml"
-        config.write_text(CONFIG)
-        state = Path(folder) / "state"
-        try:
-            assert main(["up", str(config), "--detach", "--state-dir", str(state)]) == 0
-            yield state
-        finally:
-            main(["down", "--state-dir", str(state)])
+    """A market that runs for all tests here: its state folder."""
+    with launched(CONFIG) as state:
+        yield state
 
 
 @pytest.fixture

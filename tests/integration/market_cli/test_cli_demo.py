@@ -40,7 +40,7 @@ def test_the_demo_shows_everything_and_the_next_launch_carries_on_from_it(capsys
 
 
 def test_a_demo_leaves_a_market_alone_that_has_its_state_folder(ramp, swarm):
-    code, text, said = ramp("demo", "--config", swarm.parent / "tiny.toml", "--state-dir", swarm)
+    code, text, said = ramp("demo", "--config", swarm.parent / "market.toml", "--state-dir", swarm)
     assert (code, text) == (2, "")
     assert "already running with this state folder" in said
     assert ramp("ps")[0] == 0

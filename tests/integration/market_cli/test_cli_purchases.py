@@ -62,14 +62,6 @@ def test_the_best_offer_is_bought_only_when_told_so(ramp, request_file):
     assert (unit["meets_request"], unit["cpu_hour_cost"] >= 20) == (False, True)
 
 
-def test_a_user_without_money_is_refused_by_the_bank(ramp, request_file):
-    code, ended, _ = ramp("submit", request_file(8), "--user", "bob", "--json")
-    assert (code, ended["status"]) == (1, "failed")
-    assert "bob" in ended["reason"]
-    assert balance(ramp, "--user", "bob") == 10
-    assert ramp("reservations", "--user", "bob", "--json")[1] == []
-
-
 def test_a_quote_buys_nothing(ramp, request_file):
     before, had = balance(ramp), len(ramp("reservations", "--json")[1])
     code, quoted, _ = ramp("quote", request_file(8), "--json")

@@ -116,7 +116,7 @@ def test_ps_shows_every_agent(ramp, swarm):
     assert {agent["name"] for agent in shown["agents"]} == NAMES | {"alice", "bob", "bank", "directory", "keeper"}
     assert {agent["state"] for agent in shown["agents"]} == {"ready"}
     assert "gamma" in ramp("ps")[1]
-    assert ramp("config", "show", "--json")[1]["path"].endswith("tiny.toml")
+    assert ramp("config", "show", "--json")[1]["path"].endswith("market.toml")
 
 
 @pytest.mark.parametrize(

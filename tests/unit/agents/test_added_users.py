@@ -16,23 +16,11 @@ from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import new_overlay
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
+from tests.tiny_market import tiny_market
 
-MARKET = """
-[launching]
-executor = "local"
-[accounts]
-%s = "@own"
-[[users]]
-name = "alice"
-[machines.small]
-cores = 64
-plugin = "steady"
-[[resources]]
-name = "north"
-machine = "small"
-start_price = 30
-minimum_price = 10
-"""
+MARKET = '[launching]\nexecutor = "local"\n[accounts]\n%s = "@own"\n' + tiny_market(
+    {"alice": 1}, prices={"north": (30, 10)}
+)
 
 
 class Up:

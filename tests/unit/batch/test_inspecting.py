@@ -61,8 +61,8 @@ def test_what_the_system_holds_that_no_agreement_covers() -> None:
         (None, "does not have it"),
         (replace(MADE, parts=(("n1", 8),)), "has 8 of its 12 cores"),
         (replace(MADE, parts=(("n1", 8), ("n3", 4))), "or on other nodes"),
-        (replace(MADE, start=SLOT.start + 2 * MINUTE), "has it begin at 2026-11-21T09:02:00Z"),
-        (replace(MADE, end=SLOT.end - MINUTE), "has it end at 2026-11-21T09:59:00Z"),
+        (replace(MADE, start=SLOT.start + 2 * MINUTE), "begins it at 2026-11-21T09:02:00Z"),
+        (replace(MADE, end=SLOT.end - MINUTE), "ends it at 2026-11-21T09:59:00Z"),
         (replace(MADE, users=("market",)), "lets market use it, not alice1"),
     ],
 )

@@ -14,13 +14,11 @@ from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import BatchMachine
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
-from ramp.errors import ConfigurationError, PluginError, StateDamaged, WrongVersion
+from ramp.errors import PluginError, StateDamaged, WrongVersion
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.contract import Rule, Subject
-from ramp.plugins.interface import PluginSettings
 from tests.unit.batch.fake_system import FakeSystem
 
 NOW = from_iso("2026-11-21T08:00:00Z")
@@ -40,19 +38,6 @@ def _quoted(machine: BatchMachine, unit: RequestUnit = UNIT) -> Slot:
 
 def _hold(machine: BatchMachine, key: str = "offer-1") -> Reservation | Refusal:
     return machine.hold(key, UNIT, _quoted(machine), NOW + MINUTE, NOW)
-
-
-def test_keeps_the_contract(plugin_rule: Rule, tmp_path: Path) -> None:
-    system = FakeSystem()
-
-    def open_plugin(settings: PluginSettings) -> BatchMachine:
-        if settings.options:
-            raise ConfigurationError("unknown")
-        return BatchMachine(system, settings.resource, settings.cores, ForSale(), settings.state_dir)
-
-    subject = Subject(open_plugin, PluginSettings("big1", 64, 8, NOW - MINUTE), NOW, tmp_path / "states")
-    plugin_rule.check(subject)
-    assert not system.there, "what was given back is on the system still"
 
 
 def test_a_hold_is_a_reservation_for_the_market_and_then_for_the_buyer() -> None:

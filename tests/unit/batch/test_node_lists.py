@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ramp.batch.node_lists import compress, expand
-from ramp.batch.sold_nodes import parts_of, placement_of, token_of
+from ramp.batch.node_lists import compress, expand, parts_of, placement_of, token_of
 from tests.example_counts import examples
 
 PAIRS = {

@@ -16,13 +16,12 @@ from ramp.batch.gridengine.machine import GridEngineMachine
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.smaller_slots import smaller_slot
 from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
-from ramp.errors import ConfigurationError, PluginError
+from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.contract import Rule, Subject
-from ramp.plugins.interface import PluginSettings, ResizablePlugin
+from ramp.plugins.interface import ResizablePlugin
 from tests.example_counts import examples
 from tests.unit.batch.fake_system import FakeSystem
 
@@ -55,19 +54,6 @@ def _reason(answer: Reservation | Refusal) -> str:
     assert isinstance(answer, Refusal)
     assert answer.code is RefusalCode.SLOT_TAKEN
     return answer.detail
-
-
-def test_keeps_the_contract(plugin_rule: Rule, tmp_path: Path) -> None:
-    system = FakeSystem()
-
-    def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
-        if settings.options:
-            raise ConfigurationError("unknown")
-        return ResizableBatchMachine(system, settings.resource, settings.cores, ForSale(), settings.state_dir)
-
-    subject = Subject(open_plugin, PluginSettings("big1", 64, 8, NOW - MINUTE), NOW, tmp_path / "states")
-    plugin_rule.check(subject)
-    assert not system.there, "what was given back is on the system still"
 
 
 def test_a_slot_shrinks_in_place_under_a_job_that_is_not_in_the_way_and_the_buyer_is_told_where() -> None:

@@ -36,16 +36,6 @@ TRACE_FIELDS = [
 ]
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Three jobs of 8, 8 and 64 units, 100 s each, a second apart; the second asked for 60 s."""
-    path = tmp_path / "small.swf"
-    rows = [(1, 0, 8, 100), (2, 1, 8, 60), (3, 2, 64, 100)]
-    lines = [f"{n} {t} 0 100 {size} -1 -1 {size} {asked} -1 1 5 1 1 1 1 -1 -1" for n, t, size, asked in rows]
-    path.write_text("; MaxProcs: 512\n" + "\n".join(lines) + "\n")
-    return path
-
-
 def run(*arguments: object) -> dict[str, object]:
     result = CliRunner().invoke(simulate, [*map(str, arguments), "--json"], catch_exceptions=False)
     assert result.exit_code == 0, result.output

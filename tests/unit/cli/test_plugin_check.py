@@ -48,7 +48,7 @@ def test_one_that_breaks_it_is_told_with_what_would_be_right(monkeypatch: pytest
     result = check("twice")
     assert result.exit_code == 1
     assert "a-slot-that-has-gone-is-refused: broken" in result.stderr
-    assert "right: Of two who want the last cores" in result.stderr
+    assert "right: Of two calls for the last cores" in result.stderr
 
 
 @pytest.mark.parametrize(

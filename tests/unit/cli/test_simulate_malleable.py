@@ -127,13 +127,6 @@ def test_trace_log_and_pictures_follow_the_sizes(tmp_path: Path) -> None:
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_torus_grows_by_planes(tmp_path: Path) -> None:
-    """On Blue Gene/L the job's box grows plane by plane up to four times its volume."""
-    log = write_log(tmp_path / "box.swf", (0, 4, 1000))
-    summary = json.loads(call(log, "--malleable-share", 1, "--json", machine="bgl").stdout)
-    assert summary["malleable"]["changed_jobs"] == 1
-
-
 def test_a_scheduler_that_changes_no_size_says_so(pair: Path) -> None:
     """EASY runs malleable jobs as rigid ones."""
     told = call(pair, "--malleable-share", 1, "--json", scheduler="easy")

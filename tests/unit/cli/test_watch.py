@@ -4,9 +4,8 @@ import json
 
 from rich.console import Console
 
-from ramp.cli.watching.board import AUCTIONS_MAX, Board
 from ramp.cli.watching.lines import KINDS, Lines
-from ramp.cli.watching.screen import Screen
+from ramp.cli.watching.screen import AUCTIONS_MAX, Board, Screen
 from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen
 from ramp.control.events import RequestEnded, Submitted
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import typing
@@ -65,3 +66,13 @@ def test_every_error_that_is_raised_has_an_exit_code() -> None:
     for name in ("NoMarket", "MarketRefused", "ConfigurationError", "DocumentError", "TransportError"):
         assert issubclass(getattr(ramp, name), ramp.RampError)
     assert typing.get_type_hints(ramp.RampError)["exit_code"] is int
+
+
+def test_the_blocking_market_offers_every_method_of_the_one_for_asyncio() -> None:
+    for name, method in vars(ramp.AsyncMarket).items():
+        if name.startswith("_"):
+            continue
+        blocking = getattr(ramp.Market, name)
+        assert inspect.signature(blocking).parameters == inspect.signature(method).parameters, name
+        assert blocking.__doc__, name
+        assert not inspect.iscoroutinefunction(blocking), name

@@ -9,39 +9,16 @@ import pytest
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.shipped_swarms import find_config
+from tests.tiny_market import tiny_market
 
-MARKET = """
-[launching]
-executor = "local"
-
-[accounts]
-%s
-
-[[users]]
-name = "alice"
-
-[machines.small]
-cores = 64
-plugin = "steady"
-
-[[resources]]
-name = "north"
-machine = "small"
-start_price = 30
-minimum_price = 10
-
-[[resources]]
-name = "elsewhere"
-machine = "small"
-start_price = 30
-minimum_price = 10
-executor = "none"
-"""
+MARKET = '[launching]\nexecutor = "local"\n[accounts]\n%s\n'
+SELLERS = tiny_market({"alice": 1}, prices={"north": (30, 10), "elsewhere": (30, 10)}) + 'executor = "none"\n'
+"""The last one, `elsewhere`, launches nothing."""
 
 
 def market(folder: Path, accounts: str) -> SwarmConfig:
     path = folder / "market.toml"
-    path.write_text(MARKET % accounts)
+    path.write_text(MARKET % accounts + SELLERS)
     return load_config(path)
 
 

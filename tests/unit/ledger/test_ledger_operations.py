@@ -7,7 +7,6 @@ import pytest
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import iso
@@ -50,16 +49,6 @@ def test_a_buyer_alone_counts_only_where_it_is_said(book: Book) -> None:
     with pytest.raises(LedgerRefusal, match=f"the start of a-1 was at {iso(START)}: "):
         book.refund("a-1", at=START, before_start=True)
     assert book.refund("a-1", at=START).kind is TransferKind.REFUND
-
-
-def test_what_earlier_programs_have_sold_under_a_name_with_the_mark_of_changes_is_an_agreement_of_its_own(
-    book: Book, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr(order_rules, "CHANGE_MARK", "no mark")
-        book.reserve_order("o-1", "alice", [OrderLine("a#1", "hector", 100)], UNTIL, at=10)
-    book.countersign("a#1", at=20, starts_at=START)
-    assert book.refund("a#1", at=30).amount == 100
 
 
 def test_the_overview_begins_with_the_first_transfer_and_has_500_on_a_page() -> None:

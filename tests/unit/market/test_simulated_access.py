@@ -12,20 +12,7 @@ from ramp.control.events import Done, MarketRefusalCode, RequestEnded, Watching
 from ramp.control.requests import Deposit
 from ramp.model.instant import DAY, to_datetime
 from ramp.protocol.progress import RoundClosed
-from tests.tiny_market import tiny_market
-
-CONFIG = tiny_market({"alice": 1_000_000, "poor": 1})
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "market.toml"
-    path.write_text(CONFIG)
-    return path
-
-
-def wanted(**terms: object) -> ramp.RequestTemplate:
-    return ramp.request(**{"cores": 8, "wall_time": "1h", "start": "+10min", "price": 70, **terms})
+from tests.unit.market.conftest import wanted
 
 
 def test_a_purchase_and_its_refund(config: Path) -> None:
@@ -138,12 +125,11 @@ def test_what_cannot_be_launched_is_said(config: Path, options: dict[str, str], 
     assert told in str(raised.value)
 
 
-def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(tmp_path: Path) -> None:
-    path = tmp_path / "market.toml"
-    credit = CONFIG.replace('name = "poor"\n', 'name = "poor"\ncredit_limit = 500000\n')
-    path.write_text(f"{credit}\n[quotas]\nholds_max = 1\n")
+def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(config: Path) -> None:
+    credit = config.read_text().replace('name = "poor"\n', 'name = "poor"\ncredit_limit = 500000\n')
+    config.write_text(f"{credit}\n[quotas]\nholds_max = 1\n")
     one = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
-    with ramp.launch(path, transport="simulated", user="poor") as market:
+    with ramp.launch(config, transport="simulated", user="poor") as market:
         assert market.submit(one).committed  # on credit
         two = market.submit(one, one, rounds=2)  # both units are cheapest at alpha
         assert [unit.resource for unit in two.units] == ["alpha", "beta"]

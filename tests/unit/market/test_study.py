@@ -12,56 +12,16 @@ import ramp
 import simulation
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.pricing import PriceQuestion
-
-CONFIG = """
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[[users]]
-name = "poor"
-deposit = 1
-
-[machines.small]
-cores = 64
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = { load = 0.25 }
-
-[[resources]]
-name = "alpha"
-machine = "small"
-start_price = 40
-minimum_price = 20
-
-[[resources]]
-name = "beta"
-machine = "small"
-start_price = 60
-minimum_price = 30
-"""
+from tests.unit.market.conftest import wanted
 
 
-@pytest.fixture
-def swarm(tmp_path: Path) -> Path:
-    path = tmp_path / "market.toml"
-    path.write_text(CONFIG)
-    return path
-
-
-def wanted(**terms: object) -> ramp.RequestTemplate:
-    return ramp.request(**{"cores": 8, "wall_time": "1h", "start": "+10min", "price": 70, **terms})
-
-
-def test_prices_are_those_of_the_papers_formula(swarm: Path) -> None:
+def test_prices_are_those_of_the_papers_formula(config: Path) -> None:
     """Section 6.2.3: the price asked less (start - minimum) / 4 x (1 - load), rounded.
 
     The load is a quarter, so alpha goes down by 3.75 and beta by 5.625, from 70: alpha 66, beta 64; then alpha 60,
     while beta's own offer stands; then beta 54.375, and alpha's offer stands.
     """
-    study = simulation.market(wanted(), swarm=swarm, rounds=3)
+    study = simulation.market(wanted(), swarm=config, rounds=3)
     assert study.prices[["round", "asked", "best", "offers", "refusals"]].tolist() == [
         (1, 70, 64, 2, 0),
         (2, 64, 60, 1, 1),
@@ -73,13 +33,13 @@ def test_prices_are_those_of_the_papers_formula(swarm: Path) -> None:
     assert (purchase.committed, purchase.cost, study.requests["cost"].tolist()) == (True, 43_200, [43_200])
 
 
-def test_a_sealed_second_price_is_what_the_next_best_offered(swarm: Path) -> None:
+def test_a_sealed_second_price_is_what_the_next_best_offered(config: Path) -> None:
     """Vickrey: beta's 64 wins over alpha's 66 in the one sealed round, and is paid 66; the first price is its own."""
-    configured = swarm.with_name("second.toml")
-    configured.write_text('[market]\nauction_rule = "second-price"\n' + CONFIG)
+    configured = config.with_name("second.toml")
+    configured.write_text('[market]\nauction_rule = "second-price"\n' + config.read_text())
     for file, rule, paid in (
-        (swarm, "second-price", 66),
-        (swarm, "sealed-first-price", 64),
+        (config, "second-price", 66),
+        (config, "sealed-first-price", 64),
         (configured, "", 66),
         (configured, "sealed-first-price", 64),
     ):
@@ -89,9 +49,9 @@ def test_a_sealed_second_price_is_what_the_next_best_offered(swarm: Path) -> Non
         assert study.requests["cost"].tolist() == [paid * 8 * 100]
 
 
-def test_messages_are_counted_by_kind_without_heartbeats(swarm: Path) -> None:
+def test_messages_are_counted_by_kind_without_heartbeats(config: Path) -> None:
     """One unit, one round, two resources that both offer: the paper's steps, each message once."""
-    study = simulation.market(wanted(), swarm=swarm, rounds=1)
+    study = simulation.market(wanted(), swarm=config, rounds=1)
     assert study.messages == {
         "DirectoryQuery": 1, "DirectoryListing": 1, "CallForProposals": 2, "Proposal": 2, "Acceptance": 1,
         "Rejection": 1, "HoldGranted": 1, "PaymentOrder": 1, "FundsReserved": 1, "Commitment": 1, "Confirmed": 1,
@@ -99,31 +59,31 @@ def test_messages_are_counted_by_kind_without_heartbeats(swarm: Path) -> None:
     }  # fmt: skip
 
 
-def test_requests_follow_one_another_or_come_at_their_times(swarm: Path) -> None:
-    one_by_one = simulation.market(wanted(), wanted(), swarm=swarm, users=1)
+def test_requests_follow_one_another_or_come_at_their_times(config: Path) -> None:
+    one_by_one = simulation.market(wanted(), wanted(), swarm=config, users=1)
     first, second = one_by_one.requests
     assert second["submitted_s"] == first["submitted_s"] + first["duration_s"]
-    spaced = simulation.market(*[wanted()] * 3, swarm=swarm, users=2, every="1min")
+    spaced = simulation.market(*[wanted()] * 3, swarm=config, users=2, every="1min")
     assert spaced.requests["submitted_s"].tolist() == [0, 60, 120]
     assert spaced.users == ("user1", "user2", "user1")
 
 
-def test_all_at_once_share_what_there_is(swarm: Path) -> None:
+def test_all_at_once_share_what_there_is(config: Path) -> None:
     """Two machines with 48 free cores each serve two of three requests for 40; an offer holds nothing yet."""
-    study = simulation.market(*[wanted(cores=40, slack="0s")] * 3, swarm=swarm, users=3, every="0s")
+    study = simulation.market(*[wanted(cores=40, slack="0s")] * 3, swarm=config, users=3, every="0s")
     assert sorted(study.requests["status"].tolist()) == ["committed", "committed", "withdrawn"]
 
 
-def test_several_units_are_bought_together_or_not_at_all(swarm: Path) -> None:
-    both = simulation.market([wanted(), wanted(cores=16)], swarm=swarm)
+def test_several_units_are_bought_together_or_not_at_all(config: Path) -> None:
+    both = simulation.market([wanted(), wanted(cores=16)], swarm=config)
     assert (both.requests["units"].tolist(), len(both.purchases[0].units)) == ([2], 2)
     assert sorted(set(both.prices["unit"].tolist())) == [1, 2]
-    neither = simulation.market([wanted(), wanted(cores=16, price=1)], swarm=swarm)
+    neither = simulation.market([wanted(), wanted(cores=16, price=1)], swarm=config)
     assert neither.requests["status"].tolist() == ["no_offers"]
 
 
-def test_a_configured_buyer_without_money_is_refused_by_the_bank(swarm: Path) -> None:
-    study = simulation.market(wanted(), wanted(), swarm=swarm)
+def test_a_configured_buyer_without_money_is_refused_by_the_bank(config: Path) -> None:
+    study = simulation.market(wanted(), wanted(), swarm=config)
     assert list(zip(study.users, study.requests["status"].tolist(), strict=True)) == [
         ("alice", "committed"),
         ("poor", "failed"),
@@ -134,17 +94,17 @@ def seventeen(question: PriceQuestion) -> int:
     return 17
 
 
-def test_a_price_of_ones_own_for_all_or_for_some(swarm: Path) -> None:
-    everybody = simulation.market(wanted(), swarm=swarm, pricing=seventeen, quote_only=True)
+def test_a_price_of_ones_own_for_all_or_for_some(config: Path) -> None:
+    everybody = simulation.market(wanted(), swarm=config, pricing=seventeen, quote_only=True)
     assert set(everybody.offers["price"].tolist()) == {17}
-    beta = simulation.market(wanted(), swarm=swarm, rounds=1, pricing={"beta": seventeen}, quote_only=True)
+    beta = simulation.market(wanted(), swarm=config, rounds=1, pricing={"beta": seventeen}, quote_only=True)
     assert {str(row["resource"]): int(row["price"]) for row in beta.offers}["beta"] == 17
     assert beta.offers["price"].max() > 17
     assert beta.purchases[0].status is ramp.RequestStatus.QUOTED
 
 
-def test_the_same_arguments_give_the_same_result(swarm: Path) -> None:
-    one, other = (simulation.market(wanted(), wanted(), swarm=swarm, seed=5) for _ in range(2))
+def test_the_same_arguments_give_the_same_result(config: Path) -> None:
+    one, other = (simulation.market(wanted(), wanted(), swarm=config, seed=5) for _ in range(2))
     assert (one.offers == other.offers).all()
     assert one.purchases == other.purchases
 
@@ -163,15 +123,15 @@ def test_the_same_arguments_give_the_same_result(swarm: Path) -> None:
         ({"prefer": "best"}, "best"),
     ],
 )
-def test_bad_options_are_named(swarm: Path, options: dict[str, object], told: str) -> None:
+def test_bad_options_are_named(config: Path, options: dict[str, object], told: str) -> None:
     with pytest.raises(ramp.ConfigurationError) as raised:
-        simulation.market(wanted(), **{"swarm": swarm, **options})
+        simulation.market(wanted(), **{"swarm": config, **options})
     assert told in str(raised.value)
 
 
-def test_nothing_to_submit_is_an_error(swarm: Path) -> None:
+def test_nothing_to_submit_is_an_error(config: Path) -> None:
     with pytest.raises(ramp.ConfigurationError, match="no requests; submit at least one"):
-        simulation.market(swarm=swarm)
+        simulation.market(swarm=config)
 
 
 TORUS = """
@@ -209,7 +169,7 @@ def test_cores_that_are_charged_beyond_what_was_asked_are_told(tmp_path: Path) -
         assert unit.cost == unit.cores * unit.price * 100
 
 
-def test_the_greatest_cost_of_a_document_binds_like_the_option(swarm: Path) -> None:
+def test_the_greatest_cost_of_a_document_binds_like_the_option(config: Path) -> None:
     """The offer of one round costs 8 x 64 = 512 credits; the smaller limit counts."""
     (template,) = wanted().at(1_800_000_000_000_000).units
     for in_document, option, status in (
@@ -219,17 +179,17 @@ def test_the_greatest_cost_of_a_document_binds_like_the_option(swarm: Path) -> N
         (51_200, "600", "committed"),
     ):
         document = RequestForQuotation((template,), max_cost=in_document)
-        study = simulation.market(document, swarm=swarm, rounds=1, max_cost=option)
+        study = simulation.market(document, swarm=config, rounds=1, max_cost=option)
         assert study.requests["status"].tolist() == [status]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["import simulation", "import simulation.market.world, simulation"])
-def test_the_package_can_be_called_whatever_was_imported_before(first: str, swarm: Path) -> None:
+def test_the_package_can_be_called_whatever_was_imported_before(first: str, config: Path) -> None:
     code = f"""
 {first}
 import ramp
-study = simulation.market(ramp.request(cores=8, wall_time="1h", price=70), swarm={str(swarm)!r}, rounds=1)
+study = simulation.market(ramp.request(cores=8, wall_time="1h", price=70), swarm={str(config)!r}, rounds=1)
 import simulation.market.network
 simulation.market.network.Network, simulation.market
 print(study.purchases[0].status)

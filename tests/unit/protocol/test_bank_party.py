@@ -103,15 +103,6 @@ def test_nothing_is_posted_before_all_agreements_are_there(bank: Any) -> None:
     assert (again.message.content.agreement_id, bank.posted("res1")) == ("a1", COST)
 
 
-def test_posted_beats_void(bank: Any, said: Any) -> None:
-    line = bank.line()
-    bank.order()
-    bank.countersign(line)
-    (answer,) = said(withdraw(bank))
-    assert (type(answer), answer.transfers[0].amount) == (c.OrderPosted, COST)
-    assert bank.posted("res1") == COST
-
-
 def test_void_beats_what_comes_later(bank: Any, said: Any) -> None:
     first, second = two_units(bank)
     bank.countersign(first, units_total=2)
@@ -122,14 +113,6 @@ def test_void_beats_what_comes_later(bank: Any, said: Any) -> None:
     assert (type(refused), refused.code) == (c.PaymentRefused, "withdrawn")
     assert type(bank.order(first, second, now=50)) is c.OrderVoided
     assert (bank.posted("alice"), bank.reserved()) == (200_000, 0)
-
-
-def test_a_void_that_comes_before_its_order_is_remembered(bank: Any, said: Any) -> None:
-    (voided,) = said(withdraw(bank, now=5))
-    assert isinstance(voided, c.OrderVoided)
-    bank.restart(6)
-    assert type(bank.order(now=10)) is c.OrderVoided
-    assert bank.reserved() == 0
 
 
 def test_nobody_voids_anothers_order(bank: Any, said: Any) -> None:
@@ -159,13 +142,6 @@ def test_an_instant_before_the_deadline_it_is_posted(bank: Any) -> None:
     bank.order()
     assert bank.tick(UNTIL - 1) == []
     assert told(bank.countersign(bank.line(), now=UNTIL - 1)) == [("res1", c.PaymentMade)]
-
-
-def test_a_restarted_bank_knows_its_open_orders(bank: Any) -> None:
-    bank.order()
-    bank.restart(20)
-    assert bank.party.deadline == UNTIL
-    assert told(bank.countersign(bank.line())) == [("res1", c.PaymentMade)]
 
 
 def test_a_bank_that_was_down_at_the_deadline_tells_when_it_is_back(bank: Any) -> None:
@@ -205,13 +181,6 @@ def test_a_broken_document_voids_if_the_named_resource_brings_it(bank: Any, said
     bank.hear(sender, broken, 20)
     (answer,) = said(bank.countersign(bank.line(), now=30))
     assert type(answer) is (c.PaymentRefused if sender == "res1" else c.PaymentMade)
-
-
-def test_payment_comes_before_a_broken_copy(bank: Any, said: Any) -> None:
-    bank.order()
-    bank.countersign(bank.line())
-    (answer,) = said(bank.hear("res1", c.Unverified("agreement", "a1", "bad_signature", ""), 30))
-    assert isinstance(answer, c.PaymentMade)
 
 
 @pytest.mark.parametrize(
@@ -437,12 +406,6 @@ def test_a_resource_sees_its_account_and_reserved_money_is_shown(bank: Any, said
 def test_others_have_no_accounts(bank: Any, role: Role) -> None:
     with pytest.raises(RemoteProtocolError, match="must come from a user"):
         bank.hear("alice", c.AccountQuery("n1", "alice"), 10, role=role)
-
-
-def test_a_query_is_answered_once(bank: Any, said: Any) -> None:
-    bank.hear("alice", c.AccountQuery("n1", "alice"), 10)
-    (again,) = said(bank.hear("alice", c.AccountQuery("n1", "alice"), 11))
-    assert (type(again), again.code) == (c.AccountQueryRefused, "replayed")
 
 
 # -- the keeper ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded, QueryAnswered, RecordsMissing, RequestEnded
-from ramp.protocol.records import AcceptanceAsked, RefundClaimed
+from ramp.protocol.records import AcceptanceAsked, CommitDecided, FundsAsked, RefundClaimed, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.user.returns import AGENT_FAILED
@@ -341,3 +341,37 @@ def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     assert resource.hear("bank", c.RefundMade("a1", "t2", offer.cost)) == []
     assert not resource.party.has_open_participants
     resource.party.forget(offer.offer_id)  # which is not there any more
+
+
+def told(effects: list[Any]) -> list[str]:
+    progress = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [each.what for each in progress if isinstance(each, RecordsMissing) and each.request_id == "r1"]
+
+
+def without(journal: list[Any], *kinds: type) -> list[Any]:
+    return [each for each in journal if not isinstance(each, kinds)]
+
+
+@pytest.mark.parametrize(
+    ("lost", "names"),
+    [
+        ((RequestStarted,), "no RequestStarted of it"),
+        ((FundsAsked,), "no FundsAsked of it"),
+        ((FundsAsked, CommitDecided), "no FundsAsked of it"),
+        ((RequestStarted, FundsAsked), "no RequestStarted and no FundsAsked of it"),
+    ],
+)
+def test_it_is_told_and_not_taken_up(lost: tuple[type, ...], names: str, alice: Any, restarted_user: Any) -> None:
+    alice.bought()
+    again, effects = restarted_user(without(alice.journal, *lost), SECOND)
+    (reason,) = told(effects)
+    assert reason == f"the journal has {names}, so it is not resumed; restore a backup"
+    assert again.party.purchases == {}
+    assert again.party.agreements == {}
+
+
+def test_a_whole_journal_lacks_nothing(alice: Any, restarted_user: Any) -> None:
+    alice.bought()
+    again, effects = restarted_user(alice.journal, SECOND)
+    assert told(effects) == []
+    assert again.party.agreements == alice.party.agreements != {}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.agreement import Cancellation, Signed
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.records import FailureTold, RefundClaimed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.cancellation import CancellationRequest
 
@@ -89,3 +92,24 @@ def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any, res
     assert effects == []
     assert again.party.agreement_state(agreement_id) == "cancelled"
     assert again.hear("bank", c.RefundMade(agreement_id, "t", 5000)) == []  # it is told once
+
+
+def written(effects: list[Any]) -> list[type]:
+    return [type(each.record) for each in effects if isinstance(each, fx.Persist)]
+
+
+def test_of_a_bought_unit_only_its_own_offer_can_have_failed(alice: Any) -> None:
+    alice.committed()
+    failed = alice.failed()
+    alice.hear("res1", alice.proof())
+    with pytest.raises(RemoteProtocolError, match="got offer-res9-9"):
+        alice.hear("res1", replace(failed, offer_id="offer-res9-9"))
+    assert RefundClaimed in written(alice.hear("res1", failed))
+
+
+def test_of_a_unit_that_is_being_confirmed_too(alice: Any) -> None:
+    alice.committed()
+    failed = alice.failed()
+    with pytest.raises(RemoteProtocolError, match="got offer-res9-9"):
+        alice.hear("res1", replace(failed, offer_id="offer-res9-9"))
+    assert FailureTold in written(alice.hear("res1", failed))

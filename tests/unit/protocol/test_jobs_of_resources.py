@@ -156,14 +156,6 @@ def test_a_resource_that_does_not_launch_says_so(resource: Any) -> None:
     assert refused(ordered(resource)).code == "launching_off"
 
 
-def test_a_buyer_without_local_account_is_refused_before_bidding(launching_resource: Any) -> None:
-    one = launching_resource(TERMS)
-    answer = one.call(user="mallory")
-    assert answer.performative is Performative.REFUSE
-    assert [each.code for each in answer.content.refusals] == [RefusalCode.NO_ACCOUNT]  # type: ignore[union-attr]
-    assert one.call(user="alice").performative is Performative.PROPOSE
-
-
 # -- no job twice, none lost -----------------------------------------------------------------------------------------
 
 
@@ -185,20 +177,6 @@ def life(one: Any, *, submitted: bool) -> list[Any]:
     if submitted:
         written += records(seen(one, ev.JobSight(JobState.QUEUED, "1"), 1))
     return written
-
-
-@pytest.mark.parametrize("submitted", [False, True])
-def test_after_a_restart_a_job_is_looked_up_before_anything_is_launched(
-    launching_resource: Any, restarted: Any, submitted: bool
-) -> None:
-    again, effects = restarted(life(launching_resource(TERMS), submitted=submitted), MINUTE)
-    assert asked(effects) == [fx.LookUpJob]
-    assert asked(seen(again, ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)) == []
-
-
-def test_a_job_that_the_launcher_never_had_is_launched_after_a_restart(launching_resource: Any, restarted: Any) -> None:
-    again, _ = restarted(life(launching_resource(TERMS), submitted=False), MINUTE)
-    assert asked(seen(again, None, MINUTE)) == [fx.SubmitJob]
 
 
 def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: Any) -> None:
@@ -359,13 +337,6 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     ordered(seller)
     assert contents(seen(seller, ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
     effects = seen(seller, ev.MachineInDoubt("down"), 2 * HOUR)
-    assert SlotFailed in [type(each) for each in records(effects)]
-
-
-def test_fewer_cores_than_were_sold_is_not_delivered(seller: Any) -> None:
-    ordered(seller)
-    effects = seen(seller, ev.JobSight(JobState.DONE, "", 15, HOUR, HOUR + 1, 0), HOUR + 1)
-    assert status(seller).delivery is Delivery.UNDELIVERED
     assert SlotFailed in [type(each) for each in records(effects)]
 
 

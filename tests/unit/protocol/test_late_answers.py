@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -16,7 +15,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.resource import machine_queries, seller
+from ramp.protocol.resource import seller
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.timing import Pace, Timing
 
@@ -84,11 +83,6 @@ def test_what_is_set_aside_after_the_release_is_released_again(asked: Asked, lat
     assert releases(asked.cancel()) == 1
     assert releases(asked.held(DOUBT if late == "doubt" else None)) == 1
     assert asked.state == "released"
-
-
-def test_a_late_refusal_leaves_nothing_to_release(asked: Asked) -> None:
-    asked.cancel()
-    assert asked.held(Refusal(1, RefusalCode.CANCELLED)) == []
 
 
 def test_a_late_answer_to_a_hold_that_was_found_meanwhile_touches_nothing(asked: Asked) -> None:
@@ -239,29 +233,8 @@ def test_a_bid_of_an_older_round_is_not_taken_for_the_last(resource: Any) -> Non
     assert resource.call(3, 55).content.refusals[0].code is RefusalCode.OWN_OFFER_STANDS
 
 
-def test_two_buyers_may_call_their_questions_the_same(resource: Any) -> None:
-    (first,) = resource.hear("alice", c.MachineQuery("q", HOUR))
-    assert resource.hear("alice", c.MachineQuery("q", HOUR)) == []  # a copy
-    (second,) = resource.hear("mallory", c.MachineQuery("q", HOUR))
-    (to_mallory,) = resource.party.handle(ev.MachineDescribed(second.call_id, "{}"), 0)
-    (to_alice,) = resource.party.handle(ev.MachineDescribed(first.call_id, "{}"), 0)
-    assert (to_mallory.message.receiver, to_alice.message.receiver) == ("mallory", "alice")
-    assert to_alice.message.content.query_id == to_mallory.message.content.query_id == "q"
-    assert resource.party.handle(ev.MachineDescribed(first.call_id, "{}"), 0) == []
-
-
 def test_a_buyer_sees_the_machines_snapshot_and_what_the_seller_adds(resource: Any) -> None:
     (asked,) = resource.hear("alice", c.MachineQuery("q", HOUR))
     (told,) = resource.party.handle(ev.MachineDescribed(asked.call_id, '{"free": 12}'), 0)
     added = {"operating_system": None, "architecture": None, "start_price": 60}
     assert json.loads(told.message.content.snapshot) == {"free": 12, **added}
-
-
-def test_questions_that_a_machine_never_answers_do_not_fill_the_memory(
-    resource: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine_queries, "DESCRIBING_MAX", 3)
-    asked = [resource.hear("alice", c.MachineQuery(f"q{number}", HOUR))[0] for number in range(5)]
-    told = [resource.party.handle(ev.MachineDescribed(each.call_id, "{}"), 0) for each in asked]
-    assert [len(each) for each in told] == [0, 0, 1, 1, 1]
-    assert replace(asked[0], call_id=asked[1].call_id) == asked[1]

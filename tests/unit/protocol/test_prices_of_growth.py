@@ -153,13 +153,6 @@ def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer)
     assert (buyer.growths.open, buyer.growths.deadline, buyer.proposed) == ((), None, [])
 
 
-def test_a_price_is_asked_for_as_long_as_before_when_the_clock_is_set(buyer: Buyer) -> None:
-    buyer.asks()
-    buyer.growths.clock_set(HOUR)
-    assert buyer.growths.deadline == HOUR + SECOND
-    assert calls(buyer.growths.tick(HOUR + SECOND)) == CALLS[:1]
-
-
 def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buyer) -> None:
     """Each by itself; and what is asked of two sellers at once is moved once."""
     buyer.asks(FIRST)

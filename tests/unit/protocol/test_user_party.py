@@ -172,13 +172,6 @@ def test_a_refusal_of_the_bank_ends_the_request(alice: Any, said: Any) -> None:
 # -- settlement ------------------------------------------------------------------------------------------------------
 
 
-def test_a_proof_settles_a_unit(alice: Any, written: Any) -> None:
-    alice.committed()
-    effects = alice.hear("res1", alice.proof())
-    assert UnitSettled in types(written(effects))
-    assert alice.outcome.status is RequestStatus.COMMITTED
-
-
 def broken_proofs(alice: Any, seal_for: Any) -> list[c.Settled]:
     right = alice.proof()
     agreement, paid = right.agreement.body, right.payment
@@ -253,18 +246,6 @@ def test_another_resources_refusal_stops_nothing(alice: Any) -> None:
     assert alice.confirmation.state.value == "confirming"
 
 
-def test_nobody_is_left_when_the_next_best_fails_too(alice: Any) -> None:
-    alice.committed()
-    alice.hear("res1", alice.failed())
-    alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn"))
-    alice.grant("res2")
-    alice.vote()
-    alice.hear("res2", alice.failed())
-    effects = alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn"))
-    assert receivers(effects, c.Acceptance) == []
-    assert (alice.outcome.status, alice.outcome.units) == (RequestStatus.FAILED, ())
-
-
 def test_the_bank_tells_who_is_to_be_passed_over(alice_with_two_units: Any) -> None:
     """Both have acknowledged; only the bank knows whose countersigned agreement has not come."""
     alice = alice_with_two_units
@@ -309,11 +290,6 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
     assert alice.confirmation.result.blamed == {silent}
 
 
-def test_a_silent_resource_costs_no_more_than_the_limit(alice: Any) -> None:
-    alice.committed()
-    assert limit(alice) == Timing().confirm_limit
-
-
 # -- claims ----------------------------------------------------------------------------------------------------------
 
 
@@ -348,18 +324,6 @@ def test_failed_after_posting_is_claimed(alice: Any, said: Any) -> None:
         alice.hear("res2", alice.failed())
 
 
-def test_failed_between_its_proof_and_the_others_is_claimed_too(alice_with_two_units: Any, said: Any) -> None:
-    alice = alice_with_two_units
-    alice.committed(same_resource=False)
-    alice.hear("res1", alice.proof(0))
-    alice.hear("res1", alice.failed(0))
-    effects = alice.hear("bank", posted(alice))
-    (claim,) = [each for each in said(effects) if isinstance(each, c.RefundClaim)]
-    assert claim.failed == alice.failed(0)
-    states = [alice.party.agreement_state(each.agreement_id) for each in alice.confirmation.agreements]
-    assert states == ["cancelling", "active"]
-
-
 # -- restarts --------------------------------------------------------------------------------------------------------
 
 
@@ -372,12 +336,6 @@ def test_a_restart_without_a_decision_voids(alice: Any, said: Any, restarted_use
     assert again.vote(now=SECOND) == []  # a late yes decides nothing any more
     again.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
     assert again.outcome.status is RequestStatus.FAILED
-
-
-def test_a_restart_with_the_decision_confirms_with_the_same_vote(alice: Any, said: Any, restarted_user: Any) -> None:
-    effects = alice.committed()
-    _, again = restarted_user(alice.journal, SECOND)
-    assert [each for each in said(again) if isinstance(each, c.Commitment)] == said(effects)
 
 
 @pytest.mark.parametrize("why", ["failed", "refused", "silent"])
@@ -538,17 +496,6 @@ def test_a_cancellation_goes_to_the_resource_and_then_to_the_bank(alice: Any, sa
     assert alice.party.agreement_state(agreement_id) == "cancelling"  # believed by the bank's word only
     alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
     assert alice.party.agreement_state(agreement_id) == "cancelled"
-
-
-def test_a_silent_resource_is_passed_over(alice: Any) -> None:
-    agreement_id = alice.bought()
-    begun = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 0)
-    assert receivers(begun, Signed) == ["res1"]
-    for _ in range(20):
-        now = alice.party.deadline
-        if receivers(alice.tick(now), Signed) == ["bank"]:
-            break
-    assert now == Timing().cancellation_limit
 
 
 def test_a_unit_that_comes_back_late_is_known_to_be_back(alice: Any) -> None:

@@ -11,19 +11,9 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
+from tests.tiny_market import tiny_market
 
-SWARM = """
-[[users]]
-name = "alice"
-[machines.small]
-cores = 64
-plugin = "steady"
-[[resources]]
-name = "site"
-machine = "small"
-start_price = 40
-minimum_price = 20
-"""
+SWARM = tiny_market({"alice": 1}, prices={"site": (40, 20)})
 
 
 def foreign(folder: Path, name: str) -> metadata.EntryPoint:

@@ -1,4 +1,4 @@
-"""`ramp invite`: whom the market's keeper has invited, and what becomes of it."""
+"""`ramp invite`: invitations of the market's keeper, and their states."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InviteGroup(click.Group):
     """Invites where no other verb is named: `ramp invite --role user NAME`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take what begins with an option or a party's name for an invitation."""
+        """Take arguments that begin with an option or a party's name as those of `make`."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["make", *args]
         return super().parse_args(ctx, args)
@@ -52,10 +52,10 @@ class InviteGroup(click.Group):
     ),
 )
 def invite() -> None:
-    """Invite a party of another site into the market, and see what became of invitations.
+    """Invite a party of another site into the market, and list invitations.
 
-    `ramp invite --role ROLE NAME` makes one (`ramp invite make --help`). An invitation is good for one key: whoever
-    reads it can use it, so hand it over as you would a password, and compare the authority's fingerprint by telephone.
+    `ramp invite --role ROLE NAME` makes one (`ramp invite make --help`). An invitation is good for one key:
+    any reader can use it, so hand it over like a password, and compare the authority's fingerprint by telephone.
     """
 
 
@@ -96,8 +96,8 @@ def make(
 ) -> None:
     """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
 
-    The invitation fixes name, role and end, says where the market is and pins its authority. The market's bank opens
-    the party's account when its certificate is issued. What a resource refunds it may owe without an overdraft.
+    The invitation fixes the name, the role and the end date. It tells where the market is and pins its authority. The
+    bank opens the account when the certificate is issued. A resource needs no overdraft for refunds.
     """
     found = running(state)
     config = running_config(Path(found.config), state)
@@ -124,7 +124,7 @@ def make(
 
 
 def _has_token(config: SwarmConfig, wanted: bool | None) -> bool:
-    """Whether the invited makes the account: wherever the market's own server lets them, unless said otherwise."""
+    """Return whether the invited party makes its account: wherever the market's own server allows it."""
     external = config.server.kind == "external"
     if wanted and external:
         right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
@@ -193,10 +193,10 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
-    """Issue what a request of `ramp join INVITATION --request FILE` asks for.
+    """Issue the certificate for a request of `ramp join INVITATION --request FILE`.
 
-    Works without a running market, where the state folder with the authority's key is: on a computer without a network
-    if so wished. The same request again gets the same certificate.
+    No market needs to run, so the state folder with the authority's key may be on a computer without a network. The
+    same request gets the same certificate again.
     """
     now = SystemClock().now()
     asked = read_request(click.open_file(str(request)).read(), str(request))
@@ -218,10 +218,10 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
 @state_option
 @json_option
 def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
-    """Revoke the invitation of NAME (or by its id), and the certificate that was issued on it.
+    """Revoke the invitation NAME (a name or an id) and the certificate that was issued on it.
 
-    The market rejects that party at once here, and at other sites as soon as they have the next
-    revocation list. Its bank account stays, with what is on it.
+    This market rejects the party at once, other sites with their next revocation list. The bank account stays, with its
+    balance.
     """
     now = SystemClock().now()
     revoked = Authority(KeyStore(state.keys), Register(state.invitations)).revoke(invited, now, reason)
@@ -242,7 +242,6 @@ def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None
 def _draft(
     config: SwarmConfig, found: SwarmStatus, state: StateFolder, name: str, role: Role, ends_at: Instant
 ) -> Invitation:
-    """An invitation without id, secret and signature."""
     local, _, domain = name.rpartition("@")
     if config.joining.site is not None:
         market = config.joining.site.market
@@ -287,7 +286,7 @@ def _servers(config: SwarmConfig, found: SwarmStatus) -> tuple[str, ...]:
 
 
 def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
-    """PEM of the authority of the server's certificate; empty where the system's are to be trusted."""
+    """Return the PEM of the authority of the server's certificate; "" for the system's authorities."""
     path = config.server.ca_file
     if config.server.kind != "external":
         path = state.keys / "ca.pem" if config.joining.federation is not None else state.server / "tls" / "ca.pem"
@@ -295,7 +294,6 @@ def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
 
 
 def _certified(register: Register, domain: str, now: Instant) -> bool:
-    """Whether an invited party of a domain certifies its server."""
     return any(
         entry.invitation.domain == domain and entry.invitation.certifies_server
         for entry in register.entries().values()

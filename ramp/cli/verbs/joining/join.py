@@ -70,11 +70,11 @@ def join(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Join a market with INVITATION: a file, or the one line that `ramp invite --token` prints (`-`: standard input).
+    """Join a market with INVITATION: a file, or the line printed by `ramp invite --token` (`-`: standard input).
 
-    The key and the password of the XMPP account are made here and stay. CONFIG is the site's own configuration, with a
-    table [site]: its server, users and resources. Without it the party is a user with an account at the market's own
-    server. Once all users and resources of the site have joined, its agents are started; `ramp down` and `ramp up
+    The private key and the XMPP password are made here and never leave this computer. CONFIG is the site's own
+    configuration, with a table [site]: its server, users and resources. Without it, the party is a user with an account
+    on the market's server. After all parties of the site have joined, its agents start; `ramp down` and `ramp up
     CONFIG` work as for any market.
     """
     given, now = _given(invitation), SystemClock().now()
@@ -119,7 +119,6 @@ def _digits(fingerprint: str) -> str:
 
 
 def _given(text: str) -> Invitation:
-    """The invitation that an argument is or names."""
     if text.startswith(TOKEN_PREFIX):
         return read_invitation(text)
     if text == "-":
@@ -142,7 +141,7 @@ def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
 def _accounts(
     state: StateFolder, given: Invitation, loaded: SwarmConfig | None, account_invitation: str | None, *, by_files: bool
 ) -> str:
-    """Make the accounts that the party has tokens for; returns the password of the one at the market's server."""
+    """Make the accounts that the party has tokens for; return the password at the market's server."""
     here = market_account(given)
     token, password = given.account_token, given.account_password
     if account_invitation is not None:
@@ -164,7 +163,6 @@ def _accounts(
 
 
 def _uri(text: str) -> AccountInvitation:
-    """The account invitation that an argument is or names."""
     if text.lower().startswith("xmpp:"):
         return read_account_invitation(text)
     try:
@@ -190,7 +188,7 @@ def _issued(given: Invitation, asked: EnrolmentRequest, certificate: Path | None
 
 
 def _configuration(state: StateFolder, given: Invitation, loaded: SwarmConfig | None) -> Path | None:
-    """The site's configuration: its own, or one that is written here for users with accounts at the market's server."""
+    """Return the site's own configuration, or write one for users with accounts at the market's server."""
     if loaded is not None:
         return loaded.path
     guests = [each for each in joined(state).values() if each.domain == each.market and each.role.value == "user"]
@@ -202,7 +200,7 @@ def _configuration(state: StateFolder, given: Invitation, loaded: SwarmConfig | 
 
 
 def _started(path: Path | None, state: StateFolder, *, start: bool) -> dict[str, object]:
-    """Start the site if all is there; returns what is to be said."""
+    """Start the site if everything is there; return the text to print."""
     if path is None:
         return {"up": False, "standing": "enrolled; `ramp up CONFIG` with the site's configuration starts its agents"}
     config = load_config(path)

@@ -13,9 +13,9 @@ from functools import partial
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
+from ramp.model.ports import IdSource
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, amendment_problem, charge_owed
 from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome

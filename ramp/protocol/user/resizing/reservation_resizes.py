@@ -10,8 +10,8 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.contents import Amended, AmendmentPosted, AmendmentPriced, Content
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
+from ramp.model.ports import IdSource
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import (
     AMENDMENT_NUMBER_MAX,

@@ -89,7 +89,6 @@ class _RunCard:
         self._going = False
 
     async def build(self) -> None:
-        """Fill the card."""
         frame.subheading("Run an experiment")
         waiting = frame.waiting("Loading the list of experiments…")
         try:
@@ -145,7 +144,6 @@ class _RunCard:
             self._refusal.set_text("")
 
     def _look(self) -> None:
-        """Show the state of the latest run."""
         run = self._runs.latest
         going = run is not None and not run.is_over
         self._now.set_visibility(going)

@@ -77,7 +77,6 @@ class _Player(ABC):
         """Draw the machine at `second` and describe it in words."""
 
     def build_controls(self) -> None:
-        """Draw the controls."""
         with ui.element("div").classes("row items-center full-width").style("gap: .4rem 1.4rem"):
             self._button = ui.button("Play", on_click=self._toggle).props("no-caps")
             self._speed = ui.select(SPEEDS, value=3600, label="Time per picture").style("min-width: 8rem")
@@ -92,7 +91,6 @@ class _Player(ABC):
         self._button.bind_text_from(self._timer, "active", lambda going: "Pause" if going else "Play")
 
     def draw(self) -> None:
-        """Draw everything at the current second."""
         waiting = _jobs(traces.waiting_at(self.stays, self.second))
         self._line.set_text(f"{traces.elapsed_text(self.second)}: {self.show()}, waiting: {waiting}")
 
@@ -112,10 +110,7 @@ class _Player(ABC):
 
 
 class _FlatPlayer(_Player):
-    """A flat machine: its processors as bars around the current second."""
-
     def build(self) -> None:
-        """Draw the player."""
         self.build_controls()
         most = traces.most_processors(self.stays)
         self._cores = ui.number("Processors of the machine", value=most, min=1, precision=0, on_change=self.draw)
@@ -125,7 +120,6 @@ class _FlatPlayer(_Player):
         self.draw()
 
     def show(self) -> str:
-        """Draw the bars."""
         self._chart.options.clear()
         self._chart.options.update(self._options(int(self._cores.value or 1)))
         self._chart.update()
@@ -170,7 +164,6 @@ class _TorusPlayer(_Player):
         self.draw()
 
     def show(self) -> str:
-        """Draw the boxes and the table."""
         drawn = traces.drawn_at(self.stays, self._machine, self.second)
         moment = traces.moment_of(self.second)
         self._view.show(drawn, moment)

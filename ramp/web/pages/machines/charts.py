@@ -81,10 +81,10 @@ def core_chart(
     """Return the chart of a flat machine: occupied cores over time as rectangles.
 
     Args:
-        bars: to be drawn.
+        bars: the occupations.
         cores: of the machine.
-        begin: where the picture begins.
-        until: where it ends.
+        begin: left end of the picture.
+        until: right end of the picture.
         dark: whether the page is dark.
         kinds: colours of bars by their kind.
         units: name of the units of the machine.

@@ -68,7 +68,6 @@ class MachinePage:
         self._name = name
 
     def build(self, state: MachineState) -> None:
-        """Draw all parts of the page once, and look at the machine again from time to time."""
         self._state = state
         with frame.card():
             self._problem = ui.label().props('role="status"').classes("ramp-wait")
@@ -120,7 +119,6 @@ class MachinePage:
             self._problem.set_visibility(True)
 
     def show(self, state: MachineState) -> None:
-        """Show another state of the machine."""
         self._state = state
         self._problem.set_visibility(False)
         if state.start_price is not None:
@@ -200,7 +198,6 @@ class Places:
         self.show(drawn, now)
 
     def show(self, drawn: TorusMap, now: datetime) -> None:
-        """Show other places, or another present."""
         self._drawn, self._now = drawn, now
         self._draw()
 

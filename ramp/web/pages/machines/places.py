@@ -47,7 +47,6 @@ class PlacesView:
         self._table = table(OCCUPANTS, [], "name", empty="All units are free.")
 
     def show(self, drawn: TorusMap, moment: datetime) -> None:
-        """Show the machine at a moment."""
         self._drawn, self._moment = drawn, moment
         names = [NOTHING, *(each.name for each in drawn.occupants)]
         if self._choice.options != names:

@@ -40,7 +40,7 @@ async def build(visit: Visit) -> None:
     try:
         found = await visit.market().resources(machines=True)
     except RampError as error:
-        frame.problem(error)  # what was seen before is shown nevertheless
+        frame.problem(error)  # the last known prices stay visible
     else:
         first = {
             each.name: each.machine.start_price
@@ -48,7 +48,7 @@ async def build(visit: Visit) -> None:
             if each.machine is not None and each.machine.start_price is not None
         }
         visit.site.prices.first_prices(first, SystemClock().now())
-    visit.feed()  # its record fills what was missed
+    visit.feed()  # its record fills gaps
     PricesPage(visit).build()
 
 
@@ -62,7 +62,6 @@ class PricesPage:
         self._series: dict[str, list[PricePoint]] = {}
 
     def build(self) -> None:
-        """Draw the chart and the table, and look for new prices from time to time."""
         with frame.card():
             ui.label(
                 "Dots: offers in your auctions. Dashed lines: starting prices. Click a dot for its auction rounds."

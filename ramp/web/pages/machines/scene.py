@@ -179,7 +179,6 @@ class MachineScene:
         self._place_all(drawn)
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
-        """Show the occupants at a moment and the cables of the chosen one."""
         if drawn.extents != self._extents:
             self._place_all(drawn)
         colours = colours_of(drawn)

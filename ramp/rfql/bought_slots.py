@@ -1,4 +1,4 @@
-"""Jobs on what was bought: orders, answers and output (schemas/job.xsd)."""
+"""Documents about bought slots: jobs on them (schemas/job.xsd) and their moves to other places (schemas/move.xsd)."""
 
 from __future__ import annotations
 
@@ -50,3 +50,8 @@ JOB_OUTPUT: Final = Record(
     {"job_id": TEXT, "agreement_id": TEXT, "name": TEXT, "offset": INTEGER, "size": INTEGER, "complete": BOOLEAN},
     text="data",
 )
+
+SLOT_MOVED: Final = Record(
+    contents.SlotMoved, {"agreement_id": TEXT, "reservation_id": TEXT, "placement": SENTENCE, "moved_at": INSTANT}
+)
+SLOT_MOVE_HEARD: Final = Record(contents.SlotMoveHeard, {"agreement_id": TEXT, "moved_at": INSTANT})

@@ -13,9 +13,7 @@ from typing import Final
 
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.line import refused
-from ramp.control.events import Event, Refused
-from ramp.control.requests import EVERYTHING
+from ramp.control.events import Event
 from ramp.errors import RampError
 from ramp.runtime.state_folder import StateFolder
 
@@ -23,19 +21,14 @@ PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before a User Agent that does not answer is asked again, in seconds; the last from then on."""
 
 WatchUser = Callable[[str], AsyncGenerator[Event, None]]
-"""What goes on with the requests of a user, by local name; raises `RampError` where the user's agent is not there."""
+"""Watches the requests of a user, by local name; raises `RampError` if the user's agent is not there."""
 
 Tell = Callable[[str, Event], None]
 """Called with the local name of a user and an event."""
 
 
 class EveryUser:
-    """Watches all users of a market.
-
-    Args:
-        watch: begins to watch one.
-        tell: told what they hear.
-    """
+    """Watches all users of a market."""
 
     def __init__(self, watch: WatchUser, tell: Tell) -> None:
         self._watch = watch
@@ -43,7 +36,7 @@ class EveryUser:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def keep(self, users: Iterable[str]) -> None:
-        """Watch exactly these users from now on; those that are watched already go on."""
+        """Watch exactly these users from now on; keep the connections of those already watched."""
         wanted = set(users)
         for name in wanted - set(self._tasks):
             self._tasks[name] = asyncio.get_running_loop().create_task(self._follow(name))
@@ -51,7 +44,6 @@ class EveryUser:
             self._tasks.pop(name).cancel()
 
     async def end(self) -> None:
-        """Watch nobody any more."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         for task in tasks:
@@ -68,21 +60,12 @@ class EveryUser:
                         self._tell(user, event)
             except RampError as error:
                 logging.getLogger(__name__).info("watching %s: %s", user, error)
-            except Exception:  # a fault of ours, or of who is told, is no reason to stop
+            except Exception:  # an error here or in the callback must not end the watch
                 logging.getLogger(__name__).exception("watching %s", user)
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1
 
 
 def watch_user(state: StateFolder) -> WatchUser:
-    """How users of the market of a state folder are watched."""
-
-    async def watch(user: str) -> AsyncGenerator[Event, None]:
-        access = AsyncMarket(find_market(state, user)).access
-        async with await access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
-            async for event in events:
-                if isinstance(event, Refused):
-                    raise refused(event)
-                yield event
-
-    return watch
+    """Return a function that watches a user of the market of a state folder."""
+    return lambda user: AsyncMarket(find_market(state, user)).watch()

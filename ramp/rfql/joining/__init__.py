@@ -1,1 +1,0 @@
-"""Documents with which parties join a market, one module a family."""
