@@ -62,7 +62,7 @@ class GroupCall:
 
 
 def read_call(line: bytes) -> GroupCall:
-    """Decode a call; `ValueError` if the line is none."""
+    """Decode a call; `ValueError` if the line is not a call."""
     try:
         plain = json.loads(line)
         return GroupCall(Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")), int(plain["call"]))
