@@ -30,7 +30,7 @@ computer. Who has waited that long, for a process that was stopped perhaps, comp
 LOOK_AGAIN_S: Final = 0.01
 
 _held: dict[str, int] = {}
-"""How often this process has taken each file; changed by whoever holds numba's own lock only."""
+"""How often this process has taken each file; changed only under numba's own lock."""
 
 
 def compiled(function: _Function) -> _Function:

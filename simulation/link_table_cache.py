@@ -23,12 +23,7 @@ def cache_directory() -> Path:
 
 
 def cached_link_table(wiring: LineWiring, directory: Path | None = None) -> LinkTable:
-    """The link table of a wiring, from the cache or made and saved there.
-
-    Args:
-        wiring: the line.
-        directory: the cache; `cache_directory()` by default.
-    """
+    """Return the link table of a wiring, from the cache (by default `cache_directory()`) or made and saved there."""
     path = (directory if directory is not None else cache_directory()) / f"{wiring.digest}.json"
     try:
         return LinkTable.from_json(wiring, json.loads(path.read_text(encoding="utf-8")))

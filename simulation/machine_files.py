@@ -85,7 +85,7 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
     path, description, written = _read(str(name))
     kind = description.pop("kind", None)
     if kind != MULTICLUSTER:
-        raise ConfigurationError(f"is of the kind {kind!r}; a {MULTICLUSTER} is wanted", path=path, key="kind")
+        raise ConfigurationError(f"got the kind '{kind}', expected '{MULTICLUSTER}'", path=path, key="kind")
     read = read_options(description, MulticlusterDescription, source=path.name, text=written)
     try:
         check(read)
@@ -95,11 +95,7 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
 
 
 def _read(text: str) -> tuple[Path, dict[str, Any], str]:
-    """Path, tables and text of a machine's file.
-
-    Raises:
-        ConfigurationError: there is none, or it is no TOML.
-    """
+    """Return path, tables and text of a machine's file, or refuse it."""
     path = machine_path(text)
     if not path.is_file() and path.parent == machine_directory():
         known = ", ".join(machine_names())

@@ -69,7 +69,7 @@ class JobArray(RecordArray):
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Summary):
-    """What a run comes to.
+    """The results of a run.
 
     Attributes:
         wall_s: seconds that the simulation took.
@@ -248,14 +248,14 @@ class PreparedRun:
 
     @property
     def counts_only(self) -> bool:
-        """Whether a compiled loop runs it at once, of which nothing is told on the way."""
+        """Whether a compiled loop runs it at once, without a report of single jobs."""
         return self.malleable is None and counts_only(self.machine, self.options, self.reservations)
 
     def run(self, on_end: Callable[[EndedJob], None] | None = None) -> SimulatedRun:
-        """Simulate.
+        """Run the simulation.
 
         Args:
-            on_end: is told of every job that ends, unless the run only counts.
+            on_end: called with every job that ends, unless the run only counts.
 
         Raises:
             SchedulerError: the scheduler fails, or leaves jobs waiting for ever.
@@ -324,7 +324,7 @@ def simulate(
         fat_probability: share of fat jobs, in place of `shape`.
         torus_probability: share of jobs that are tori; none by default.
         load: offered load, reached by scaling the arrivals; the log's own by default.
-        max_jobs: take only so many, the first submitted.
+        max_jobs: number of jobs to take, the first submitted; all by default.
         size_divisor: processors of the log that make one unit of the machine.
         overrun: what happens to a job that outruns its requested time: `cut` or `keep`.
         event_order: of one instant: `batch` or `pyss`.
@@ -333,7 +333,7 @@ def simulate(
             default.
         resize_cost_s: seconds for which a malleable job stands still at every change of its size.
         seed: of the drawn shapes, connections, synthetic jobs and speed-ups.
-        watch: is shown the run when all is checked; what it gives back is told of every job that ends.
+        watch: called with the checked run; the function that it returns is called with every job that ends.
 
     Raises:
         ConfigurationError: something of that name does not exist, or an option is wrong.

@@ -1,6 +1,6 @@
-"""Double-entry bookkeeping in integer minor units, pure.
+"""Pure double-entry bookkeeping in integer minor units.
 
-`interface.Ledger` has the operations, `rules` and `orders.rules` what they check, `book.Book` keeps entries in memory,
-`validation` and `orders.validation` recompute every invariant, `text` is the printed form, `statement` the account
-statement, `overview` that of all trading.
+`interface.Ledger` has the operations; `payment_rules`, `orders.order_rules` and `amendments.amendment_rules` their
+checks. `book.Book` keeps entries in memory. `validation` and `orders.validation` recompute every invariant. `statement`
+is one account's statement, `overview` that of all trading.
 """

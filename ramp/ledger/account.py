@@ -1,8 +1,4 @@
-"""Accounts of the market's bank and their balances.
-
-Sources: paper sections 6.3 and 6.3.1 (accounts of users and resources, overdrafts); the words are double-entry
-bookkeeping's.
-"""
+"""Accounts of the market's bank and their balances (paper sections 6.3 and 6.3.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from ramp.model.instant import Instant
 
 
 class AccountKind(StrEnum):
-    """Whose account it is."""
+    """The kind of an account's owner."""
 
     USER = "user"
     RESOURCE = "resource"
@@ -27,10 +23,8 @@ class Account:
 
     Attributes:
         account_id: the party's name in the market, without white space or double quotes.
-        kind: user, resource, or the market itself.
         credit_limit: overdraft in minor units, not negative: how far the balance less reservations may go below zero.
-        opened_at: when it was opened.
-        closed_at: when it was closed, or None while it is open.
+        closed_at: None while it is open.
     """
 
     account_id: str
@@ -45,7 +39,6 @@ class Balance:
     """Balance of an account, in minor units.
 
     Attributes:
-        account: the account.
         posted: credits less debits of posted transfers; negative when overdrawn.
         reserved: total of the pending transfers that will debit the account (money in escrow).
     """
@@ -66,13 +59,13 @@ class Balance:
 
 
 AMOUNT_MAX: Final = 10**13
-"""Largest amount and largest overdraft in minor units. A limit on everything: with it, no balance can leave 64 bits."""
+"""Maximum amount and overdraft in minor units, so that no balance can exceed 64 bits."""
 
 ISSUE_LIMIT: Final = 10**18
 """Overdraft of the issuing account in minor units: all money that can ever exist."""
 
 ISSUING_ACCOUNT: Final = "market"
-"""The account that deposits are debited from: its balance is minus all money in circulation, so all sum to zero."""
+"""The account debited by deposits: its balance is minus all money in circulation, so all balances sum to zero."""
 
 ISSUER: Final = Account(ISSUING_ACCOUNT, AccountKind.MARKET, ISSUE_LIMIT, 0)
 """The issuing account as every ledger opens it first."""

@@ -1,4 +1,4 @@
-"""`Book`: the ledger in memory, as the simulator uses it; immutable entries and an index over them."""
+"""`Book`: the ledger in memory, as the simulator uses it: immutable entries with an index."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Book(Ledger):
     """The ledger in memory: a list of entries that only grows, and everything else derived from it."""
 
     def __init__(self, entries: Iterable[Entry] = (AccountOpened(ISSUER),)) -> None:
-        """Make a book of entries; they are not judged: `validate` does that.
+        """Make a book of entries without judging them; `validate` does that.
 
         Args:
-            entries: everything that has happened so far; a new book has the opening of the issuing account.
+            entries: all entries so far; a new book has the opening of the issuing account.
 
         Raises:
-            LedgerCorrupt: if an entry moves money of an account that no entry before it opened.
+            LedgerCorrupt: if an entry moves money of an account that no earlier entry opened.
         """
         self._records = _Index()
         for entry in entries:
             self._records.append(entry)
 
     def validate(self) -> list[str]:
-        """Check the book's own invariants, under the name that every state machine of the project gives this."""
+        """Check the invariants, under the common name of all state machines."""
         return self.audit()
 
     def _read(self, work: Callable[[Records], Answer]) -> Answer:
@@ -61,7 +61,7 @@ class Book(Ledger):
 
 
 class _Index:
-    """Entries, and what is looked up in them; implements `Records`."""
+    """Entries with indexes over them; implements `Records`."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
@@ -82,41 +82,34 @@ class _Index:
         self._certificates: dict[str, str] = {}
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
-        """Accounts by id with what they hold; see `Records.balances`."""
         if account_ids is None:
             return dict(self._balances)
         return {name: self._balances[name] for name in account_ids if name in self._balances}
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
-        """The transfer of a kind under an agreement, or None."""
         return self._transfers.get(transfer_id_of(agreement_id, kind))
 
     def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
-        """Transfers that reserve money and are neither posted nor voided, in order of entry."""
         every = [self._transfers[transfer_id] for transfer_id in self._pending]
         return [one for one in every if account_id in (None, one.debit_account, one.credit_account)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
-        """Posted transfers of an account within two instants, both included, in order of posting."""
         postings = self._postings.get(account_id, [])
         first = 0 if since is None else bisect_left(postings, (since,))
         last = len(postings) if until is None else bisect_right(postings, (until + 1,))
         return [self._transfers[transfer_id] for _, _, transfer_id in postings[first:last]]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
-        """Sum in minor units of what an account received less what it paid before an instant."""
         before = self.posted(account_id, None, since - 1)
         return sum(one.amount if one.credit_account == account_id else -one.amount for one in before)
 
     def trades(
         self, since: Instant | None, until: Instant | None, after: int, limit: int
     ) -> Sequence[tuple[int, Transfer]]:
-        """Transfers posted within two instants with the numbers of their posting entries; see `Records.trades`."""
         first = bisect_right(self._trades, after, key=itemgetter(0))
         return list(islice(self._posted_within(since, until, first), limit))
 
     def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
-        """Count and sum of the transfers posted within two instants, by kind."""
         totals: dict[TransferKind, Total] = {}
         for _, transfer in self._posted_within(since, until):
             before = totals.get(transfer.kind, Total())
@@ -133,41 +126,32 @@ class _Index:
                 yield number, transfer
 
     def order(self, order_id: str) -> Order | None:
-        """The order of this id, or None."""
         return self._orders.get(order_id)
 
     def order_of(self, agreement_id: str) -> Order | None:
-        """The order that entered the payment of an agreement, or None."""
         payment = self.transfer(agreement_id, TransferKind.PAYMENT)
         return None if payment is None else self._orders.get(payment.order_id)
 
     def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
-        """Reserved orders in order of entry; see `Records.open_orders`."""
         every = [self._orders[order_id] for order_id in self._reserved]
         return [one for one in every if user in (None, one.user) and (due is None or one.valid_until <= due)]
 
     def next_deadline(self) -> Instant | None:
-        """The earliest deadline of a reserved order, or None."""
         return min((self._orders[order_id].valid_until for order_id in self._reserved), default=None)
 
     def starts_at(self, agreement_id: str) -> Instant | None:
-        """When the slot of a countersigned agreement begins, or None."""
         return self._starts.get(agreement_id)
 
     def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
-        """Voids that came before their order, by user."""
         return [void for _, void in sorted(self._voids.get(order_id, {}).items())]
 
     def remember_void(self, void: RememberedVoid) -> None:
-        """Remember a void."""
         self._voids.setdefault(void.order_id, {})[void.user] = void
 
     def forget_void(self, order_id: str, user: str) -> None:
-        """Forget the void of an order that has come."""
         self._voids[order_id].pop(user)
 
     def forget_voids(self, now: Instant) -> None:
-        """Forget the voids whose deadline has come."""
         for order_id, of_users in list(self._voids.items()):
             left = {user: void for user, void in of_users.items() if now < void.valid_until}
             if left:
@@ -176,27 +160,21 @@ class _Index:
                 del self._voids[order_id]
 
     def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
         return self._evidence.get(reference, [])[after:]
 
     def add_evidence(self, evidence: Evidence) -> None:
-        """Store a signed message."""
         self._evidence.setdefault(evidence.reference, []).append(evidence)
 
     def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        """What was decided of an agreement's amendments, by number."""
         return tuple(decided for _, decided in sorted(self._amendments.get(agreement_id, {}).items()))
 
     def add_amendment(self, decided: DecidedAmendment) -> None:
-        """Keep what was decided of an amendment."""
         self._amendments.setdefault(decided.agreement_id, {})[decided.number] = decided
 
     def entries(self) -> Sequence[Entry]:
-        """All entries in order."""
         return self._entries
 
     def append(self, *entries: Entry) -> None:
-        """Apply entries to the balances and keep them."""
         for entry in entries:
             self._append(entry)
 
@@ -256,15 +234,12 @@ class _Index:
                 insort(self._postings.setdefault(account_id, []), posting)
 
     def certificate(self, account_id: str) -> str | None:
-        """An account's certificate in PEM, or None."""
         return self._certificates.get(account_id)
 
     def put_certificate(self, account_id: str, pem: str) -> None:
-        """Keep an account's certificate in place of the one before."""
         self._certificates[account_id] = pem
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        """Remember a nonce until it expires; False if its signer used it already."""
         if (signer, nonce) in self._nonces:
             return False
         self._nonces.add((signer, nonce))
@@ -272,7 +247,6 @@ class _Index:
         return True
 
     def forget_nonces(self, now: Instant) -> None:
-        """Forget the nonces that have expired."""
         while self._expiries and self._expiries[0][0] <= now:
             _, signer, nonce = heappop(self._expiries)
             self._nonces.remove((signer, nonce))

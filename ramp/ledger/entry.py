@@ -1,4 +1,4 @@
-"""Entries: what happened to a ledger, in order. They are only ever appended, and everything else follows from them."""
+"""Entries: the ledger's history, which is only appended to and determines everything else."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class AccountClosed:
 
 @dataclass(frozen=True, slots=True)
 class TransferEntered:
-    """A transfer was entered, pending or (a deposit or refund) posted at once; the transfer as it was then."""
+    """A transfer was entered, pending or (a deposit or refund) posted at once; in its state then."""
 
     transfer: Transfer
 
 
 @dataclass(frozen=True, slots=True)
 class TransferSettled:
-    """A pending transfer was posted or voided; the transfer as it was then."""
+    """A pending transfer was posted or voided; in its state then."""
 
     transfer: Transfer
 
 
 @dataclass(frozen=True, slots=True)
 class OrderEntered:
-    """An order was entered, reserved, refused or voided; the order as it was then.
+    """An order was entered, reserved, refused or voided; in its state then.
 
-    Entries of its pending transfers follow at once, one for each line, if it is reserved; else none do.
+    If it is reserved, entries of its pending transfers follow at once, one a line.
     """
 
     order: Order
@@ -50,19 +50,19 @@ class OrderEntered:
 
 @dataclass(frozen=True, slots=True)
 class OrderSettled:
-    """A reserved order was posted or voided; the order as it was then. Entries of all its transfers follow at once."""
+    """A reserved order was posted or voided; in its state then. Entries of all its transfers follow at once."""
 
     order: Order
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementCountersigned:
-    """The countersigned agreement of a reserved order's line came.
+    """The countersigned agreement of a reserved order's line arrived.
 
     Attributes:
         agreement_id: of the line.
-        at: when it came.
-        starts_at: when the slot that it buys begins.
+        at: when it arrived.
+        starts_at: start of the slot.
     """
 
     agreement_id: str
@@ -83,7 +83,7 @@ Entry = (
 
 @dataclass(frozen=True, slots=True)
 class BalanceChange:
-    """What an entry adds to one account's balance, in minor units."""
+    """The change of one account's balance by an entry, in minor units."""
 
     account_id: str
     posted: int
@@ -91,7 +91,7 @@ class BalanceChange:
 
 
 def balance_changes(entry: Entry) -> tuple[BalanceChange, ...]:
-    """What an entry does to balances; the changes of `posted` sum to zero, which is what double entry means."""
+    """Return the balance changes of an entry; those of `posted` sum to zero, as double entry demands."""
     if not isinstance(entry, TransferEntered | TransferSettled):
         return ()
     transfer = entry.transfer

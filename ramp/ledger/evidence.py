@@ -1,4 +1,4 @@
-"""Evidence: the signed messages on which the ledger's changes rest, kept with them."""
+"""Evidence: signed messages that justify the ledger's changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVIDENCE_LENGTH_MAX: Final = 4_194_304
 
 
 class EvidenceKind(StrEnum):
-    """What a signed message brought about."""
+    """The kind of change that a signed message justifies."""
 
     ORDER = "order"
     AGREEMENT = "agreement"
@@ -29,9 +29,8 @@ class Evidence:
     """One signed message.
 
     Attributes:
-        reference: the order, agreement or deposit that it changed.
-        kind: what it brought about.
-        text: the message as it was signed.
+        reference: the order, agreement or deposit.
+        text: as signed.
         at: when the change was entered.
     """
 

@@ -1,12 +1,12 @@
-"""`Ledger`: every operation of the bank's ledger, whatever it is kept in.
+"""`Ledger`: every operation of the bank's ledger, for any storage.
 
-The operations are written once, over `Records`; a storage says how one unit of work reads and writes
-(`ramp.ledger.book.Book` in memory, `ramp.runtime.ledger.store.LedgerStore` in SQLite or PostgreSQL). Amounts are
-integers of minor units and times integers of microseconds since the Unix epoch. Refusals are `LedgerRefusal` with a
-code of `RefusalCode`; a refused operation changes nothing. Money moves by deposits, orders and refunds only.
+The operations are written once, over `Records`; a storage (`ramp.ledger.book.Book` in memory,
+`ramp.runtime.ledger.store.LedgerStore` in SQLite or PostgreSQL) says how one unit of work reads and writes. Amounts are
+integers of minor units, times integers of microseconds since the Unix epoch. A refusal is a `LedgerRefusal` with a code
+of `RefusalCode`, and changes nothing. Only deposits, orders and refunds move money.
 
-`evidence`, where an operation takes it, is the signed message on which the change rests: it is stored in the same unit
-of work, and only if something changed.
+`at` is the present time. `evidence` is the signed message that justifies the change; it is stored in the same unit of
+work, and only if something changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 class Ledger(ABC):
-    """Double-entry ledger of the market: accounts, deposits, orders, refunds, evidence, keys on file.
+    """Double-entry ledger of the market: accounts, deposits, orders, refunds, evidence, certificates.
 
     Every operation is one indivisible unit of work and idempotent: repeated on the same terms it gives the same answer
     and changes nothing; the same key on other terms is refused (`duplicate_differs`).
@@ -50,12 +50,6 @@ class Ledger(ABC):
 
     def open_account(self, account_id: str, kind: AccountKind, *, at: Instant, credit_limit: int = 0) -> Account:
         """Open an account.
-
-        Args:
-            account_id: the party's name, without white space or double quotes.
-            kind: whose account it is.
-            at: now.
-            credit_limit: overdraft in minor units, 0 for none.
 
         Raises:
             LedgerRefusal: `duplicate_differs`, `account_closed`, `malformed_value`.
@@ -74,15 +68,7 @@ class Ledger(ABC):
     def deposit(
         self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "", evidence: str = ""
     ) -> Transfer:
-        """Credit an account with new money from the issuing account.
-
-        Args:
-            deposit_id: the deposit's reference, its idempotency key.
-            account_id: who gets it.
-            amount: minor units, above zero.
-            at: now.
-            memo: one line for people.
-            evidence: the keeper's signed order.
+        """Credit an account with new money from the issuing account; `deposit_id` is the idempotency key.
 
         Raises:
             LedgerRefusal: `unknown_account`, `account_closed`, `amount_not_positive`, `duplicate_differs`, ...
@@ -103,24 +89,24 @@ class Ledger(ABC):
     ) -> Order:
         """Reserve the money of several agreements in escrow, all or nothing.
 
-        What cannot be reserved is entered as refused for good, with the code, and returned: `insufficient_funds`,
-        `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `no_lines`,
-        `expired`, `malformed_value` (an agreement's id that has the mark of changes in it), and where a line adds to a
-        slot `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`.
-        A refused order does not use its agreement ids up. An order whose void came before it is entered as voided. The
-        same again returns the order in its present state.
+        An order that cannot be reserved is entered as refused for good, with a code, and returned:
+        `insufficient_funds`, `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `no_lines`,
+        `expired`, `malformed_value` (an agreement id with the mark of amendments), and for an addition to a slot
+        `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`. A refused order
+        does not use its agreement ids up. An order whose void came first is entered as voided. A repeated call returns
+        the order in its present state.
 
         Args:
-            order_id: the user's name for the order, the idempotency key.
+            order_id: the idempotency key.
             user: the account that will pay, of kind user.
-            lines: what is paid, at most `ORDER_LINES_MAX`; resources are accounts of kind resource.
-            valid_until: from this instant on the order is void unless it is posted.
+            lines: at most `ORDER_LINES_MAX`; resources are accounts of kind resource.
+            valid_until: first instant at which an unposted order is void.
             at: now.
             evidence: the user's signed order.
 
         Raises:
-            LedgerRefusal: `duplicate_differs` (that order id has another user, other lines or another deadline),
-                `malformed_value`, `amount_not_positive`, `amount_too_large`.
+            LedgerRefusal: `duplicate_differs` (other user, lines or deadline), `malformed_value`,
+                `amount_not_positive`, `amount_too_large`.
         """
         wanted = Order(order_id, user, tuple(lines), valid_until, at, OrderState.RESERVED)
         return self._write(lambda records: order_rules.reserve_order(records, wanted, evidence))
@@ -128,14 +114,8 @@ class Ledger(ABC):
     def countersign(self, agreement_id: str, *, at: Instant, starts_at: Instant, evidence: str = "") -> Order:
         """Record a countersigned agreement; the last one of an order posts all its lines.
 
-        Args:
-            agreement_id: of a line of the order.
-            at: now; at or after the order's deadline the order is voided instead (`expired`).
-            starts_at: when the slot begins that the agreement is about.
-            evidence: the agreement with both signatures.
-
-        Returns:
-            The order in its new state; unchanged if it was settled or refused before.
+        At or after the order's deadline it is voided instead (`expired`). A settled or refused order stays unchanged.
+        `starts_at` is the start of the agreement's slot.
 
         Raises:
             LedgerRefusal: `unknown_transfer` if no order has the agreement.
@@ -147,14 +127,14 @@ class Ledger(ABC):
     ) -> Order:
         """Void an order with all its lines; a posted, voided or refused order stays unchanged.
 
-        The void of an order that is not here is remembered until `valid_until`, so that the order is void when it
-        comes, provided that `user` has an open account and `valid_until` is ahead by at most `VOID_REMEMBERED_MAX`;
+        The void of an unknown order is remembered until `valid_until`, the order's deadline, and voids the order on
+        arrival. This requires that `user` has an open account and `valid_until` is at most `VOID_REMEMBERED_MAX` ahead;
         else nothing is entered.
 
         Args:
             order_id: which.
-            user: whose order.
-            valid_until: the order's deadline, as order and void carry it.
+            user: of the order.
+            valid_until: the order's deadline.
             at: now.
             code: machine-readable reason.
             reason: the sentence for people.
@@ -174,20 +154,12 @@ class Ledger(ABC):
     ) -> Order:
         """Record a resource's failure: void its order (`resource_failed`), or refund its line.
 
-        Args:
-            agreement_id: which.
-            resource: who says so; must be the one that the line names.
-            at: now.
-            reason: the sentence for people.
-            evidence: the resource's signed word.
-
-        Returns:
-            The order in its new state. Of a posted one the line is given back in full and once, even if that brings
-            the resource below its credit limit; `transfer(agreement_id, TransferKind.REFUND)` shows it.
+        A posted line is refunded in full and once, even if that brings the resource below its credit limit;
+        `transfer(agreement_id, TransferKind.REFUND)` shows it.
 
         Raises:
             LedgerRefusal: `unknown_transfer` if no order has the agreement or its line names another resource,
-                `no_agreement` of what an amendment has added, `refunded` if nothing is left, `account_closed`.
+                `no_agreement` for an addition, `refunded` if nothing is left, `account_closed`.
         """
         return self._write(
             lambda records: order_rules.fail_agreement(records, agreement_id, resource, at, reason, evidence)
@@ -196,49 +168,32 @@ class Ledger(ABC):
     def refund(self, agreement_id: str, *, at: Instant, evidence: str = "", before_start: bool = False) -> Transfer:
         """Refund an agreement's posted payment once, less earlier amendments (section 5.1.2: cancellation).
 
-        The money goes back even if that brings the resource below its credit limit: the resource owes it then.
-
-        Args:
-            agreement_id: whose payment.
-            at: now.
-            evidence: the signed cancellation.
-            before_start: the buyer alone asks, which counts only before the slot begins.
+        The refund may bring the resource below its credit limit: it then owes the money. With `before_start` the buyer
+        asks alone, which counts only before the slot begins.
 
         Raises:
             LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`, `refunded` if nothing is left,
-                `no_agreement` of what an amendment has added: it goes back with its agreement.
+                `no_agreement` for an addition, which is refunded with its agreement.
         """
         return self._write(lambda records: payment_rules.refund(records, agreement_id, at, evidence, before_start))
 
     def post_amendment(self, terms: AmendmentTerms, *, at: Instant, evidence: str = "") -> DecidedAmendment:
         """Refund what an amendment gives up, once; void an amendment that cannot be posted.
 
-        A void one has one of the codes `expired`, `refunded`, `out_of_order`, `other_state` and `more_than_paid`, or
-        the one that it was voided with before.
-
-        Args:
-            terms: what is to be given back for what.
-            at: now.
-            evidence: the amendment with both signatures.
+        A void one has a code `expired`, `refunded`, `out_of_order`, `other_state` or `more_than_paid`, or that of an
+        earlier void. `evidence` is the amendment with both signatures.
 
         Raises:
-            LedgerRefusal: `no_agreement` of what an amendment has added to one, `unknown_transfer`, `not_posted`,
-                `account_closed`, `duplicate_differs`, `malformed_value`,
-                `amount_not_positive`, `amount_too_large`; nothing is decided then.
+            LedgerRefusal: `no_agreement` for an addition, `unknown_transfer`, `not_posted`, `account_closed`,
+                `duplicate_differs`, `malformed_value`, `amount_not_positive`, `amount_too_large`; nothing is decided
+                then.
         """
         return self._write(lambda records: amendment_rules.post_amendment(records, terms, at, evidence))
 
     def void_amendment(
         self, agreement_id: str, number: int, user: str, *, at: Instant, evidence: str = ""
     ) -> DecidedAmendment:
-        """Void an amendment that is not posted, known or not; an earlier decision stays.
-
-        Args:
-            agreement_id: of which agreement.
-            number: of the proposal.
-            user: who wishes it, and must be the one who has paid.
-            at: now.
-            evidence: the user's sealed wish.
+        """Void an unposted amendment, known or not, for the user who has paid; an earlier decision stays.
 
         Raises:
             LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `malformed_value`.
@@ -275,12 +230,7 @@ class Ledger(ABC):
         return self._read(lambda records: tuple(records.open_orders(user)))
 
     def evidence(self, reference: str, *, after: int = 0) -> tuple[Evidence, ...]:
-        """Return the signed messages that justify an order, agreement or deposit, oldest first.
-
-        Args:
-            reference: the order's, agreement's or deposit's id.
-            after: number of first messages to skip.
-        """
+        """Return the signed messages about an order, agreement or deposit, oldest first, without the first `after`."""
 
         def work(records: Records) -> tuple[Evidence, ...]:
             early = (
@@ -309,20 +259,12 @@ class Ledger(ABC):
     def use_nonce(self, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
         """Consume the nonce of a signed request: True exactly once before its expiry, False for a replay.
 
-        Args:
-            signer: who signed; each signer has nonces of its own.
-            nonce: the nonce.
-            expires_at: until when such a request is accepted; the nonce is forgotten later.
-            now: now.
+        Each signer has its own nonces. A nonce is forgotten after `expires_at`, when such a request is refused anyway.
         """
         return self._write(lambda records: payment_rules.use_nonce(records, signer, nonce, expires_at, now))
 
     def register_certificate(self, account_id: str, pem: str) -> None:
-        """Store the public certificate of an account's owner (paper section 6.3), replacing an older one.
-
-        Args:
-            account_id: whose.
-            pem: X.509 certificate in PEM text.
+        """Store the X.509 certificate (PEM text) of an account's owner (paper section 6.3), replacing an older one.
 
         Raises:
             LedgerRefusal: `unknown_account`, `malformed_value`.
@@ -354,12 +296,7 @@ class Ledger(ABC):
         return self._read(lambda records: tuple(balance for _, balance in sorted(records.balances().items())))
 
     def statement(self, account_id: str, since: Instant | None = None, until: Instant | None = None) -> Statement:
-        """Return the posted transfers of an account with a running balance.
-
-        Args:
-            account_id: whose.
-            since: first instant, None for the beginning.
-            until: last instant (included), None for everything so far.
+        """Return the transfers of an account posted from `since` to `until` (both included), with a running balance.
 
         Raises:
             LedgerRefusal: `unknown_account`.

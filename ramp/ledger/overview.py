@@ -1,4 +1,4 @@
-"""The overview of all trading (paper section 6.3): every balance, every posted transfer, and what they come to."""
+"""The overview of all trading (paper section 6.3): balances, posted transfers and totals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramp.ledger.transfer import Transfer, TransferKind, agreement_of
 from ramp.model.instant import Instant
 
 OVERVIEW_LIMIT_MAX: Final = 10_000
-"""Most transfers on one page."""
+"""Maximum transfers on one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,9 @@ class Trade:
     """One posted transfer.
 
     Attributes:
-        transfer_id: the transfer.
-        kind: payment, refund, deposit or rebate.
         agreement_id: its agreement, or a deposit's reference.
-        order_id: the order that it belongs to; empty for a deposit.
-        debit_account: who gave.
-        credit_account: who got.
+        order_id: empty for a deposit.
         amount: minor units.
-        posted_at: when the money moved.
     """
 
     transfer_id: str
@@ -40,7 +35,7 @@ class Trade:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many transfers of a kind were posted, and their sum in minor units."""
+    """Number of posted transfers of a kind, and their sum in minor units."""
 
     count: int = 0
     amount: int = 0
@@ -48,16 +43,14 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Balances now, and one page of what was posted in a period.
+    """Present balances, and one page of the transfers posted in a period.
 
     Attributes:
         balances: of all accounts, by account id.
         trades: posted transfers of this page, in order of posting.
-        next_after: what to ask the next page with, or None if this is the last one.
-        payments: of the whole period.
-        refunds: of the whole period.
-        deposits: of the whole period.
-        rebates: what amendments have given back, of the whole period.
+        next_after: the next page's `after`, or None on the last page.
+        payments: of the whole period, like the other totals.
+        rebates: refunds of amendments.
     """
 
     balances: tuple[Balance, ...]
@@ -70,7 +63,7 @@ class Overview:
 
 
 def trade_of(transfer: Transfer) -> Trade:
-    """A posted transfer as the overview shows it."""
+    """Return a posted transfer for the overview."""
     assert transfer.posted_at is not None
     return Trade(
         transfer_id=transfer.transfer_id,

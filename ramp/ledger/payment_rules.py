@@ -1,12 +1,12 @@
-"""The rules of the ledger: what each operation checks and enters. Written once, for every kind of storage.
+"""The rules of the ledger: checks and entries of each operation, for every storage.
 
-A rule reads through `Records`, refuses by raising `LedgerRefusal`, and otherwise appends entries, which storage applies
-to balances; it checks everything before it writes anything. Orders have rules of their own,
-`ramp.ledger.orders.order_rules`. Every operation is idempotent: the same again gives the same answer and enters
-nothing, the same key with other terms is refused. Checks run in a fixed order (values, what is already there, accounts,
-funds), so that every storage refuses with the same code.
+A rule reads through `Records`, refuses with `LedgerRefusal`, and otherwise appends entries, which storage applies to
+balances. It checks everything before it writes. Every operation is idempotent: repeated on the same terms it gives the
+same answer and enters nothing; the same key with other terms is refused. Checks run in a fixed order (values, existing
+entries, accounts, funds), so that every storage refuses with the same code. `ramp.ledger.orders.order_rules` has the
+rules of orders.
 
-Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, keys on file).
+Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, certificates).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, Balance
+from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
-from ramp.ledger.partial_refunds import check_no_addition, left_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -30,8 +30,12 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
+
+Problem = tuple[RefusalCode, str]
+"""Code and sentence of a refusal."""
 
 
 def open_account(records: Records, account: Account) -> Account:
@@ -140,12 +144,10 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
 
 
 def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
-    """Enter the refund of a posted payment that has none yet, whether or not the resource still has the money.
-
-    What has gone back of it already does not go back again.
+    """Refund the rest of a posted payment that has no refund, even if the resource lacks the money.
 
     Raises:
-        LedgerRefusal: `account_closed`, `refunded` where nothing is left of it.
+        LedgerRefusal: `account_closed`, `refunded` if nothing is left.
     """
     name = charge.agreement_id
     left = left_of(records, charge)
@@ -256,3 +258,33 @@ def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
         if balances[account_id].account.closed_at is not None:
             refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed")
     return balances
+
+
+def addition_of(records: Records, agreement_id: str) -> str:
+    """Return the agreement whose slot an order's line of this id has enlarged, or the empty string."""
+    if CHANGE_MARK not in agreement_id:
+        return ""
+    order = records.order_of(agreement_id)
+    line = None if order is None else order.line(agreement_id)
+    named = None if line is None else line.amended
+    return "" if named is None else named[0]
+
+
+def addition_named(records: Records, agreement_id: str) -> Problem | None:
+    """Return a refusal if the id names an addition to a slot instead of an agreement."""
+    of = addition_of(records, agreement_id)
+    if not of:
+        return None
+    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {of}; cancel {of} instead"
+
+
+def check_no_addition(records: Records, agreement_id: str) -> None:
+    """Refuse the id of an addition, which is refunded and amended only with its agreement."""
+    problem = addition_named(records, agreement_id)
+    if problem is not None:
+        refuse(*problem)
+
+
+def left_of(records: Records, payment: Transfer) -> int:
+    """Return what is left of a payment with its additions after all refunds, in minor units."""
+    return payment.amount - given_back(records.amendments(payment.agreement_id))

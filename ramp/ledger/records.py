@@ -1,4 +1,4 @@
-"""`Records`: what the rules of the ledger need of any storage."""
+"""`Records`: the interface between the rules of the ledger and any storage."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ramp.model.instant import Instant
 
 
 class Records(Protocol):
-    """What rules read and write, within one indivisible unit of work of some storage."""
+    """Reads and writes of rules, within one indivisible unit of work."""
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
-        """Balances of those accounts that exist (None: of all), kept from changing until the unit of work ends."""
+        """Balances of existing accounts among these (None: of all), locked until the unit of work ends."""
         ...
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
@@ -88,7 +88,7 @@ class Records(Protocol):
         ...
 
     def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came, without the first `after` of it."""
+        """Evidence about a reference, in order of arrival, without the first `after`."""
         ...
 
     def add_evidence(self, evidence: Evidence) -> None:
@@ -104,11 +104,11 @@ class Records(Protocol):
         ...
 
     def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        """What was decided of an agreement's amendments, by number."""
+        """Decided amendments of an agreement, by number."""
         ...
 
     def add_amendment(self, decided: DecidedAmendment) -> None:
-        """Keep what was decided; there is nothing yet of this agreement and number."""
+        """Store a decision, the first of its agreement and number."""
         ...
 
     def certificate(self, account_id: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Why the ledger refuses: a closed list of codes, so that callers can branch and answers can be tested."""
+"""The ledger's refusals: a closed list of codes for callers and tests, and common checks of values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ IDENTIFIER_LENGTH_MAX: Final = 512
 """Longest identifier in characters; a JID with its parts is shorter in practice."""
 
 TEXT_LENGTH_MAX: Final = 1000
-"""Longest memo and reason in characters; longer ones are cut, for they are only for people."""
+"""Longest memo and reason in characters; longer ones are cut."""
 
 CERTIFICATE_LENGTH_MAX: Final = 65_536
 """Longest certificate in characters of PEM text."""
 
 
 class RefusalCode(StrEnum):
-    """Every reason of a refusal: code of `LedgerRefusal`, of a refused order, and of a void change of a slot."""
+    """Codes of `LedgerRefusal`, of refused orders, and of void amendments."""
 
     INSUFFICIENT_FUNDS = "insufficient_funds"
     UNKNOWN_ACCOUNT = "unknown_account"
@@ -47,21 +47,12 @@ class RefusalCode(StrEnum):
 
 
 def refuse(code: RefusalCode, reason: str) -> NoReturn:
-    """Refuse with a code of the list.
-
-    Raises:
-        LedgerRefusal: always.
-    """
+    """Raise `LedgerRefusal` with a code of the list."""
     raise LedgerRefusal(code, reason)
 
 
 def check_identifier(name: str, value: str) -> None:
-    """Refuse what cannot name an account or agreement: it must be text without white space or double quotes.
-
-    Args:
-        name: what the value is, for the message.
-        value: the identifier.
-    """
+    """Refuse an identifier that is empty, too long, or has white space or double quotes; `name` is for the message."""
     if not 0 < len(value) <= IDENTIFIER_LENGTH_MAX:
         refuse(
             RefusalCode.MALFORMED_VALUE, f"{name} has {len(value)} characters, expected 1 to {IDENTIFIER_LENGTH_MAX}"
@@ -74,7 +65,7 @@ def check_identifier(name: str, value: str) -> None:
 
 
 def check_amount(name: str, amount: int) -> None:
-    """Refuse an amount that is no integer (money is never float), not above zero, or absurdly large."""
+    """Refuse an amount that is not an integer (money is never float), not above zero, or too large."""
     if type(amount) is not int:
         refuse(RefusalCode.MALFORMED_VALUE, f"{name} must be an integer of minor units, got {amount!r}")
     if amount <= 0:
@@ -84,13 +75,13 @@ def check_amount(name: str, amount: int) -> None:
 
 
 def check_instant(name: str, instant: int) -> None:
-    """Refuse a moment that is no integer of microseconds since the Unix epoch."""
+    """Refuse a time that is not an integer of microseconds since the Unix epoch."""
     if type(instant) is not int or instant < 0:
         refuse(RefusalCode.MALFORMED_VALUE, f"{name} must be an integer of microseconds since 1970, got {instant!r}")
 
 
 def check_evidence(text: str) -> None:
-    """Refuse evidence that could not be kept as it is."""
+    """Refuse evidence that storage could not keep unchanged."""
     surrogates = not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
     if len(text) > EVIDENCE_LENGTH_MAX or "\0" in text or surrogates:
         refuse(
@@ -100,6 +91,6 @@ def check_evidence(text: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """Free text as the ledger keeps it: on one line, printable, cut at `TEXT_LENGTH_MAX` characters."""
+    """Return free text as stored: one line, printable, cut at `TEXT_LENGTH_MAX` characters."""
     line = " ".join(text.split())[:TEXT_LENGTH_MAX]
     return "".join(character if character.isprintable() else "?" for character in line)

@@ -1,4 +1,4 @@
-"""Account statements: posted transfers in order with the balance after each, and what is still pending."""
+"""Account statements: posted transfers in order with the balance after each, and pending transfers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from ramp.model.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What happened on one account over a time; amounts in minor units.
+    """The transfers of one account in a period; amounts in minor units.
 
     Attributes:
-        account: the account.
-        since: first instant covered, or None for the beginning.
-        until: last instant covered, or None for everything so far.
+        since: first instant, or None for the beginning.
+        until: last instant (included), or None for everything so far.
         opening_balance: posted balance before the first line.
         lines: posted transfers, oldest first; `amount` is negative for a debit, `balance` is the balance after it.
         closing_balance: posted balance after the last line.
-        pending: transfers from or to the account that are pending now, whatever the time covered.
+        pending: transfers from or to the account that are pending now, whatever the period.
     """
 
     account: Account
@@ -42,16 +41,7 @@ def make_statement(
     since: Instant | None,
     until: Instant | None,
 ) -> Statement:
-    """Put a statement together.
-
-    Args:
-        balance: of the account.
-        opening_balance: what was posted before `since`, in minor units.
-        posted: transfers posted from `since` to `until`, in order.
-        pending: transfers pending now.
-        since: first instant covered, or None.
-        until: last instant covered, or None.
-    """
+    """Return a statement; `posted` are the account's transfers from `since` to `until`, in order."""
     account_id = balance.account.account_id
     running = opening_balance
     lines = []

@@ -1,7 +1,7 @@
-"""Transfers: one amount from one account to another, and what has become of it.
+"""Transfers: one amount from one account to another, and its state.
 
-A transfer is posted at once, or pending first (its amount is reserved in escrow) and then posted or voided. These are
-TigerBeetle's words; the two-phase commit of the auction has its own, so that the two cannot be mixed up.
+A transfer is posted at once, or first pending (its amount is reserved in escrow) and then posted or voided. These are
+TigerBeetle's words; the two-phase commit of the auction uses others, to keep the two apart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ramp.model.instant import Instant
 
 
 class TransferKind(StrEnum):
-    """What a transfer is for; a rebate gives a part of a payment back, by an amendment."""
+    """The purpose of a transfer; a rebate refunds a part of a payment, by an amendment."""
 
     PAYMENT = "payment"
     REFUND = "refund"
@@ -23,7 +23,7 @@ class TransferKind(StrEnum):
 
 
 class TransferState(StrEnum):
-    """Where a transfer is: pending is the only state that is left again."""
+    """State of a transfer; only a pending transfer changes again."""
 
     PENDING = "pending"
     POSTED = "posted"
@@ -36,18 +36,16 @@ class Transfer:
 
     Attributes:
         transfer_id: `transfer_id_of(agreement_id, kind)`.
-        debit_account: who gives.
-        credit_account: who gets.
+        debit_account: the payer.
+        credit_account: the payee.
         amount: minor units, above zero.
-        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate, and of a payment of what an
-            amendment adds, `amendment_key`; with `kind` it is the idempotency key.
-        kind: payment, refund, deposit or rebate.
-        entered_at: when it was entered into the ledger.
+        agreement_id: its agreement; a deposit's reference; or `amendment_key` for a rebate and for the payment of an
+            addition. With `kind` it is the idempotency key.
         posted_at: when the money moved, or None.
-        voided_at: when it was given up, or None.
-        reverses: the transfer that a refund gives back, else None.
+        voided_at: when it was voided, or None.
+        reverses: the payment that a refund reverses, else None.
         memo: one line for people.
-        order_id: the order that a payment (and what is given back of it) belongs to; empty for a deposit.
+        order_id: the order of a payment and its refunds; empty for a deposit.
     """
 
     transfer_id: str
@@ -65,27 +63,25 @@ class Transfer:
 
     @property
     def state(self) -> TransferState:
-        """Pending, posted or voided."""
         if self.posted_at is not None:
             return TransferState.POSTED
         return TransferState.PENDING if self.voided_at is None else TransferState.VOIDED
 
     @property
     def settled_at(self) -> Instant | None:
-        """When it was posted or voided, or None while it is pending."""
         return self.voided_at if self.posted_at is None else self.posted_at
 
 
 def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
-    """The id of an agreement's transfer of a kind.
+    """Return the id of an agreement's transfer of a kind.
 
-    It is derived, not drawn, so that a repeat after a crash names the same transfer and there is only one of a kind.
+    It is derived, so that a repeat after a crash names the same transfer, and each kind exists once.
     """
     return f"{kind}:{agreement_id}"
 
 
 def agreement_of(transfer: Transfer) -> str:
-    """The agreement that a payment, or what comes back of it, belongs to; of a deposit its reference."""
+    """Return the agreement of a payment or its refunds, or a deposit's reference."""
     if transfer.kind is TransferKind.REBATE:
         return transfer.agreement_id.rpartition(CHANGE_MARK)[0]
     return transfer.agreement_id

@@ -1,7 +1,7 @@
 """Validation: the ledger's invariants, recomputed from its entries alone.
 
-Nothing here uses the arithmetic that keeps balances up to date: the two are meant to catch each other. Each function
-checks one thing and returns sentences; an empty list means that it holds.
+It shares no arithmetic with the code that keeps balances, so that each can catch the other's errors. Each function
+checks one invariant and returns one sentence for each finding.
 """
 
 from __future__ import annotations
@@ -24,18 +24,15 @@ from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
 
 GOING_BACK: Final = frozenset({TransferKind.REFUND, TransferKind.REBATE})
-"""What a resource gives back of what it was paid, also where it has not the money any more."""
+"""Transfers that a resource must make even if it lacks the money."""
 
 
 def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
-    """Check every invariant.
+    """Check every invariant; return one sentence for each finding.
 
     Args:
-        entries: everything that happened, in order.
-        balances: the balances that the ledger keeps, by account id.
-
-    Returns:
-        One sentence for each finding.
+        entries: all entries, in order.
+        balances: kept by the ledger, by account id.
     """
     transfers = final_transfers(entries)
     return [
@@ -50,7 +47,7 @@ def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[
 
 
 def final_transfers(entries: Iterable[Entry]) -> list[Transfer]:
-    """Each transfer as its last entry left it, in order of entry."""
+    """Return each transfer in its last state, in order of entry."""
     last: dict[str, Transfer] = {}
     for entry in entries:
         if isinstance(entry, TransferEntered | TransferSettled):
@@ -59,7 +56,7 @@ def final_transfers(entries: Iterable[Entry]) -> list[Transfer]:
 
 
 def check_references(entries: Iterable[Entry]) -> list[str]:
-    """Every transfer is between two different accounts that were open when it was entered and settled."""
+    """Check that every transfer is between two different accounts, open when it was entered and settled."""
     findings = []
     state: dict[str, Account] = {}
     for entry in entries:
@@ -84,7 +81,7 @@ def check_references(entries: Iterable[Entry]) -> list[str]:
 
 
 def check_unique(entries: Iterable[Entry]) -> list[str]:
-    """Idempotency keys are unique, and every transfer's id is the one that its key gives."""
+    """Check that idempotency keys are unique, and that each gives its transfer's id."""
     entered = [entry.transfer for entry in entries if isinstance(entry, TransferEntered)]
     counts = Counter((transfer.agreement_id, transfer.kind) for transfer in entered)
     findings = [
@@ -99,7 +96,7 @@ def check_unique(entries: Iterable[Entry]) -> list[str]:
 
 
 def check_settlements(entries: Iterable[Entry]) -> list[str]:
-    """Amounts are above zero; only a pending transfer is settled, once, on its own terms."""
+    """Check that amounts are above zero, and that only pending transfers are settled, once and on their terms."""
     findings = []
     now: dict[str, Transfer] = {}
     for entry in entries:
@@ -127,9 +124,9 @@ def _terms(transfer: Transfer) -> tuple[str, str, int, str | None, str]:
 
 
 def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
-    """After no entry is an account below its overdraft limit, what is reserved counted as spent.
+    """Check that no entry brings an account below its overdraft limit, with reservations counted as spent.
 
-    Only what is given back may bring one there, and only a resource's: it owes the money then.
+    Refunds may bring a resource below its limit: it then owes the money.
     """
     findings = []
     limits: dict[str, int] = {}
@@ -144,7 +141,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         if not isinstance(entry, TransferEntered | TransferSettled):
             continue
         transfer = entry.transfer
-        is_debited = transfer.transfer_id not in pending  # what pended has been spent since it was entered
+        is_debited = transfer.transfer_id not in pending  # a pending amount counts as spent since its entry
         if is_debited:
             spendable[transfer.debit_account] -= transfer.amount
         if transfer.state is TransferState.PENDING:
@@ -163,7 +160,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
 
 
 def additions(entries: Iterable[Entry]) -> dict[str, str]:
-    """Payments of what amendments have added, by their ids, with the id of the payment of their agreement."""
+    """Return the payment ids of additions, with the payment id of their agreement."""
     found = {}
     for entry in entries:
         if isinstance(entry, OrderEntered) and entry.order.state is OrderState.RESERVED:
@@ -175,12 +172,11 @@ def additions(entries: Iterable[Entry]) -> dict[str, str]:
 
 
 def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> list[str]:
-    """Refunds and rebates go the other way round than a posted payment, all together of at most what was charged.
+    """Check that refunds and rebates reverse a posted payment, in total at most the charged amount.
 
     Args:
-        transfers: all, as they stand.
-        added: see `additions`; what they paid counts as charged with the payment of their agreement, and what was
-            given back of them as given back of it.
+        transfers: each in its last state.
+        added: see `additions`; charges and refunds of an addition count with its agreement's payment.
     """
     findings = []
     charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
@@ -219,7 +215,7 @@ def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> li
 def check_balances(
     entries: Iterable[Entry], transfers: Sequence[Transfer], balances: Mapping[str, Balance]
 ) -> list[str]:
-    """The balances kept are those that the transfers give, and all of them sum to zero."""
+    """Check that the kept balances follow from the transfers, and sum to zero."""
     posted: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for transfer in transfers:

@@ -1,5 +1,5 @@
-"""The market's protocols as pure state machines: events and the time in, ordered effects out.
+"""The market's protocols as pure state machines: events and time in, ordered effects out.
 
-`user`, `resource`, `bank` and `directory` are the roles, each with its whole machine in `party`; `rules` says how an
-auction goes. The modules here are what they have in common.
+`user`, `resource`, `bank` and `directory` are the roles, each with its whole machine in `party`; `rules` has the
+auction rules. The modules here are shared.
 """

@@ -1,4 +1,4 @@
-"""Drawing up the agreements of a request, and checking that an agreement is the one that was meant."""
+"""Drawing up the agreements of a request, and checking that an agreement is as negotiated."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from ramp.protocol.rules.paid_prices import Priced
 
 @dataclass(frozen=True, slots=True)
 class HeldUnit:
-    """A unit whose slot is held: the vote was yes.
+    """A unit whose slot is held after a positive vote.
 
     Attributes:
-        unit: the unit's number.
-        offer: the accepted offer.
-        reservation_id: the resource's name for the slot.
-        held_until: end of the hold as far as is known here: counted from the first sending of the question.
+        held_until: end of the hold as far as known here, counted from the first acceptance sent.
         seal: the resource's, on its vote.
-        priced: what is paid for it; None until all units are held.
+        priced: the price paid; None until all units are held.
     """
 
     unit: int
@@ -49,7 +46,7 @@ def draw_up_agreements(
     valid_for: Duration,
     now: Instant,
 ) -> tuple[Agreement, ...]:
-    """Draw up one agreement a held unit: RFQ unit, offer and reservation id (section 5.2.1); together one order."""
+    """Return one agreement for each held unit (section 5.2.1), all of one order."""
     order_id = ids.new("order")
     return tuple(
         Agreement(
@@ -81,12 +78,12 @@ def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
 def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
     """Return the problem of an agreement for a held offer, or the empty string.
 
-    A price that is not the one offered is looked at apart (`ramp.model.price_paid`).
+    `ramp.model.price_paid` checks a price other than the offered one.
 
     Args:
-        agreement: as the user has signed it.
+        agreement: signed by the user.
         offer: the offer held.
-        unit: the unit of the call; its asking price falls from round to round, and the agreement has the user's own.
+        unit: of the call; its asking price falls from round to round, while the agreement has the user's own.
         reservation_id: the machine's name for the slot.
     """
     facts = (
@@ -106,7 +103,7 @@ def commitment_problem(
     """Return the problem of an agreement and the bank's vote for it, or the empty string.
 
     Args:
-        commitment: both, as the buyer sends them.
+        commitment: agreement and vote, from the buyer.
         held: the offer held, the unit of the call, and the machine's name for the slot.
         parties: buyer, seller, and the seller's bank.
     """

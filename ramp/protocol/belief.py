@@ -1,7 +1,7 @@
-"""What a machine believes: what its sender has sealed in the right role, and not long ago where it begins something.
+"""Why a message is believed: its sender sealed it in the right role, and recently if it starts a conversation.
 
-The host has verified every seal that arrives (`ramp.model.ports.Notary`); what a seal means is judged here, by the same
-code for agents and simulator. docs/design/trust.md has the table: of each message, what makes it believed.
+The host has verified the seal of every message (`ramp.model.ports.Notary`); its meaning is judged here, for agents and
+simulator alike. docs/design/trust.md lists the conditions for each message.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How far a party's clock is from the bank's, as NTP finds it out (RFC 5905, section 8): one question, one answer.
+"""A party's comparison of its clock with the bank's, as in NTP (RFC 5905, section 8): one question, one answer.
 
-The bank states its time in an answer that it seals, to a question with a fresh identifier. So it
-was stated after the question had been sent and before the answer came, however long either was on the way and whoever
-kept or repeated it: an old answer answers no question that is open. Half the round trip is all that remains uncertain.
+The bank seals its time in an answer to a question with a fresh identifier. So it stated the time after the question was
+sent and before the answer came, however long either was delayed or by whom. An old answer matches no open question. The
+uncertainty is half the round trip.
 
-The seal of such an answer may be of any age by the clock that it is to correct (`ramp.model.acl.ANY_AGE`).
+The seal of such an answer may have any age by the clock that it corrects (`ramp.model.acl.ANY_AGE`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import ClockCompared
 
 OFFSET_MAX: Final[Duration] = SECOND
-"""A clock certainly further from the bank's than this is wrong; its owner gets a warning."""
+"""Maximum certain offset from the bank's clock; beyond it the owner gets a warning."""
 
 
 def compare(sent: Instant, received: Instant, stated: Instant) -> ClockCompared:
-    """How far the own clock is ahead of one that stated its time between two instants of the own.
+    """Return how far the own clock is ahead of another.
 
     Args:
-        sent: by the own clock, when the question went out.
-        received: by the own clock, when the answer came in.
-        stated: by the other clock, somewhen between.
+        sent: by the own clock, when the question was sent.
+        received: by the own clock, when the answer arrived.
+        stated: by the other clock, between the two.
     """
     uncertainty = (received - sent + 1) // 2
     offset = (sent + received) // 2 - stated
@@ -48,12 +48,8 @@ def offset_text(compared: ClockCompared) -> str:
 class ClockComparison:
     """One party's comparison of its clock with the bank's.
 
-    Args:
-        name: of the party.
-        bank: name of the Banking Agent.
-
     Attributes:
-        known: the last comparison, or None before the first, and after the clock has been set.
+        known: the last comparison; None before the first, and after the clock was set.
     """
 
     def __init__(self, name: str, bank: str) -> None:
@@ -63,10 +59,10 @@ class ClockComparison:
         self._asked: tuple[str, Instant] | None = None
 
     def ask(self, query_id: str, now: Instant) -> list[Effect]:
-        """Ask the bank for its time; a question that has not been answered by then is given up.
+        """Ask the bank for its time, and give up an earlier question.
 
         Args:
-            query_id: never used before, and not to be guessed.
+            query_id: never used before, and hard to guess.
             now: the present.
         """
         self._asked = query_id, now
@@ -74,10 +70,10 @@ class ClockComparison:
         return [Send(Message(Performative.QUERY_REF, self._name, self._bank, query_id, question, reply_with=query_id))]
 
     def answered(self, message: Message, reading: ClockReading, now: Instant) -> list[Effect]:
-        """The bank has stated its time; what answers no open question is ignored.
+        """Take the bank's answer to the open question; ignore any other.
 
         Raises:
-            RemoteProtocolError: if it is not the bank's own word.
+            RemoteProtocolError: if the bank did not seal it.
         """
         said_by(message, self._bank, Role.BANK)
         if self._asked is None or self._asked[0] != reading.query_id:
@@ -87,12 +83,12 @@ class ClockComparison:
         return [Report(self.known)]
 
     def clock_set(self) -> None:
-        """Forget the comparison after the clock was set, and ignore answers to earlier questions."""
+        """Forget the comparison, and ignore answers to earlier questions."""
         self.known = self._asked = None
 
     @property
     def warning(self) -> str:
-        """Warning with the clock's offset; empty if the clock is right or its offset is unknown."""
+        """Sentence about the clock's offset; empty if the clock is right or the offset unknown."""
         return offset_text(self.known) if self.known is not None and self.known.wrong else ""
 
     def refusal(self, limit: Duration) -> str:

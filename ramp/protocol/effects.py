@@ -1,9 +1,9 @@
-"""Effects: what a protocol machine asks its host to do, in order.
+"""Effects: requests of a protocol machine to its host, in order.
 
-The order of the list is the contract: a `Persist` is durable before any later effect is carried out, so nothing leaves
-a party that its journal does not know. `AskLedger` is carried out at its place in the order and answered by an
-event that the host hands back to the party next; so are `AskMachine` and `PriceSlots` where the guest answers at once,
-and else the answer comes later, among whatever else happens.
+The order of the list is the contract. A `Persist` is durable before any later effect is carried out, so nothing leaves
+a party that its journal does not have. `AskLedger` is carried out at its place and answered by an event that the party
+gets next. So are `AskMachine` and `PriceSlots` if the guest answers at once; else the answer comes later, among other
+events.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from ramp.protocol.records import Record
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Give a message to the network; it may be lost, doubled or late.
+    """Give a message to the network; it may be lost, duplicated or delayed.
 
-    Attributes:
-        message: what is sent.
-        sealed: whether it leaves with a seal though its content need not have one.
+    `sealed` asks for a seal even if the content needs none.
     """
 
     message: Message
@@ -37,12 +35,12 @@ class Send:
 
 
 def not_understood(message: Message, reason: str) -> Send:
-    """The answer to a message that broke the protocol."""
+    """Return the answer to a message that breaks the protocol."""
     return reply(message, Performative.NOT_UNDERSTOOD, NotUnderstood(reason))
 
 
 def reply(message: Message, performative: Performative, content: Content) -> Send:
-    """The answer of whom a message was sent to, in its conversation."""
+    """Return the receiver's answer to a message, in its conversation."""
     return Send(
         Message(
             performative,
@@ -72,14 +70,14 @@ class QuoteSlots:
 
 @dataclass(frozen=True, slots=True)
 class HoldSlot:
-    """Ask the plug-in to set a slot aside; answered by `SlotHeld`.
+    """Ask the plug-in to reserve a slot; answered by `SlotHeld`.
 
     Attributes:
-        key: the slot's, from now on.
-        unit: what it is for.
-        slot: as it was quoted.
-        until: when it is free again unless it is bought.
-        account: the local account of who may buy it; empty where the site maps the buyer to none.
+        key: of the slot from now on.
+        unit: with the offered size.
+        slot: as quoted.
+        until: end of the reservation unless it is bought.
+        account: the buyer's local account, or empty.
     """
 
     key: str
@@ -98,7 +96,7 @@ class ConfirmSlot:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSlot:
-    """Ask the plug-in to give a hold or reservation back; answered by `SlotFreed`."""
+    """Ask the plug-in to release a hold or reservation; answered by `SlotFreed`."""
 
     key: str
 
@@ -120,9 +118,9 @@ class DescribeMachine:
 
 @dataclass(frozen=True, slots=True)
 class ForgetSlots:
-    """Tell the plug-in that these keys are never asked for again; answered by `SlotsForgotten`, which changes nothing.
+    """Tell the plug-in that these keys will not be used again; answered by `SlotsForgotten`, without effect.
 
-    Comes before their `Archive`: after a crash between the two it is said once more.
+    It precedes their `Archive`, so after a crash between the two it is repeated.
     """
 
     keys: tuple[str, ...]
@@ -130,10 +128,9 @@ class ForgetSlots:
 
 @dataclass(frozen=True, slots=True)
 class TendSlots:
-    """Tell the plug-in whose the sold slots are, and hear which cannot be had any more; answered by `SlotsTended`.
+    """Tell the plug-in the buyers of all sold slots; answered by `SlotsTended` with lost and moved ones.
 
-    Attributes:
-        slots: of each its key, and its buyer's local account; empty where the site maps the buyer to none.
+    `slots` has the key of each, and its buyer's local account, or empty.
     """
 
     slots: tuple[tuple[str, str], ...]
@@ -165,18 +162,17 @@ class JobToRun:
     """A job as its launcher receives it.
 
     Attributes:
-        job_id: its name; what is launched under it once is never launched again.
-        resource: the resource's name.
+        job_id: a launcher launches each id once.
         reservation_id: the machine's name for the slot.
         account: the local account to run as.
         cores: of the slot, for this job.
-        begin_at: not before that.
-        end_at: when the slot ends, and the job with it.
+        begin_at: earliest start.
+        end_at: end of the slot and the job.
         arguments: the command and its arguments.
-        inputs: files that are staged first.
-        environment: variables that describe its slot, beside the usual ones.
-        queue_key: where no slot is reserved, the key of the job in a queue in which this one runs, and whose number
-            there is `reservation_id`; else empty.
+        inputs: files to stage first.
+        environment: variables that describe its slot, besides the usual ones.
+        queue_key: without a reserved slot, the key of the queued job in which this one runs, whose number is
+            `reservation_id`; else empty.
     """
 
     job_id: str
@@ -194,14 +190,14 @@ class JobToRun:
 
 @dataclass(frozen=True, slots=True)
 class SubmitJob:
-    """Ask the launcher to submit a job, unless it has it already; answered by `JobSeen`."""
+    """Ask the launcher to submit a job unless it already exists; answered by `JobSeen`."""
 
     job: JobToRun
 
 
 @dataclass(frozen=True, slots=True)
 class LookUpJob:
-    """Ask the launcher how a job is; answered by `JobSeen`."""
+    """Ask the launcher for a job's state; answered by `JobSeen`."""
 
     job: JobToRun
 
@@ -228,9 +224,9 @@ AskLauncher = SubmitJob | LookUpJob | CancelJob | ReadJobFile
 
 @dataclass(frozen=True, slots=True)
 class ReserveFunds:
-    """Ask the ledger to set all lines of an order aside, or to refuse it for good; answered by `OrderStands`.
+    """Ask the ledger to reserve all lines of an order, or to refuse it for good; answered by `OrderStands`.
 
-    Here as below, `evidence` is the sealed message or signed document on which the change rests; it is kept with it.
+    Here as below, `evidence` is the sealed message or signed document that justifies the change and is stored with it.
     """
 
     call_id: str
@@ -243,7 +239,7 @@ class ReserveFunds:
 
 @dataclass(frozen=True, slots=True)
 class CountersignLine:
-    """Tell the ledger that an agreement is there with both signatures; answered by `OrderStands`.
+    """Tell the ledger that a countersigned agreement has arrived; answered by `OrderStands`.
 
     The last one of an order posts the whole order.
     """
@@ -256,7 +252,7 @@ class CountersignLine:
 
 @dataclass(frozen=True, slots=True)
 class VoidOrder:
-    """Ask the ledger to void an order that is not posted, seen or not; answered by `OrderStands`."""
+    """Ask the ledger to void an unposted order, known or not; answered by `OrderStands`."""
 
     call_id: str
     order_id: str
@@ -272,13 +268,11 @@ class FailLine:
     """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`.
 
     Attributes:
-        call_id: names the question.
-        agreement_id: which unit.
-        offer_id: of what it speaks; it counts only for the offer that the order names.
-        resource: whose word it is.
-        user: who brings it and must be the buyer; empty where the resource itself says it.
-        detail: what it says.
-        evidence: its sealed word.
+        offer_id: counts only if the order names it.
+        resource: that reports its failure.
+        user: the buyer who claims it; empty if the resource itself reports it.
+        detail: of the report.
+        evidence: the sealed report.
     """
 
     call_id: str
@@ -305,14 +299,12 @@ class LookUpAgreement:
 
 @dataclass(frozen=True, slots=True)
 class PostRefund:
-    """Ask the ledger to reverse, once, what the user paid to the resource; answered by `RefundPosted`.
+    """Ask the ledger to refund a payment once; answered by `RefundPosted`.
 
     Attributes:
-        call_id: names the question.
-        agreement_id: whose payment.
-        user: who must have paid.
-        resource: who must have been paid.
-        before_start: only while the slot has not begun, for the buyer alone asks.
+        user: must have paid.
+        resource: must have been paid.
+        before_start: only while the slot has not begun, as the buyer asks alone.
         evidence: the cancellation.
     """
 
@@ -376,10 +368,9 @@ AskLedger = (
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Move every record of these references from the journal to the archive, which no start reads.
+    """Move all records of these references (`records.reference_of`) to the archive, which no start reads.
 
-    Attributes:
-        references: as `records.reference_of` names them; one without records is no error.
+    References without records are ignored.
     """
 
     references: tuple[str, ...]
@@ -387,7 +378,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class SaveAgreement:
-    """Keep a signed agreement, and the bank's word that it is paid, where their owner finds them (two files)."""
+    """Save a signed agreement and the bank's payment message for their owner, in two files."""
 
     agreement_id: str
     signed: Signed
@@ -403,11 +394,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class TakeUpAgain:
-    """A bug has raised in the middle of a conversation: take it up again from the journal, and touch no other.
+    """Resume one conversation from the journal after a bug in it; others continue.
 
     Attributes:
-        reference: what the party calls the conversation.
-        error: what was raised.
+        reference: the party's name for the conversation.
+        error: the exception.
     """
 
     reference: str
@@ -417,33 +408,11 @@ class TakeUpAgain:
 Effect = (
     Send
     | Persist
-    | QuoteSlots
-    | HoldSlot
-    | ConfirmSlot
-    | ReleaseSlot
-    | LookUpSlot
-    | DescribeMachine
-    | ForgetSlots
-    | TendSlots
+    | AskMachine
     | PriceSlots
-    | SubmitJob
-    | LookUpJob
-    | CancelJob
-    | ReadJobFile
-    | ReserveFunds
-    | CountersignLine
-    | VoidOrder
-    | FailLine
-    | SweepOrders
-    | LookUpAgreement
-    | PostRefund
-    | PostDeposit
-    | LookUpAccount
-    | LookUpOverview
+    | AskLauncher
+    | AskLedger
     | AskAuthority
-    | ResizeSlot
-    | PostAmendment
-    | VoidAmendment
     | Archive
     | SaveAgreement
     | Report

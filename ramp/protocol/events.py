@@ -1,7 +1,4 @@
-"""Events of a party besides messages: commands of its owner and answers of its plug-in or ledger.
-
-What a ledger answers is in `ramp.protocol.answers.ledger`.
-"""
+"""Events of a party besides messages: commands of its owner and answers of its plug-in or ledger."""
 
 from __future__ import annotations
 
@@ -9,7 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.model.acl import Message
-from ramp.model.contents import JobOrder
+from ramp.model.contents import (
+    AccountLine,
+    JobOrder,
+    OrderLine,
+    PaymentMade,
+    RefundMade,
+    StatementLine,
+    TradeLine,
+)
 from ramp.model.contents.jobs import JobState
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
@@ -17,22 +22,22 @@ from ramp.model.request import RequestForQuotation
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.protocol.amending.asking import AgreementResized, AmendingAnswer
-from ramp.protocol.answers.ledger import LedgerAnswer
 from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal
 
 
 class Preference(StrEnum):
-    """How offers are ranked (paper section 6.1 ranks by cost)."""
+    """The ranking of offers (paper section 6.1 ranks by cost)."""
 
     CHEAPEST = "cheapest"
     SOONEST = "soonest"
 
 
 class Approval(StrEnum):
-    """Who says yes to offers (paper section 5.1.1, step 5).
+    """Approval of offers (paper section 5.1.1, step 5).
 
-    AUTO buys what meets the request; ASK shows each purchase first; BEST_OFFER buys the best offer where none meets it.
+    AUTO buys offers that meet the request. ASK shows each purchase first. BEST_OFFER buys the best offer if none meets
+    it.
     """
 
     AUTO = "auto"
@@ -42,16 +47,14 @@ class Approval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuctionOptions:
-    """How a request is auctioned.
+    """Options of an auction.
 
     Attributes:
         rounds: number of bidding rounds, the paper's N (section 5.1.1); 3 as in its section 10.
         round_time: limit of a round; it closes earlier once every expected answer is in. 15 s as in Table 4.
-        preference: the ranking.
-        approval: who says yes.
         quote_only: stop before accepting; nothing is held.
-        max_cost: most to pay for all units together, in minor units; None for no limit but the units' prices.
-        rule: name of the auction rule; empty for the one configured for the agent, in records for the paper's.
+        max_cost: maximum total cost in minor units; None without a limit besides the units' prices.
+        rule: name of the auction rule; empty for the agent's default, in records for the paper's.
     """
 
     rounds: int = 3
@@ -65,7 +68,7 @@ class AuctionOptions:
 
 @dataclass(frozen=True, slots=True)
 class RequestSubmitted:
-    """The owner wants a request auctioned."""
+    """The owner submits a request."""
 
     request_id: str
     request: RequestForQuotation
@@ -89,7 +92,7 @@ class RequestWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class AgreementCancelled:
-    """The owner gives a bought unit back."""
+    """The owner cancels a bought unit."""
 
     agreement_id: str
     reason: str
@@ -97,14 +100,14 @@ class AgreementCancelled:
 
 @dataclass(frozen=True, slots=True)
 class JobSubmitted:
-    """The owner wants a job run on something bought; the same job again changes nothing."""
+    """The owner submits a job on a bought slot; the same job again changes nothing."""
 
     order: JobOrder
 
 
 @dataclass(frozen=True, slots=True)
 class JobAsked:
-    """The owner asks how a job is."""
+    """The owner asks for a job's state."""
 
     query_id: str
     job_id: str
@@ -112,7 +115,7 @@ class JobAsked:
 
 @dataclass(frozen=True, slots=True)
 class JobCancelled:
-    """The owner wants a job ended."""
+    """The owner cancels a job."""
 
     query_id: str
     job_id: str
@@ -120,7 +123,7 @@ class JobCancelled:
 
 @dataclass(frozen=True, slots=True)
 class JobOutputAsked:
-    """The owner wants a piece of a job's output."""
+    """The owner asks for a piece of a job's output."""
 
     query_id: str
     job_id: str
@@ -139,7 +142,7 @@ class AccountAsked:
 
 @dataclass(frozen=True, slots=True)
 class MachineAsked:
-    """The owner asks a resource how its machine is."""
+    """The owner asks a resource for its machine's state."""
 
     query_id: str
     resource: str
@@ -148,7 +151,7 @@ class MachineAsked:
 
 @dataclass(frozen=True, slots=True)
 class ResourcesAsked:
-    """The owner asks the directory who offers a service: who sells, unless another one is named."""
+    """The owner asks the directory for the agents of a service, by default the sellers."""
 
     query_id: str
     service: str = RESOURCE_SERVICE
@@ -156,7 +159,7 @@ class ResourcesAsked:
 
 @dataclass(frozen=True, slots=True)
 class ClockAsked:
-    """The clock is to be compared with the bank's; `query_id` must not have been used before."""
+    """The clock is to be compared with the bank's; `query_id` must be new."""
 
     query_id: str
 
@@ -173,7 +176,7 @@ class DepositOrdered:
 
 @dataclass(frozen=True, slots=True)
 class OverviewAsked:
-    """The keeper wants to see all trading."""
+    """The keeper asks for an overview of all trading."""
 
     query_id: str
     since: Instant | None
@@ -201,7 +204,7 @@ Command = (
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """A message has come in."""
+    """A message has arrived."""
 
     message: Message
 
@@ -224,11 +227,11 @@ class SlotsPriced:
 
 @dataclass(frozen=True, slots=True)
 class MachineInDoubt:
-    """The plug-in has failed, taken too long, or answered nonsense: the state of the machine is unknown.
+    """The plug-in failed, took too long, or gave an invalid answer: the machine's state is unknown.
 
     Attributes:
         reason: a sentence for people.
-        transient: whether the same call may succeed later, where the plug-in has said so; None where it has not.
+        transient: whether the same call may succeed later; None if the plug-in has not said.
     """
 
     reason: str
@@ -261,7 +264,7 @@ class SlotLookedUp:
 
 @dataclass(frozen=True, slots=True)
 class SlotFreed:
-    """The plug-in's answer to `ReleaseSlot`; None where it is done."""
+    """The plug-in's answer to `ReleaseSlot`; None if it is done."""
 
     key: str
     answer: MachineInDoubt | None
@@ -269,7 +272,7 @@ class SlotFreed:
 
 @dataclass(frozen=True, slots=True)
 class MachineOpened:
-    """The plug-in is open, later than its party was: what drives its queue, and whether it wants `TendSlots`."""
+    """The plug-in has opened, after its party: the source of its queue, and whether it needs `TendSlots`."""
 
     source: str
     tended: bool = False
@@ -285,7 +288,7 @@ class MachineDescribed:
 
 @dataclass(frozen=True, slots=True)
 class SlotsForgotten:
-    """The plug-in's answer to `ForgetSlots`; it may still know them all, as one that cannot forget does."""
+    """The plug-in's answer to `ForgetSlots`; a plug-in need not forget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,11 +296,9 @@ class JobSight:
     """A job as its launcher sees it.
 
     Attributes:
-        state: its state; never `taken`.
+        state: never `taken`.
         native_id: the batch system's name for it, or empty.
-        cores: that it was given, 0 while that is not known.
-        started_at: when its command was started, None before.
-        ended_at: when it ended.
+        cores: allocated to it; 0 if unknown.
         exit_code: of its command; negative for the signal that ended it; None if it never ran or the code is unknown.
         detail: one sentence for people.
     """
@@ -313,7 +314,7 @@ class JobSight:
 
 @dataclass(frozen=True, slots=True)
 class JobSeen:
-    """The launcher's answer about a job; None where it has none of that name."""
+    """The launcher's answer about a job; None for an unknown one."""
 
     job_id: str
     answer: JobSight | MachineInDoubt | None
@@ -325,9 +326,9 @@ class JobFileRead:
 
     Attributes:
         data: the piece in base64; None without output, see the code.
-        size: bytes of the whole file now.
+        size: present size of the whole file in bytes.
         complete: whether the job has ended.
-        code: why there is no output: `no_file`, `in_doubt`.
+        code: `no_file` or `in_doubt` without output.
         detail: the same as a sentence.
     """
 
@@ -341,11 +342,113 @@ class JobFileRead:
 
 @dataclass(frozen=True, slots=True)
 class SlotsTended:
-    """The plug-in's answer to `TendSlots`: by key, why sold slots cannot be had any more, and which have moved."""
+    """The plug-in's answer to `TendSlots`: lost slots with reasons, and moved slots, by key."""
 
     lost: tuple[tuple[str, str], ...] = ()
     moved: tuple[tuple[str, SlotMove], ...] = ()
 
+
+class OrderFate(StrEnum):
+    """The state of an order in the ledger."""
+
+    RESERVED = "reserved"
+    POSTED = "posted"
+    VOIDED = "voided"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStanding:
+    """The present state of an order.
+
+    Attributes:
+        lines: one an agreement; empty for a void remembered before its order came.
+        valid_until: by the bank's clock.
+        code: why it is void or refused.
+        detail: the same as a sentence.
+        transfers: payments of a posted order, in the order of the lines.
+        refunds: of its payments so far.
+        awaited: lines without their countersigned agreement.
+    """
+
+    order_id: str
+    user: str
+    lines: tuple[OrderLine, ...]
+    valid_until: Instant
+    fate: OrderFate
+    code: str = ""
+    detail: str = ""
+    transfers: tuple[PaymentMade, ...] = ()
+    refunds: tuple[RefundMade, ...] = ()
+    awaited: tuple[OrderLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStands:
+    """The ledger's answer about an order; None for an unknown one, with the code of its refusal."""
+
+    call_id: str
+    order: OrderStanding | None
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersSwept:
+    """The ledger's answer to `SweepOrders`: orders voided now, and those still reserved."""
+
+    voided: tuple[OrderStanding, ...]
+    reserved: tuple[OrderStanding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefundPosted:
+    """The ledger's answer to `PostRefund`."""
+
+    call_id: str
+    agreement_id: str
+    transfer_id: str
+    amount: int
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DepositPosted:
+    """The ledger's answer to `PostDeposit`."""
+
+    call_id: str
+    deposit_id: str
+    transfer_id: str
+    amount: int
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewLookedUp:
+    """The ledger's answer to `LookUpOverview`."""
+
+    call_id: str
+    accounts: tuple[AccountLine, ...]
+    trades: tuple[TradeLine, ...]
+    next_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLookedUp:
+    """The ledger's answer to `LookUpAccount`; amounts in minor units."""
+
+    call_id: str
+    balance: int
+    reserved: int
+    credit_limit: int
+    lines: tuple[StatementLine, ...]
+    code: str = ""
+    detail: str = ""
+
+
+LedgerAnswer = OrderStands | OrdersSwept | RefundPosted | DepositPosted | AccountLookedUp | OverviewLookedUp
 
 Answer = (
     SlotsQuoted

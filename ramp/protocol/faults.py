@@ -1,8 +1,8 @@
-"""A bug of ours in the middle of a conversation stays in that conversation.
+"""Confines a bug to the conversation in which it was raised.
 
-Every place where a party hands work to the machine of one conversation goes through `guarded`. What raises there
-becomes an effect at its place in the order, so what other conversations have to do at the same moment is still done;
-the host then lets the party take that one conversation up again from its journal (`Recoverable.resume`).
+A party hands work to the machine of a conversation only through `guarded`. An exception there becomes an effect at its
+place in the order, so other conversations still do their work. The host then lets the party resume that conversation
+from its journal (`Recoverable.resume`).
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from ramp.protocol.records import Record
 
 @runtime_checkable
 class Recoverable(Protocol):
-    """A party that can take single conversations up again."""
+    """A party that can resume single conversations."""
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Forget a conversation and take it up again from what is on record of it, as after a restart.
+        """Forget a conversation and resume it from its records, as after a restart.
 
         Args:
-            reference: what the party itself calls it in `guarded`.
-            records: the whole journal; none where the party keeps none.
+            reference: the party's name for it in `guarded`.
+            records: the whole journal; empty without a journal.
             now: the present.
         """
         ...
 
     def forget(self, reference: str) -> None:
-        """Let a conversation rest that raises again: it is on record, and out of memory until the next start."""
+        """Suspend a conversation that raises again: it stays on record, and out of memory until the next start."""
         ...
 
 
 def guarded(reference: str, act: Callable[[], list[Effect]]) -> list[Effect]:
-    """Let one conversation act; what raises is a bug, but for what a peer is to be told.
+    """Run a conversation's action; an exception other than RemoteProtocolError becomes `TakeUpAgain`.
 
     Args:
         reference: names the conversation to `Recoverable.resume`.
-        act: what is to be done; its effects are returned.
+        act: returns its effects.
 
     Raises:
-        RemoteProtocolError: if a peer's message has no place.
+        RemoteProtocolError: if a peer's message is unexpected.
     """
     try:
         return act()

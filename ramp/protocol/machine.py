@@ -1,4 +1,4 @@
-"""What all protocol machines share: a state that moves only along its table, and the story of how it got there."""
+"""Base of all protocol machines: a state that follows its transition table, and a history for error messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import Transition
 
 STORY_LENGTH = 30
-"""Events remembered for error messages; enough for a whole auction of ten rounds with its commitment."""
+"""Transitions kept for error messages; enough for an auction of ten rounds with its commitment."""
 
 State = TypeVar("State", bound=StrEnum)
 
@@ -23,9 +23,8 @@ class StateMachine(Generic[State]):
     """Base of the protocol machines.
 
     Attributes:
-        conversation_id: what errors name.
-        state: the present state.
-        deadline: when `tick` wants to be called, or None.
+        conversation_id: named in errors.
+        deadline: when to call `tick` next, or None.
     """
 
     deadline: Instant | None
@@ -54,14 +53,7 @@ class StateMachine(Generic[State]):
 
 
 class PatientMachine(StateMachine[State], ABC):
-    """One that asks for one thing in each state, again and again until it is answered or its patience is over.
-
-    Args:
-        conversation_id: what errors name.
-        table: its moves.
-        initial: its first state.
-        pace: of the party.
-    """
+    """A machine that repeats one question in each state, until it is answered or its limit is over."""
 
     def __init__(self, conversation_id: str, table: frozenset[Transition], initial: State, pace: Pace) -> None:
         super().__init__(conversation_id, table, initial)
@@ -71,16 +63,15 @@ class PatientMachine(StateMachine[State], ABC):
 
     @abstractmethod
     def _say(self) -> list[Effect]:
-        """What is asked in the present state."""
+        """Return the question of the present state."""
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._retry.clock_set(by)
         self._limit = moved(self._limit, by)
         self._arm()
 
     def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
-        """Ask for the first time and wait at least this long for an answer; None waits for ever."""
+        """Ask for the first time and wait at least this long for an answer; None waits without limit."""
         self._limit = None if limit is None else now + self._pace.patience(limit)
         self._retry.begin(now)
         self._arm()
@@ -90,7 +81,6 @@ class PatientMachine(StateMachine[State], ABC):
         return self._limit is not None and now >= self._limit
 
     def _ask_again(self, now: Instant) -> list[Effect]:
-        """Ask again when it is due."""
         if not self._retry.is_due(now):
             return []
         self._retry.again(now)
@@ -98,7 +88,6 @@ class PatientMachine(StateMachine[State], ABC):
         return self._say()
 
     def _is_answered(self, now: Instant) -> None:
-        """Stop asking after the last answer."""
         self._retry.answered(now)
         self._limit = None
         self._arm()

@@ -1,4 +1,4 @@
-"""How requests and cancellations end, and what a round of bidding looked like."""
+"""Outcomes of requests and cancellations, and records of bidding rounds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ramp.model.offer import Offer, Refusal
 class RequestStatus(StrEnum):
     """Every way a request ends; exactly one is set.
 
-    COMMITTED: all units bought and paid. QUOTED: the auction stopped before accepting, as asked.
-    NO_OFFERS: some unit had no acceptable offer. WITHDRAWN: offers there were, but the resources would not hold them.
-    REJECTED: the user declined the offers or withdrew the request. FAILED: the commitment or the payment failed, or
-    the user agent was interrupted; nothing was paid. Only where a resource takes the money and then says itself that it
-    has failed are there units in a failed outcome: all were paid, and that one's money is back or claimed back.
+    COMMITTED: all units bought and paid. QUOTED: the auction stopped before accepting, as requested. NO_OFFERS: some
+    unit had no acceptable offer. WITHDRAWN: the resources did not hold their offers. REJECTED: the user declined the
+    offers or withdrew the request. FAILED: the commitment or payment failed, or the user agent was interrupted; nothing
+    was paid. Exception: if a paid resource reports its own failure, all units are listed as paid, and that one is
+    refunded or claimed.
     """
 
     COMMITTED = "committed"
@@ -29,7 +29,7 @@ class RequestStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceRefusal:
-    """A refusal and who made it."""
+    """A refusal and its resource."""
 
     resource: str
     refusal: Refusal
@@ -37,14 +37,14 @@ class ResourceRefusal:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """One round of bidding as it went.
+    """One round of bidding.
 
     Attributes:
         round_number: from 1; the extra best-offer round has the number after the last.
         asked: asking price of each unit (unit number, credits per core hour).
-        offers: offers received, in order of arrival.
-        refusals: refusals received, in order of arrival; silent resources appear with `no_answer`.
-        duration: from the calls' sending until the round closed.
+        offers: in order of arrival.
+        refusals: in order of arrival; silent resources appear with `no_answer`.
+        duration: from the calls until the round closed.
         best_offer: whether this was the extra round.
     """
 
@@ -61,14 +61,11 @@ class BoughtUnit:
     """One unit of the outcome: bought, or quoted (then the ids are empty).
 
     Attributes:
-        unit: the unit's number.
-        offer: the winning offer.
-        cores_asked: cores that the request asked for, of which the offer may charge more.
-        agreement_id: of the signed agreement.
+        cores_asked: requested cores, of which the offer may charge more.
         reservation_id: the resource's name for the slot.
         transfer_id: the bank's payment.
         meets_request: False for an approved best offer.
-        paid: what is paid, in minor units; None where it is the price offered.
+        paid: minor units; None if it is the price offered.
     """
 
     unit: int
@@ -87,7 +84,7 @@ class BoughtUnit:
 
     @property
     def charges_more(self) -> bool:
-        """Whether cores are charged beyond what was asked: the machine sells only whole parts of itself."""
+        """Whether more cores are charged than requested, as the machine sells only whole parts of itself."""
         return self.cores_asked < self.offer.cores
 
 
@@ -96,15 +93,12 @@ class RequestOutcome:
     """How a request ended.
 
     Attributes:
-        request_id: the auction.
-        status: how it ended.
         reason: one sentence for people; empty when committed.
-        rounds: the rounds of bidding.
-        units: what was bought or quoted; for `no_offers` the best offers that do not meet the request.
+        units: bought or quoted; for `no_offers` the best offers that do not meet the request.
         started_at: when the request was submitted.
         duration: from submission to the end.
         rule: name of the auction rule; empty for the paper's.
-        code: of a rule that has failed (`ramp.protocol.rules.checked_rule.RuleFault`), or empty.
+        code: of a failed rule (`ramp.protocol.rules.checked_rule.RuleFault`), or empty.
     """
 
     request_id: str
@@ -119,13 +113,13 @@ class RequestOutcome:
 
     @property
     def cost(self) -> int:
-        """Total cost of the request in minor units: zero unless it was committed."""
+        """Total cost in minor units; zero unless the request was committed."""
         return sum(unit.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
 
 
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
-    """How a cancellation ended: `done` with the refund in minor units, or not with a code."""
+    """How a cancellation ended: `done` with the refund in minor units, or a code."""
 
     agreement_id: str
     done: bool

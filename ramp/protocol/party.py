@@ -15,8 +15,8 @@ class Party(Protocol):
     """One agent's whole protocol as a pure state machine.
 
     Every entry takes the present time, and returns effects in the order in which they must be carried out. `tick` may
-    be called whenever `now >= deadline`; calling it early does nothing. The present time is that of the wall clock, and
-    goes on evenly but for what `clock_set` has told before.
+    be called whenever `now >= deadline`; calling it early does nothing. The present time is that of the wall clock. It
+    runs evenly, except for steps announced by `clock_set`.
     """
 
     name: str
@@ -27,12 +27,7 @@ class Party(Protocol):
         ...
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Resume from the records of an earlier run.
-
-        Args:
-            records: what the journal holds, the oldest first; at least one.
-            now: the present.
-        """
+        """Resume from the journal's records of an earlier run, oldest first; at least one."""
         ...
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -48,9 +43,8 @@ class Party(Protocol):
         ...
 
     def clock_set(self, by: Duration) -> None:
-        """The wall clock has been set: from the next entry on it shows so much more, or less, than it would have.
+        """Take a step of the wall clock: all later times are this much greater, or smaller.
 
-        What is meant as a duration (pauses, limits, leases) stays as far away as it was; what is dated (an order's end,
-        a slot's start) stays where it is.
+        Durations (pauses, limits, leases) keep their remaining length; dates (an order's end, a slot's start) stay.
         """
         ...

@@ -1,8 +1,8 @@
 """Pricing strategies of the Resource Agent, by name (paper section 6.2.3).
 
-The formula's picture is lost from the paper; its rule as recovered from the original system: the price asked is reduced
-by a decrement of (start price - minimum price) / n x (1 - load), where n is the number of rounds the resource expects
-and load is the share of the machine that is taken while the job runs.
+The paper has lost the picture of its formula. The rule as recovered from the original system: the asking price is
+reduced by (start price - minimum price) / n x (1 - load), where n is the number of rounds that the resource expects and
+load is the share of the machine taken while the job runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ORIGINAL_ROUNDS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PriceQuestion:
-    """What a strategy is asked for one unit in one round.
+    """The question to a strategy for one unit in one round.
 
     Attributes:
         asking: asking price, credits per core hour.
@@ -34,13 +34,11 @@ class PriceQuestion:
         load: share of the machine taken over the job's window, 0 to 1.
         rounds_expected: the strategy's n.
         own_last: this resource's latest offer for the same unit, or None.
-        round_number: from 1.
-        best_offer: True in the extra round, in which the price asked need not be met.
-        user: who asks.
-        cores: cores of the slot.
-        fragmentation: share of the machine's largest free box that the job would destroy beyond what it takes itself,
-            0 to 1; 0 where unknown.
-        links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 where unknown.
+        best_offer: True in the extra round, in which the asking price need not be met.
+        cores: of the slot.
+        fragmentation: share of the machine's largest free box that the job would destroy beyond its own units, 0 to 1;
+            0 if unknown.
+        links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 if unknown.
     """
 
     asking: int
@@ -59,7 +57,7 @@ class PriceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PriceRefusal:
-    """No bid: the code, the nearest asking price that would get one (None where none would), and what else to say."""
+    """No bid: the code, the nearest asking price that would get one (None without one), and a detail."""
 
     code: RefusalCode
     nearest: int | None = None
@@ -75,7 +73,7 @@ def _round_half_up(value: Fraction) -> int:
 
 
 def _bounded(bid: int, question: PriceQuestion) -> int | PriceRefusal:
-    """The rule for bids below the minimum: bid the minimum if that is within the price asked, else decline."""
+    """Replace a bid below the minimum by the minimum, or refuse if that is above the asking price."""
     if bid >= question.minimum_price:
         return bid
     if question.minimum_price <= question.asking or question.best_offer:
@@ -100,7 +98,7 @@ def _single(value: float) -> float:
 def original_price(question: PriceQuestion) -> int | PriceRefusal:
     """The original system's exact rule: integer division by 4 before the multiplication.
 
-    Kept so that its price paths can be compared. `rounds_expected` is not looked at.
+    Kept to compare its price paths. `rounds_expected` is ignored.
     """
     if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
         return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)

@@ -27,7 +27,7 @@ from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundReco
 
 @dataclass(frozen=True, slots=True)
 class RoundOpened:
-    """Calls for proposals have gone out to `resources` resources."""
+    """Calls for proposals were sent to `resources` resources."""
 
     request_id: str
     round_number: int
@@ -41,11 +41,9 @@ class RoundClosed:
     """A round has ended.
 
     Attributes:
-        request_id: the auction.
-        record: the round as it went.
-        best: the best offer of each unit so far (unit number, offer).
-        answered: who answered how long after the calls had gone out, in order of arrival.
-        called_again: how many calls were sent again.
+        best: best offer of each unit so far (unit number, offer).
+        answered: resources with their answer times, in order of arrival.
+        called_again: number of repeated calls.
     """
 
     request_id: str
@@ -57,13 +55,11 @@ class RoundClosed:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked:
-    """The owner is asked to approve these offers.
+    """The owner is asked to approve the best offer of each unit.
 
     Attributes:
-        request_id: which request.
-        offers: the best of each unit.
-        meets: which of them meet the request.
-        costs: what would be paid for each, in minor units, as things stand.
+        meets: whether each meets the request.
+        costs: of each at present, in minor units.
     """
 
     request_id: str
@@ -88,11 +84,8 @@ class UnitMoved:
     """A resource moved a bought slot to other places of its machine.
 
     Attributes:
-        request_id: the auction that it was bought in.
-        agreement_id: which.
-        resource: whose machine it is.
-        placement: where it is now, in the machine's words.
-        moved_at: when it was moved, by the machine's record.
+        placement: new place, in the machine's words.
+        moved_at: by the machine's record.
     """
 
     request_id: str
@@ -118,14 +111,14 @@ class CancellationEnded:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentAdvanced:
-    """A change of size goes on: its resource has agreed, and takes the rest back at that instant."""
+    """A resize advances: its resource has agreed."""
 
     amendment: Amendment
 
 
 @dataclass(frozen=True, slots=True)
 class AmendmentEnded:
-    """A change of size has ended."""
+    """A resize has ended."""
 
     outcome: AmendmentOutcome
 
@@ -149,7 +142,7 @@ Answer = (
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswered:
-    """A bank, resource or directory has answered a query of the owner (None: no answer came)."""
+    """A query of the owner was answered (None: no answer came)."""
 
     query_id: str
     answer: Answer | None
@@ -160,9 +153,9 @@ class ClockCompared:
     """The party compared its clock with the bank's.
 
     Attributes:
-        offset: by how much it is ahead; negative: behind.
-        uncertainty: by how much the offset may be wrong, to either side.
-        wrong: whether it is certainly further off than it should be.
+        offset: positive if the own clock is ahead.
+        uncertainty: maximum error of the offset, to either side.
+        wrong: whether the clock is certainly further off than permitted.
     """
 
     offset: Duration
@@ -172,7 +165,7 @@ class ClockCompared:
 
 @dataclass(frozen=True, slots=True)
 class GuestFailed:
-    """A guest of a resource (price strategy, plug-in) failed or answered nonsense; without a reason: it works again."""
+    """A guest of a resource (price strategy, plug-in) failed; an empty reason means that it works again."""
 
     guest: str
     reason: str
@@ -188,12 +181,7 @@ class KeeperOrdered:
 
 @dataclass(frozen=True, slots=True)
 class RecordsMissing:
-    """The journal does not have all that belongs to a request, which is not taken up; for the log.
-
-    Attributes:
-        request_id: which.
-        what: what is missing.
-    """
+    """The journal lacks records of a request, which is not resumed; for the log."""
 
     request_id: str
     what: str
@@ -201,7 +189,7 @@ class RecordsMissing:
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentAnswered:
-    """The enrolment office has answered a request; `code` says why it was refused, empty where it was granted."""
+    """The enrolment office has answered a request; `code` is empty if it was granted."""
 
     sender: str
     invitation_id: str
@@ -210,7 +198,7 @@ class EnrolmentAnswered:
 
 @dataclass(frozen=True, slots=True)
 class RevocationsFollowed:
-    """The revocation list of that number is here now; `problem` says what is wrong with it, or with another."""
+    """The revocation list of that number is in force; `problem` describes a fault of it, or of another."""
 
     number: int
     problem: str

@@ -1,4 +1,4 @@
-"""Questions of an owner to bank, resource or directory: asked again until answered, or until their time is over."""
+"""An owner's questions to bank, resource or directory, repeated until answered or given up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramp.model.contents import Content
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
-from ramp.protocol.directory.directories import Directories
+from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import Answer, QueryAnswered
 from ramp.protocol.timing import Pace, Retry, earliest
@@ -19,16 +19,14 @@ from ramp.protocol.timing import Pace, Retry, earliest
 
 @dataclass(slots=True)
 class _Question:
-    """One question that waits for its answer.
+    """One open question.
 
     Attributes:
-        send: what was asked.
-        ask: makes the content of the n-th try, counted from 1: a nonce is good for one answer, and that may get lost.
-        retry: when to ask again.
+        send: the last try.
+        ask: makes the content of the n-th try, from 1: each try needs a new nonce, as an answer may be lost.
         limit: when to give up.
-        role: in which the answer must be sealed; None where it need not be.
-        directories: where any of them may answer; None where only one party may.
-        tries: so far.
+        role: in which the answer must be sealed; None without a seal.
+        directories: any of which may answer; None if only one party may.
     """
 
     send: Send
@@ -41,12 +39,7 @@ class _Question:
 
 
 class Questions:
-    """The open questions of one party.
-
-    Args:
-        name: of the asking party.
-        pace: of the asking party.
-    """
+    """The open questions of one party."""
 
     def __init__(self, name: str, pace: Pace) -> None:
         self._name = name
@@ -58,7 +51,6 @@ class Questions:
 
     @property
     def deadline(self) -> Instant | None:
-        """Next time to call `tick`."""
         return earliest(*(earliest(each.retry.due, each.limit) for each in self._open.values()))
 
     def ask(
@@ -71,15 +63,15 @@ class Questions:
         role: Role | None,
         performative: Performative = Performative.QUERY_REF,
     ) -> list[Effect]:
-        """Ask.
+        """Ask a question.
 
         Args:
-            query_id: names the question; also its conversation.
-            receiver: who is asked; of several directories another one when one is silent.
+            query_id: names the question and its conversation.
+            receiver: one party, or directories, of which another is asked after a silence.
             ask: makes the content of the n-th try.
             now: the present.
-            role: in which the answer must be sealed; None where it need not be.
-            performative: REQUEST where it is an order.
+            role: in which the answer must be sealed; None without a seal.
+            performative: REQUEST for an order.
         """
         limit = self._pace.timing.query_limit
         directories = receiver if isinstance(receiver, Directories) else None
@@ -94,7 +86,7 @@ class Questions:
         """Report the answer to an open question; ignore an answer to any other.
 
         Raises:
-            RemoteProtocolError: if it is not of whom was asked, or not its own word where it must be.
+            RemoteProtocolError: if it is from another party, or lacks the required seal.
         """
         question = self._open.get(query_id)
         if question is None:
@@ -119,7 +111,7 @@ class Questions:
             raise RemoteProtocolError(f"{message.sender} may not speak for {question.send.message.receiver}")
 
     def again(self, query_id: str, now: Instant) -> list[Effect]:
-        """Ask for the next part of an answer in several parts."""
+        """Ask for the next part of an answer."""
         question = self._open[query_id]
         question.retry.answered(now)
         question.retry.begin(now)
@@ -130,13 +122,11 @@ class Questions:
         return [Report(QueryAnswered(query_id, None))] if self._open.pop(query_id, None) is not None else []
 
     def clock_set(self, by: Duration) -> None:
-        """Move tries and limits with the clock after it was set."""
         for question in self._open.values():
             question.retry.clock_set(by)
             question.limit += by
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask again, or give up."""
         effects: list[Effect] = []
         for query_id, question in list(self._open.items()):
             if now >= question.limit:

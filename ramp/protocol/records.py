@@ -1,7 +1,7 @@
-"""Journal records: what each party needs to keep its promises after a crash.
+"""Journal records: the data that each party needs to keep its promises after a crash.
 
-A party's whole durable memory is the list of its records in order; `recover(records, now)` of its machine rebuilds
-the conversations from them. The bank has none: its ledger remembers.
+The list of its records in order is a party's whole durable memory; `recover(records, now)` of its machine rebuilds the
+conversations. The bank has no records, as its ledger is durable.
 """
 
 from __future__ import annotations
@@ -15,21 +15,14 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Slot
-from ramp.protocol.amending.memory import (
-    AmendmentConcluded,
-    AmendmentDropped,
-    AmendmentProposed,
-    AmendmentReceived,
-    AmendmentSettled,
-    CapacityTaken,
-)
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, OwnAmendmentRecord, SizeRecord
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """User: an auction has begun."""
+    """User: an auction has started."""
 
     request_id: str
     request: RequestForQuotation
@@ -39,7 +32,7 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceAsked:
-    """User: this offer is about to be accepted, so its resource may come to hold a slot."""
+    """User: this offer is about to be accepted, so its resource may hold a slot."""
 
     request_id: str
     offer: Offer
@@ -48,16 +41,13 @@ class AcceptanceAsked:
 
 @dataclass(frozen=True, slots=True)
 class FundsAsked:
-    """User: agreements are drawn up, and the bank is about to be asked to set their costs aside.
+    """User: agreements are drawn up, and the bank is about to be asked to reserve their costs.
 
-    A coordinator that restarts with this record and without `CommitDecided` voids the order (presumed abort).
+    A user that restarts with this record and without `CommitDecided` voids the order (presumed abort).
 
     Attributes:
-        request_id: of the auction.
-        order_id: which order.
         agreements: one a unit.
         vote_seals: the resources' seals on their votes, in the same order.
-        at: when.
     """
 
     request_id: str
@@ -69,7 +59,7 @@ class FundsAsked:
 
 @dataclass(frozen=True, slots=True)
 class CommitDecided:
-    """User: the decision of the two-phase commit, with the bank's vote on which it rests."""
+    """User: the decision of the two-phase commit, with the bank's vote that permits it."""
 
     request_id: str
     order_id: str
@@ -102,7 +92,7 @@ class FailureTold:
 
 @dataclass(frozen=True, slots=True)
 class VoidAsked:
-    """User: the order is to be void; a restarted user asks the bank again instead of confirming."""
+    """User: the order must be voided; a restarted user asks the bank again instead of confirming."""
 
     request_id: str
     order_id: str
@@ -112,15 +102,12 @@ class VoidAsked:
 
 @dataclass(frozen=True, slots=True)
 class OrderClosed:
-    """User: the bank's final word on an order, posted as a whole or void as a whole.
+    """User: the bank's final answer about an order, posted or void as a whole.
 
     Attributes:
-        request_id: of the auction.
-        order_id: which order.
-        transfers: the payments in the order of the agreements; none where it is void.
+        transfers: payments in the order of the agreements; empty if it is void.
         detail: why it is void.
         seal: the bank's.
-        at: when.
     """
 
     request_id: str
@@ -142,7 +129,7 @@ class RequestConcluded:
 
 @dataclass(frozen=True, slots=True)
 class CancellationStarted:
-    """User: the owner gives a bought unit back."""
+    """User: the owner cancels a bought unit."""
 
     cancellation: Cancellation
     at: Instant
@@ -150,7 +137,7 @@ class CancellationStarted:
 
 @dataclass(frozen=True, slots=True)
 class RefundClaimed:
-    """User: a resource that was paid says itself that it has failed; the money is claimed back."""
+    """User: a paid resource reported its failure, and a refund is claimed."""
 
     failed: Failed
     failed_seal: Seal
@@ -170,7 +157,7 @@ class CancellationConcluded:
 class HoldIntended:
     """Resource: a slot is about to be held for an accepted offer; the user's seal is on the acceptance.
 
-    `rule` is the auction rule that the call has named, empty where the price paid is the price offered.
+    `rule` is the auction rule named by the call, empty if the price paid is the price offered.
     """
 
     offer: Offer
@@ -195,7 +182,7 @@ class HoldMade:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReceived:
-    """Resource: the user's signed agreement and the bank's vote, accepted; from here on only the bank ends it."""
+    """Resource: it accepts the user's signed agreement with the bank's vote; only the bank can end it now."""
 
     offer_id: str
     agreement: Signed
@@ -234,7 +221,7 @@ class CancellationDropped:
 
 @dataclass(frozen=True, slots=True)
 class SlotFailed:
-    """Resource: a slot that was paid for cannot be had; from here on only the bank's refund ends it."""
+    """Resource: a paid slot is lost; only the bank's refund ends the sale."""
 
     offer_id: str
     code: RefusalCode
@@ -244,15 +231,12 @@ class SlotFailed:
 
 @dataclass(frozen=True, slots=True)
 class JobTaken:
-    """Resource: a job is about to be launched on a sold slot; the buyer's seal is on the order.
+    """Resource: a job is about to be launched on a sold slot.
 
     Attributes:
-        offer_id: of the slot.
-        order: what the buyer ordered.
-        account: the local account that it runs as.
+        account: the local account to run as.
         due_at: when it should start.
-        seal: the buyer's.
-        at: when.
+        seal: the buyer's, on the order.
     """
 
     offer_id: str
@@ -265,7 +249,7 @@ class JobTaken:
 
 @dataclass(frozen=True, slots=True)
 class JobCancelAsked:
-    """Resource: the buyer wants a job ended."""
+    """Resource: the buyer cancels a job."""
 
     offer_id: str
     job_id: str
@@ -274,7 +258,7 @@ class JobCancelAsked:
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """Resource: how a job has ended."""
+    """Resource: a job has ended."""
 
     offer_id: str
     status: JobStatus
@@ -283,7 +267,7 @@ class JobEnded:
 
 @dataclass(frozen=True, slots=True)
 class JobOrdered:
-    """User: a job is about to be ordered on something bought."""
+    """User: a job is about to be ordered on a bought slot."""
 
     request_id: str
     resource: str
@@ -293,7 +277,7 @@ class JobOrdered:
 
 @dataclass(frozen=True, slots=True)
 class JobHeard:
-    """User: the resource's last word on a job: how it has ended, or why it is not run."""
+    """User: the resource's final answer about a job: its end, or a refusal."""
 
     request_id: str
     word: JobStatus | JobRefused
@@ -312,7 +296,7 @@ class MoveHeard:
 
 @dataclass(frozen=True, slots=True)
 class SlotReleased:
-    """Resource: the slot is free again; the last record of its offer, with the seal of whoever ended it."""
+    """Resource: the slot is free again; last record of its offer, with the seal of the party that ended it."""
 
     offer_id: str
     agreement_id: str
@@ -354,46 +338,27 @@ OwnJobRecord = JobOrdered | JobHeard
 """Records of a user about its jobs."""
 
 Record = (
-    RequestStarted
-    | AcceptanceAsked
-    | FundsAsked
-    | CommitDecided
-    | UnitSettled
-    | FailureTold
-    | VoidAsked
-    | OrderClosed
-    | RequestConcluded
+    RequestRecord
     | CancellationStarted
     | RefundClaimed
     | CancellationConcluded
     | HoldIntended
-    | HoldMade
-    | AgreementReceived
-    | AgreementPaid
-    | CancellationReceived
-    | CancellationDropped
-    | SlotFailed
-    | SlotReleased
-    | JobTaken
-    | JobCancelAsked
-    | JobEnded
-    | JobOrdered
-    | JobHeard
-    | AmendmentProposed
-    | AmendmentConcluded
-    | AmendmentReceived
-    | CapacityTaken
-    | AmendmentSettled
-    | AmendmentDropped
+    | ParticipantRecord
+    | SlotJobRecord
+    | OwnJobRecord
+    | OwnAmendmentRecord
+    | SizeRecord
     | MoveHeard
 )
 
 
 def reference_of(record: Record) -> str:
-    """What a record is about: a request, an agreement that is given back or changed, or an accepted offer.
+    """Return the subject of a record: a request, a cancelled or resized agreement, or an accepted offer.
 
-    Records with one reference go to the archive together (`ramp.protocol.retention`).
+    Records with one reference are archived together (`ramp.protocol.retention`).
     """
+    if isinstance(record, ParticipantRecord | SlotJobRecord | SizeRecord):
+        return record.offer_id
     match record:
         case HoldIntended():
             return record.offer.offer_id
@@ -405,11 +370,5 @@ def reference_of(record: Record) -> str:
             return record.outcome.agreement_id
         case AmendmentProposed():
             return record.amendment.agreement_id
-        case AmendmentReceived() | CapacityTaken() | AmendmentSettled() | AmendmentDropped():
-            return record.offer_id
-        case HoldMade() | AgreementReceived() | AgreementPaid() | CancellationReceived():
-            return record.offer_id
-        case CancellationDropped() | SlotFailed() | SlotReleased() | JobTaken() | JobCancelAsked() | JobEnded():
-            return record.offer_id
         case _:
             return record.request_id

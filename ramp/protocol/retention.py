@@ -1,14 +1,13 @@
-"""What has ended stays at hand for a stated time, then leaves memory and moves from the journal to the archive.
+"""Ended conversations stay in memory for a stated time, then move from the journal to the archive.
 
-`Timing.retention` counts from an agreement's end (its slot's), or from the end of what came to no agreement. It is
-longer than anything lasts that peers may still say of it, so that late and repeated messages find what they are about,
-and nothing is begun again with a document that has been forgotten: an order stands up to `ORDER_VALIDITY_MAX` (15
-minutes), an offer for `Timing.offer_validity` (10), a seal is believed for `SEAL_AGE_MAX` (10), what begins something
-for `Timing.message_age` (5), twice that where two clocks are apart. An hour is more than all of them together, and an
-agent that was away for that long still finds its peers knowing.
+`Timing.retention` counts from the end of an agreement's slot, or of a conversation without an agreement. It exceeds the
+time in which peers may still send messages about it. So late and repeated messages find their subject, and no forgotten
+document starts anything again. An order is valid up to `ORDER_VALIDITY_MAX` (15 minutes), an offer for
+`Timing.offer_validity` (10), a seal for `SEAL_AGE_MAX` (10), a first message for `Timing.message_age` (5), twice that
+if two clocks differ. One hour exceeds their sum, and serves an agent that was away as long.
 
-A document that comes later is a stranger's: an acceptance finds no offer, an agreement no slot held for it, and the
-bank, which never forgets, pays an agreement id once. Ids are random, so none is met twice.
+A later document is unknown: an acceptance finds no offer, an agreement no held slot, and the bank, which never forgets,
+pays an agreement id once. Ids are random, so none occurs twice.
 """
 
 from __future__ import annotations
@@ -19,25 +18,21 @@ from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.timing import Timing
 
 RETENTION_MIN: Duration = 20 * MINUTE
-"""The least retention that a configuration may state: an order's longest validity, and five minutes between clocks."""
+"""Minimum retention in a configuration: an order's longest validity, and five minutes between clocks."""
 
 ARCHIVE_PAUSE: Duration = 5 * MINUTE
-"""What is due is archived together once in this time at most: moving to the archive syncs two files."""
+"""Minimum pause between two moves to the archive, as each syncs two files."""
 
 
 def least_retention(timing: Timing) -> Duration:
-    """The shortest retention that goes with the other limits."""
+    """Return the minimum retention for the other limits."""
     return max(
         RETENTION_MIN, timing.offer_validity, timing.agreement_validity, timing.hold_time, 2 * timing.message_age
     )
 
 
 class Retention:
-    """When what has ended may go; the references are the party's own.
-
-    Args:
-        timing: the protocol's limits.
-    """
+    """Times until which ended conversations are kept, by the party's own references."""
 
     def __init__(self, timing: Timing) -> None:
         self._retention = timing.retention
@@ -67,7 +62,7 @@ class Retention:
         self._until.pop(reference, None)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; what ended at a date stays for longer rather than less."""
+        """Keep everything at least as long as before."""
         self._not_before += by
         if by > 0:
             self._until = {reference: until + by for reference, until in self._until.items()}

@@ -1,4 +1,4 @@
-"""Time limits and retransmission, each with its reason; the shells fill them from the configuration."""
+"""Time limits with their reasons, and retransmission; hosts fill the limits from the configuration."""
 
 from __future__ import annotations
 
@@ -12,35 +12,32 @@ class Timing:
     """Limits of the protocol.
 
     Attributes:
-        retry_first: first retransmission after this long at least; answers normally take milliseconds, a lost line some
-            seconds. Where answers are seen to take longer, so does the pause (`Pace`).
-        retry_longest: no pause is longer.
-        vote_limit: a resource that has not voted after this long is passed over for the next best; later where answers
-            take long (`Pace`).
+        retry_first: minimum pause before the first retransmission; answers normally take milliseconds, a lost line some
+            seconds. Slower answers lengthen it (`Pace`).
+        retry_longest: longest pause.
+        vote_limit: after this time without a vote the next best resource is asked; longer if answers are slow (`Pace`).
         hold_time: how long a resource holds a slot for an accepted offer (step 10); long enough for the user to pass
             over several silent resources.
-        decision_margin: the user decides only while every hold has at least this long to run.
-        agreement_validity: how long money is set aside for agreements, and they hold; what is not posted then is void.
-        confirm_limit: a purchase that is not settled this long after the decision is to be void; the buyer may go on
-            with the next best. Later where answers take long (`Pace`).
-        cancellation_limit: a resource that has not countersigned a cancellation after this long is passed over: the
-            bank refunds on the buyer's word.
-        amendment_notice: a bought slot changes no sooner than this after the change was proposed; a resource that has
-            not answered by then would otherwise be asked to do it at once.
-        amendment_window: so long after that the resource has time to take back what is given up, and the bank to post
-            it; what is not posted then is void.
+        decision_margin: remaining time that every hold must have when the user decides.
+        agreement_validity: validity of agreements and of the reserved money; unposted ones are then void.
+        confirm_limit: a purchase not settled this long after the decision is voided, and the buyer may try the next
+            best; longer if answers are slow (`Pace`).
+        cancellation_limit: after this time without a countersigned cancellation, the bank refunds on the buyer's
+            request.
+        amendment_notice: minimum time from a proposed resize to its effect, in which the resource can answer.
+        amendment_window: time after the effect for the resource to release cores and the bank to post; an unposted
+            amendment is then void.
         offer_validity: validity of an offer.
         query_limit: how long an owner's query to bank, resource or directory is retried.
-        message_age: sealed messages that begin something are refused when they are older than this, or newer than the
-            clock; bounds the memory of nonces, and how far two parties' clocks may be apart.
+        message_age: maximum age of a sealed message that starts a conversation, and maximum lead over the clock; bounds
+            the memory of nonces and the difference of clocks.
         discovery_limit: how long a silent directory is asked before a request ends without offers; five queries, so
             that a line that loses a third of all messages seldom ends one.
-        empty_limit: how long to ask an empty directory again; a starting market fills in this time.
+        empty_limit: how long an empty directory is asked again, while a market starts.
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
-        approval_limit: how long the owner may think over offers.
-        retention: how long what has ended stays in memory and journal (`ramp.protocol.retention` says why, and counted
-            from when).
+        approval_limit: how long the owner may consider offers.
+        retention: how long ended conversations stay in memory and journal (see `ramp.protocol.retention`).
     """
 
     retry_first: Duration = 1 * SECOND
@@ -67,11 +64,8 @@ class Timing:
 class Pace:
     """One party's estimate of present answer times: the retransmission time-out of RFC 6298, section 2.
 
-    One for all peers, for a party's messages share its line and its server, which is where a crowd makes them wait.
-    Everything that the party awaits feeds it and takes its first pause from it.
-
-    Args:
-        timing: the protocol's limits.
+    It covers all peers, as a party's messages share its line and server, where congestion delays them. Every answer
+    feeds it, and every first pause comes from it.
     """
 
     def __init__(self, timing: Timing) -> None:
@@ -81,7 +75,7 @@ class Pace:
 
     @property
     def pause(self) -> Duration:
-        """How long to wait before a first retransmission."""
+        """The pause before a first retransmission."""
         if self._smoothed is None:
             return self.timing.retry_first
         wanted = self._smoothed + 4 * self._variation
@@ -89,19 +83,15 @@ class Pace:
 
     @property
     def vote_limit(self) -> Duration:
-        """How long a resource may take to vote: while answers are slow, long enough for one retransmission."""
+        """The time for a vote; with slow answers long enough for one retransmission."""
         return max(self.timing.vote_limit, 2 * self.pause)
 
     def patience(self, limit: Duration) -> Duration:
-        """A limit, or as long as two retransmissions take while answers are slow."""
+        """Return a limit, or the time of two retransmissions if answers are slow."""
         return max(limit, 4 * self.pause)
 
     def observe(self, round_trip: Duration) -> None:
-        """Record the time from a message to its answer.
-
-        Args:
-            round_trip: of a message sent only once; otherwise the answered copy is unknown (Karn).
-        """
+        """Record a round trip of a message sent once; else the answered copy is unknown (Karn)."""
         if self._smoothed is None:
             self._smoothed, self._variation = round_trip, round_trip // 2
             return
@@ -109,19 +99,19 @@ class Pace:
         self._smoothed += (round_trip - self._smoothed) // 8
 
     def back_off(self, pause: Duration, longest: Duration | None = None) -> Duration:
-        """The pause after one that has passed without an answer: twice as long, up to the longest."""
+        """Return the pause after an unanswered one: twice as long, up to the longest."""
         return min(2 * pause, self.timing.retry_longest if longest is None else longest)
 
 
 class Retry:
-    """When to send one message again: after the pause of the party's pace, then after twice as long each time.
+    """The times to repeat one message: after the party's pause, then after twice as long each time.
 
     Args:
         pace: of the party.
-        longest: no pause is longer; None for the limit of all others.
+        longest: longest pause; None for the common limit.
 
     Attributes:
-        due: the next time to send again, or None when nothing is awaited.
+        due: next time to repeat it, or None.
     """
 
     def __init__(self, pace: Pace, longest: Duration | None = None) -> None:
@@ -138,12 +128,7 @@ class Retry:
         self._wait(self._pace.pause, now)
 
     def again(self, now: Instant) -> None:
-        """Restart the timer after a retransmission."""
-        self._sent_once = False
-        self._wait(self._pace.back_off(self._pause, self._longest), now)
-
-    def wait(self, now: Instant) -> None:
-        """It is not done yet: ask again after a pause twice as long; this was no answer's time."""
+        """Restart the timer after a retransmission or provisional answer; no later answer measures a round trip."""
         self._sent_once = False
         self._wait(self._pace.back_off(self._pause, self._longest), now)
 
@@ -160,15 +145,12 @@ class Retry:
         self.due = None
 
     def stop(self) -> None:
-        """Stop without an answer."""
         self.due = None
 
     def clock_set(self, by: Duration) -> None:
-        """Move the due time with the clock after it was set."""
         self.due, self._begun = moved(self.due, by), self._begun + by
 
     def is_due(self, now: Instant) -> bool:
-        """Return whether a retransmission is due."""
         return self.due is not None and now >= self.due
 
     def _observe(self, now: Instant) -> None:

@@ -1,7 +1,7 @@
 """States and transitions of every protocol machine, as data.
 
-The machines refuse to move along an edge that is not here, and the diagrams in the documentation are drawn from here.
-A stimulus is the name of a message content, an answer of plug-in or ledger, a command, or `deadline`.
+The machines refuse any other transition, and the documentation's diagrams are drawn from here. A stimulus is the name
+of a message content, an answer of plug-in or ledger, a command, or `deadline`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class VotingState(StrEnum):
 
 
 class ConfirmationState(StrEnum):
-    """User: the bank's vote, then the coordinator's second phase (step 8); voiding where it cannot go on."""
+    """User: the bank's vote, then the coordinator's second phase (step 8); voiding if it cannot continue."""
 
     NEW = "new"
     RESERVING = "reserving"
@@ -60,7 +60,7 @@ class ParticipantState(StrEnum):
 
 
 class CancellationState(StrEnum):
-    """User: giving one bought unit back, or claiming the money of one that its seller has failed."""
+    """User: cancelling one bought unit, or claiming the money for one that its seller failed to deliver."""
 
     NEW = "new"
     ASKING = "asking"
@@ -69,7 +69,7 @@ class CancellationState(StrEnum):
 
 
 class AmendmentState(StrEnum):
-    """User: making one bought slot smaller; in the end the bank says whether it is."""
+    """User: shrinking one bought slot, which the bank's answer decides."""
 
     NEW = "new"
     ASKING = "asking"
@@ -79,7 +79,7 @@ class AmendmentState(StrEnum):
 
 
 class AdditionState(StrEnum):
-    """User: adding to bought slots by one order, all or none; in the end the bank says whether it is paid."""
+    """User: enlarging bought slots by one order, all or none, which the bank's answer decides."""
 
     NEW = "new"
     ASKING = "asking"
@@ -90,7 +90,7 @@ class AdditionState(StrEnum):
 
 
 class SizeChangeState(StrEnum):
-    """Resource: taking a part of one sold slot back at the instant agreed on, or setting more aside; and the bank."""
+    """Resource: shrinking a sold slot at the agreed instant, or reserving an addition; then the bank."""
 
     NEW = "new"
     CHECKING = "checking"
@@ -111,8 +111,11 @@ class Transition:
     next_state: StrEnum
 
 
-def _moves(*rows: tuple[StrEnum, str, StrEnum]) -> frozenset[Transition]:
-    return frozenset(Transition(*row) for row in rows)
+def _moves(*edges: tuple[StrEnum, StrEnum, *tuple[str, ...]]) -> frozenset[Transition]:
+    """Return the transitions of edges, each given as state, next state and all stimuli that lead there."""
+    return frozenset(
+        Transition(state, stimulus, next_state) for state, next_state, *stimuli in edges for stimulus in stimuli
+    )
 
 
 _A, _V, _C = AuctionState, VotingState, ConfirmationState
@@ -120,202 +123,133 @@ _P, _X, _J = ParticipantState, CancellationState, JobState
 _M, _Z, _G = AmendmentState, SizeChangeState, AdditionState
 
 AUCTION: Final = _moves(
-    (_A.NEW, "start", _A.DISCOVERING),
-    (_A.DISCOVERING, "DirectoryListing", _A.BIDDING),
-    (_A.DISCOVERING, "deadline", _A.CLOSED),
-    (_A.DISCOVERING, "RequestWithdrawn", _A.CLOSED),
-    (_A.BIDDING, "Proposal", _A.BIDDING),
-    (_A.BIDDING, "Proposal", _A.BEST_OFFERS),
-    (_A.BIDDING, "Proposal", _A.APPROVING),
-    (_A.BIDDING, "Proposal", _A.CLOSED),
-    (_A.BIDDING, "deadline", _A.BIDDING),
-    (_A.BIDDING, "deadline", _A.BEST_OFFERS),
-    (_A.BIDDING, "deadline", _A.APPROVING),
-    (_A.BIDDING, "deadline", _A.CLOSED),
-    (_A.BIDDING, "RequestWithdrawn", _A.CLOSED),
-    (_A.BEST_OFFERS, "Proposal", _A.APPROVING),
-    (_A.BEST_OFFERS, "Proposal", _A.CLOSED),
-    (_A.BEST_OFFERS, "deadline", _A.APPROVING),
-    (_A.BEST_OFFERS, "deadline", _A.CLOSED),
-    (_A.BEST_OFFERS, "RequestWithdrawn", _A.CLOSED),
-    (_A.APPROVING, "OffersApproved", _A.CLOSED),
-    (_A.APPROVING, "deadline", _A.CLOSED),
-    (_A.APPROVING, "RequestWithdrawn", _A.CLOSED),
+    (_A.NEW, _A.DISCOVERING, "start"),
+    (_A.DISCOVERING, _A.BIDDING, "DirectoryListing"),
+    (_A.DISCOVERING, _A.CLOSED, "deadline", "RequestWithdrawn"),
+    (_A.BIDDING, _A.BIDDING, "Proposal", "deadline"),
+    (_A.BIDDING, _A.BEST_OFFERS, "Proposal", "deadline"),
+    (_A.BIDDING, _A.APPROVING, "Proposal", "deadline"),
+    (_A.BIDDING, _A.CLOSED, "Proposal", "deadline", "RequestWithdrawn"),
+    (_A.BEST_OFFERS, _A.APPROVING, "Proposal", "deadline"),
+    (_A.BEST_OFFERS, _A.CLOSED, "Proposal", "deadline", "RequestWithdrawn"),
+    (_A.APPROVING, _A.CLOSED, "OffersApproved", "deadline", "RequestWithdrawn"),
 )
 
 VOTING: Final = _moves(
-    (_V.NEW, "start", _V.VOTING),
-    (_V.NEW, "recover", _V.ABORTING),
-    (_V.VOTING, "HoldGranted", _V.AGREED),
-    (_V.VOTING, "HoldGranted", _V.ABORTING),
-    (_V.VOTING, "HoldRefused", _V.ABORTING),
-    (_V.VOTING, "deadline", _V.ABORTING),
-    (_V.VOTING, "RequestWithdrawn", _V.ABORTING),
-    (_V.ABORTING, "HoldCancelled", _V.ENDED),
-    (_V.ABORTING, "deadline", _V.ENDED),
-    (_V.ABORTING, "nothing to cancel", _V.ENDED),
+    (_V.NEW, _V.VOTING, "start"),
+    (_V.NEW, _V.ABORTING, "recover"),
+    (_V.VOTING, _V.AGREED, "HoldGranted"),
+    (_V.VOTING, _V.ABORTING, "HoldGranted", "HoldRefused", "deadline", "RequestWithdrawn"),
+    (_V.ABORTING, _V.ENDED, "HoldCancelled", "deadline", "nothing to cancel"),
 )
 
 CONFIRMATION: Final = _moves(
-    (_C.NEW, "start", _C.RESERVING),
-    (_C.NEW, "recover", _C.CONFIRMING),
-    (_C.NEW, "recover", _C.VOIDING),
-    (_C.NEW, "recover", _C.ENDED),
-    (_C.RESERVING, "FundsReserved", _C.CONFIRMING),
-    (_C.RESERVING, "FundsReserved", _C.VOIDING),
-    (_C.RESERVING, "OrderRefused", _C.ENDED),
-    (_C.RESERVING, "OrderVoided", _C.ENDED),
-    (_C.RESERVING, "RequestWithdrawn", _C.VOIDING),
-    (_C.RESERVING, "deadline", _C.VOIDING),
-    (_C.CONFIRMING, "Settled", _C.ENDED),
-    (_C.CONFIRMING, "OrderVoided", _C.ENDED),
-    (_C.CONFIRMING, "Failed", _C.VOIDING),
-    (_C.CONFIRMING, "HoldRefused", _C.VOIDING),
-    (_C.CONFIRMING, "deadline", _C.VOIDING),
-    (_C.CONFIRMING, "RequestWithdrawn", _C.VOIDING),
-    (_C.VOIDING, "Settled", _C.ENDED),
-    (_C.VOIDING, "OrderPosted", _C.ENDED),
-    (_C.VOIDING, "OrderVoided", _C.ENDED),
-    (_C.VOIDING, "OrderRefused", _C.ENDED),
+    (_C.NEW, _C.RESERVING, "start"),
+    (_C.NEW, _C.CONFIRMING, "recover"),
+    (_C.NEW, _C.VOIDING, "recover"),
+    (_C.NEW, _C.ENDED, "recover"),
+    (_C.RESERVING, _C.CONFIRMING, "FundsReserved"),
+    (_C.RESERVING, _C.VOIDING, "FundsReserved", "RequestWithdrawn", "deadline"),
+    (_C.RESERVING, _C.ENDED, "OrderRefused", "OrderVoided"),
+    (_C.CONFIRMING, _C.VOIDING, "Failed", "HoldRefused", "deadline", "RequestWithdrawn"),
+    (_C.CONFIRMING, _C.ENDED, "Settled", "OrderVoided"),
+    (_C.VOIDING, _C.ENDED, "Settled", "OrderPosted", "OrderVoided", "OrderRefused"),
 )
 
 PARTICIPANT: Final = _moves(
-    (_P.NEW, "Acceptance", _P.HOLDING),
-    (_P.HOLDING, "SlotHeld", _P.HELD),
-    (_P.HOLDING, "SlotHeld", _P.RELEASED),
-    (_P.HOLDING, "SlotLookedUp", _P.HELD),
-    (_P.HOLDING, "SlotLookedUp", _P.RELEASED),
-    (_P.HOLDING, "HoldCancelled", _P.RELEASED),
-    (_P.HOLDING, "deadline", _P.RELEASED),
-    (_P.HELD, "deadline", _P.RELEASED),
-    (_P.HELD, "HoldCancelled", _P.RELEASED),
-    (_P.HELD, "Commitment", _P.CONFIRMING),
-    (_P.CONFIRMING, "SlotConfirmed", _P.SETTLING),
-    (_P.CONFIRMING, "SlotConfirmed", _P.RELEASED),
-    (_P.CONFIRMING, "SlotLookedUp", _P.SETTLING),
-    (_P.CONFIRMING, "SlotLookedUp", _P.RELEASED),
-    (_P.CONFIRMING, "PaymentRefused", _P.RELEASED),
-    (_P.CONFIRMING, "SlotConfirmed", _P.QUEUED),
-    (_P.CONFIRMING, "SlotLookedUp", _P.QUEUED),
-    (_P.QUEUED, "SlotLookedUp", _P.SETTLING),
-    (_P.QUEUED, "SlotLookedUp", _P.RELEASED),
-    (_P.QUEUED, "PaymentRefused", _P.RELEASED),
-    (_P.SETTLING, "PaymentMade", _P.SOLD),
-    (_P.SETTLING, "PaymentMade", _P.REFUNDING),
-    (_P.SETTLING, "PaymentRefused", _P.RELEASED),
-    (_P.SETTLING, "RefundMade", _P.RELEASED),
-    (_P.SOLD, "Cancellation", _P.REFUNDING),
-    (_P.SOLD, "RefundMade", _P.RELEASED),
-    (_P.REFUNDING, "RefundMade", _P.RELEASED),
-    (_P.REFUNDING, "RefundRefused", _P.SOLD),
-    (_P.SOLD, "SlotLost", _P.FAILING),
-    (_P.FAILING, "RefundMade", _P.RELEASED),
-    (_P.NEW, "recover", _P.HOLDING),
-    (_P.NEW, "recover", _P.HELD),
-    (_P.NEW, "recover", _P.CONFIRMING),
-    (_P.NEW, "recover", _P.SOLD),
-    (_P.NEW, "recover", _P.REFUNDING),
-    (_P.NEW, "recover", _P.FAILING),
-    (_P.NEW, "recover", _P.RELEASED),
+    (_P.NEW, _P.HOLDING, "Acceptance", "recover"),
+    (_P.NEW, _P.HELD, "recover"),
+    (_P.NEW, _P.CONFIRMING, "recover"),
+    (_P.NEW, _P.SOLD, "recover"),
+    (_P.NEW, _P.REFUNDING, "recover"),
+    (_P.NEW, _P.FAILING, "recover"),
+    (_P.NEW, _P.RELEASED, "recover"),
+    (_P.HOLDING, _P.HELD, "SlotHeld", "SlotLookedUp"),
+    (_P.HOLDING, _P.RELEASED, "SlotHeld", "SlotLookedUp", "HoldCancelled", "deadline"),
+    (_P.HELD, _P.CONFIRMING, "Commitment"),
+    (_P.HELD, _P.RELEASED, "deadline", "HoldCancelled"),
+    (_P.CONFIRMING, _P.QUEUED, "SlotConfirmed", "SlotLookedUp"),
+    (_P.CONFIRMING, _P.SETTLING, "SlotConfirmed", "SlotLookedUp"),
+    (_P.CONFIRMING, _P.RELEASED, "SlotConfirmed", "SlotLookedUp", "PaymentRefused"),
+    (_P.QUEUED, _P.SETTLING, "SlotLookedUp"),
+    (_P.QUEUED, _P.RELEASED, "SlotLookedUp", "PaymentRefused"),
+    (_P.SETTLING, _P.SOLD, "PaymentMade"),
+    (_P.SETTLING, _P.REFUNDING, "PaymentMade"),
+    (_P.SETTLING, _P.RELEASED, "PaymentRefused", "RefundMade"),
+    (_P.SOLD, _P.REFUNDING, "Cancellation"),
+    (_P.SOLD, _P.FAILING, "SlotLost"),
+    (_P.SOLD, _P.RELEASED, "RefundMade"),
+    (_P.REFUNDING, _P.SOLD, "RefundRefused"),
+    (_P.REFUNDING, _P.RELEASED, "RefundMade"),
+    (_P.FAILING, _P.RELEASED, "RefundMade"),
 )
 
 JOB: Final = _moves(
-    (_J.TAKEN, "JobSeen", _J.QUEUED),
-    (_J.TAKEN, "JobSeen", _J.RUNNING),
-    (_J.TAKEN, "JobSeen", _J.DONE),
-    (_J.TAKEN, "JobSeen", _J.FAILED),
-    (_J.TAKEN, "JobSeen", _J.CANCELLED),
-    (_J.TAKEN, "deadline", _J.FAILED),
-    (_J.QUEUED, "JobSeen", _J.RUNNING),
-    (_J.QUEUED, "JobSeen", _J.DONE),
-    (_J.QUEUED, "JobSeen", _J.FAILED),
-    (_J.QUEUED, "JobSeen", _J.CANCELLED),
-    (_J.QUEUED, "deadline", _J.FAILED),
-    (_J.RUNNING, "JobSeen", _J.DONE),
-    (_J.RUNNING, "JobSeen", _J.FAILED),
-    (_J.RUNNING, "JobSeen", _J.CANCELLED),
-    (_J.RUNNING, "deadline", _J.FAILED),
+    (_J.TAKEN, _J.QUEUED, "JobSeen"),
+    (_J.TAKEN, _J.RUNNING, "JobSeen"),
+    (_J.TAKEN, _J.DONE, "JobSeen"),
+    (_J.TAKEN, _J.FAILED, "JobSeen", "deadline"),
+    (_J.TAKEN, _J.CANCELLED, "JobSeen"),
+    (_J.QUEUED, _J.RUNNING, "JobSeen"),
+    (_J.QUEUED, _J.DONE, "JobSeen"),
+    (_J.QUEUED, _J.FAILED, "JobSeen", "deadline"),
+    (_J.QUEUED, _J.CANCELLED, "JobSeen"),
+    (_J.RUNNING, _J.DONE, "JobSeen"),
+    (_J.RUNNING, _J.FAILED, "JobSeen", "deadline"),
+    (_J.RUNNING, _J.CANCELLED, "JobSeen"),
 )
 
 CANCELLATION: Final = _moves(
-    (_X.NEW, "start", _X.ASKING),
-    (_X.NEW, "claim", _X.ASKING_BANK),
-    (_X.ASKING, "CancellationDone", _X.ASKING_BANK),
-    (_X.ASKING, "CancellationRefused", _X.ASKING_BANK),
-    (_X.ASKING, "deadline", _X.ASKING_BANK),
-    (_X.ASKING, "RefundMade", _X.ENDED),
-    (_X.ASKING_BANK, "RefundMade", _X.ENDED),
-    (_X.ASKING_BANK, "RefundRefused", _X.ENDED),
+    (_X.NEW, _X.ASKING, "start"),
+    (_X.NEW, _X.ASKING_BANK, "claim"),
+    (_X.ASKING, _X.ASKING_BANK, "CancellationDone", "CancellationRefused", "deadline"),
+    (_X.ASKING, _X.ENDED, "RefundMade"),
+    (_X.ASKING_BANK, _X.ENDED, "RefundMade", "RefundRefused"),
 )
 
 AMENDMENT: Final = _moves(
-    (_M.NEW, "start", _M.ASKING),
-    (_M.ASKING, "AmendmentAgreed", _M.AGREED),
-    (_M.ASKING, "AmendmentRefused", _M.WITHDRAWING),
-    (_M.ASKING, "NotUnderstood", _M.WITHDRAWING),
-    (_M.ASKING, "deadline", _M.WITHDRAWING),
-    (_M.ASKING, "Amended", _M.ENDED),
-    (_M.AGREED, "AmendmentRefused", _M.WITHDRAWING),
-    (_M.AGREED, "deadline", _M.WITHDRAWING),
-    (_M.AGREED, "Amended", _M.ENDED),
-    (_M.WITHDRAWING, "AmendmentPosted", _M.ENDED),
-    (_M.WITHDRAWING, "AmendmentRefused", _M.ENDED),
-    (_M.WITHDRAWING, "Amended", _M.ENDED),
+    (_M.NEW, _M.ASKING, "start"),
+    (_M.ASKING, _M.AGREED, "AmendmentAgreed"),
+    (_M.ASKING, _M.WITHDRAWING, "AmendmentRefused", "NotUnderstood", "deadline"),
+    (_M.ASKING, _M.ENDED, "Amended"),
+    (_M.AGREED, _M.WITHDRAWING, "AmendmentRefused", "deadline"),
+    (_M.AGREED, _M.ENDED, "Amended"),
+    (_M.WITHDRAWING, _M.ENDED, "AmendmentPosted", "AmendmentRefused", "Amended"),
 )
 
 ADDITION: Final = _moves(
-    (_G.NEW, "start", _G.ASKING),
-    (_G.NEW, "recover", _G.WITHDRAWING),
-    (_G.ASKING, "AmendmentAgreed", _G.RESERVING),
-    (_G.ASKING, "AmendmentRefused", _G.WITHDRAWING),
-    (_G.ASKING, "NotUnderstood", _G.WITHDRAWING),
-    (_G.ASKING, "deadline", _G.WITHDRAWING),
-    (_G.ASKING, "Amended", _G.ENDED),
-    (_G.ASKING, "OrderPosted", _G.ENDED),
-    (_G.ASKING, "OrderVoided", _G.ENDED),
-    (_G.RESERVING, "FundsReserved", _G.FUNDED),
-    (_G.RESERVING, "OrderRefused", _G.ENDED),
-    (_G.RESERVING, "OrderVoided", _G.ENDED),
-    (_G.RESERVING, "OrderPosted", _G.ENDED),
-    (_G.RESERVING, "AmendmentRefused", _G.WITHDRAWING),
-    (_G.RESERVING, "NotUnderstood", _G.WITHDRAWING),
-    (_G.RESERVING, "deadline", _G.WITHDRAWING),
-    (_G.RESERVING, "Amended", _G.ENDED),
-    (_G.FUNDED, "Amended", _G.ENDED),
-    (_G.FUNDED, "OrderPosted", _G.ENDED),
-    (_G.FUNDED, "OrderVoided", _G.ENDED),
-    (_G.FUNDED, "AmendmentRefused", _G.WITHDRAWING),
-    (_G.FUNDED, "deadline", _G.WITHDRAWING),
-    (_G.WITHDRAWING, "OrderPosted", _G.ENDED),
-    (_G.WITHDRAWING, "OrderVoided", _G.ENDED),
-    (_G.WITHDRAWING, "OrderRefused", _G.ENDED),
-    (_G.WITHDRAWING, "Amended", _G.ENDED),
+    (_G.NEW, _G.ASKING, "start"),
+    (_G.NEW, _G.WITHDRAWING, "recover"),
+    (_G.ASKING, _G.RESERVING, "AmendmentAgreed"),
+    (_G.ASKING, _G.WITHDRAWING, "AmendmentRefused", "NotUnderstood", "deadline"),
+    (_G.ASKING, _G.ENDED, "Amended", "OrderPosted", "OrderVoided"),
+    (_G.RESERVING, _G.FUNDED, "FundsReserved"),
+    (_G.RESERVING, _G.WITHDRAWING, "AmendmentRefused", "NotUnderstood", "deadline"),
+    (_G.RESERVING, _G.ENDED, "OrderRefused", "OrderVoided", "OrderPosted", "Amended"),
+    (_G.FUNDED, _G.WITHDRAWING, "AmendmentRefused", "deadline"),
+    (_G.FUNDED, _G.ENDED, "Amended", "OrderPosted", "OrderVoided"),
+    (_G.WITHDRAWING, _G.ENDED, "OrderPosted", "OrderVoided", "OrderRefused", "Amended"),
 )
 
 SIZE_CHANGE: Final = _moves(
-    (_Z.NEW, "Amendment", _Z.CHECKING),
-    (_Z.NEW, "Amendment", _Z.HOLDING),
-    (_Z.CHECKING, "SlotResized", _Z.AGREED),
-    (_Z.CHECKING, "SlotResized", _Z.ENDED),
-    (_Z.NEW, "recover", _Z.AGREED),
-    (_Z.NEW, "recover", _Z.HOLDING),
-    (_Z.NEW, "recover", _Z.POSTING),
-    (_Z.HOLDING, "SlotResized", _Z.AGREED),
-    (_Z.HOLDING, "SlotResized", _Z.RESTORING),
-    (_Z.HOLDING, "SlotResized", _Z.ENDED),
-    (_Z.HOLDING, "AmendmentWithdrawal", _Z.RESTORING),
-    (_Z.HOLDING, "deadline", _Z.RESTORING),
-    (_Z.AGREED, "AmendmentFunded", _Z.POSTING),
-    (_Z.AGREED, "AmendmentWithdrawal", _Z.RESTORING),
-    (_Z.AGREED, "deadline", _Z.TAKING),
-    (_Z.AGREED, "deadline", _Z.RESTORING),
-    (_Z.TAKING, "SlotResized", _Z.POSTING),
-    (_Z.TAKING, "SlotResized", _Z.RESTORING),
-    (_Z.TAKING, "SlotResized", _Z.ENDED),
-    (_Z.TAKING, "deadline", _Z.RESTORING),
-    (_Z.POSTING, "AmendmentPosted", _Z.ENDED),
-    (_Z.POSTING, "AmendmentRefused", _Z.RESTORING),
-    (_Z.RESTORING, "SlotResized", _Z.ENDED),
+    (_Z.NEW, _Z.CHECKING, "Amendment"),
+    (_Z.NEW, _Z.HOLDING, "Amendment", "recover"),
+    (_Z.NEW, _Z.AGREED, "recover"),
+    (_Z.NEW, _Z.POSTING, "recover"),
+    (_Z.CHECKING, _Z.AGREED, "SlotResized"),
+    (_Z.CHECKING, _Z.ENDED, "SlotResized"),
+    (_Z.HOLDING, _Z.AGREED, "SlotResized"),
+    (_Z.HOLDING, _Z.RESTORING, "SlotResized", "AmendmentWithdrawal", "deadline"),
+    (_Z.HOLDING, _Z.ENDED, "SlotResized"),
+    (_Z.AGREED, _Z.TAKING, "deadline"),
+    (_Z.AGREED, _Z.POSTING, "AmendmentFunded"),
+    (_Z.AGREED, _Z.RESTORING, "AmendmentWithdrawal", "deadline"),
+    (_Z.TAKING, _Z.POSTING, "SlotResized"),
+    (_Z.TAKING, _Z.RESTORING, "SlotResized", "deadline"),
+    (_Z.TAKING, _Z.ENDED, "SlotResized"),
+    (_Z.POSTING, _Z.RESTORING, "AmendmentRefused"),
+    (_Z.POSTING, _Z.ENDED, "AmendmentPosted"),
+    (_Z.RESTORING, _Z.ENDED, "SlotResized"),
 )
 
 TABLES: Final = {
@@ -332,11 +266,7 @@ TABLES: Final = {
 
 
 def mermaid(name: str) -> str:
-    """Draw one table as a Mermaid state diagram, parallel edges merged, in a fixed order.
-
-    Args:
-        name: a key of `TABLES`.
-    """
+    """Draw a table of `TABLES` as a Mermaid state diagram, parallel edges merged, in a fixed order."""
     edges: dict[tuple[str, str], list[str]] = {}
     order = {state: index for index, state in enumerate(type(next(iter(TABLES[name])).state))}
     moves = sorted(TABLES[name], key=lambda move: (order[move.state], order[move.next_state], move.stimulus))

@@ -58,7 +58,7 @@ class AmendedOnce(Checker):
                     raise self._violated(f"{name} has {slot} for {offer_id}; its amendments say {expected}")
 
     def _state_of(self, view: MarketView, agreement: Agreement) -> tuple[int, int] | None:
-        """Cores and end by the amendments that its honest user knows; None where the user is none."""
+        """Return cores and end by the amendments that its user knows; None where the user is not honest."""
         user = view.honest_users.get(agreement.user)
         if user is None or agreement.agreement_id not in user.agreements:
             return None

@@ -1,4 +1,4 @@
-"""The bank's word on an order is final: posted, void or refused is told once and stays so."""
+"""The bank's word on an order is final: once reported, posted, void or refused stays so."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ class BankKeepsItsWord(Checker):
     def _say(self, subject: str, receiver: str, word: str) -> None:
         before = self._told.get((subject, receiver), "reserved")
         if before not in ("reserved", word):
-            raise self._violated(f"{subject} is {word}, the bank tells {receiver}, who was told that it is {before}")
+            raise self._violated(f"{subject} is {word}, the bank tells {receiver}, which had heard that it is {before}")
         self._told[subject, receiver] = word

@@ -23,7 +23,7 @@ class DecidesInTime(Checker):
         self._rests_on: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def on_sent(self, message: Message, view: MarketView) -> None:
-        """A promise: it counts from here, so whoever counts from the question is on the safe side."""
+        """A promise: it counts from here, so counting from the question is on the safe side."""
         content = message.content
         if isinstance(content, HoldGranted) and message.sender not in view.liars:
             said = message.sender, content.offer_id, content.hold_for

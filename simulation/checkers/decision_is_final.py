@@ -35,7 +35,7 @@ class DecisionIsFinal(Checker):
                 raise self._violated(
                     f"{message.sender} confirms {body.offer.offer_id} as {body.agreement_id} after {known.agreement_id}"
                 )
-        to_liar = message.receiver in view.liars  # who invents votes is told that no hold is wanted
+        to_liar = message.receiver in view.liars  # a liar that invents votes hears that no hold is wanted
         if message.performative is Performative.CANCEL and isinstance(content, HoldCancelled) and not to_liar:
             confirmed = self._confirmed.get((message.sender, content.offer_id))
             if confirmed is not None and confirmed.order_id not in self._voided:

@@ -40,7 +40,7 @@ class GivenBack(Checker):
                 if party.is_releasing(key) or view.is_asking(name, key):
                     continue
                 if self._has(name, key, view):
-                    raise self._violated(f"{name} has let {key} go, and its machine still has it")
+                    raise self._violated(f"{name} has let {key} go, but its machine still holds it")
                 self._to_free.discard((name, key))
 
     def _has(self, name: str, key: str, view: MarketView) -> bool:

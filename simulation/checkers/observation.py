@@ -105,7 +105,7 @@ class Checker:
         """A message has reached a party that is up."""
 
     def on_answered(self, name: str, answer: Answer, view: MarketView) -> None:
-        """A resource is about to be told what its machine or price strategy answers, later than it was asked."""
+        """A resource is about to receive a late answer of its machine or price strategy."""
 
     def on_step(self, view: MarketView) -> None:
         """An event has been dealt with."""

@@ -71,7 +71,7 @@ class PaidAndReserved(Checker):
         if is_sold and not is_paid:
             raise self._violated(f"{agreement_id} is reserved at {name} but not paid")
         if is_paid and not is_sold:
-            raise self._violated(f"{agreement_id} is paid but {name} has it as {participant.state.value}")
+            raise self._violated(f"{agreement_id} is paid but {name} holds it as {participant.state.value}")
 
     def _check_once(self, view: MarketView) -> None:
         paid: Counter[str] = Counter()

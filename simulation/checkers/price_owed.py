@@ -90,7 +90,7 @@ class PriceOwed(Checker):
                 raise self._violated(f"{agreement.agreement_id} pays {agreement.cost} for an offer of {offer.cost}")
             return
         if agreement.cost == offer.cost and "" in self._rules[called]:
-            return  # a liar called by a rule and by none, and whom it pays was told of none
+            return  # a liar called with and without a rule, and the payee heard of no rule
         asked = (self._most(agreement), *(_most(offer, each) for each in self._called_by_liars[called]))
         if not offer.cost <= agreement.cost <= max(asked):
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {max(asked)}")

@@ -19,7 +19,7 @@ class SizeOwed(Checker):
     name = "size_owed"
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
-        """Somebody is bound."""
+        """A party is bound."""
         if isinstance(record, FundsAsked) and name in view.honest_users:
             for agreement in record.agreements:
                 self._check(agreement)
@@ -47,7 +47,7 @@ class SizeOwed(Checker):
 
 
 def _relative_time(law: str, cores: int) -> Fraction:
-    """Run time with so many cores, in the law's own unit; of tables at their own points and beyond the last."""
+    """Return the run time with these cores, in the law's own unit; of tables at their points and beyond the last."""
     name, _, rest = law.partition(":")
     if name == "amdahl":
         serial = Fraction(rest)

@@ -1,4 +1,4 @@
-"""An honest user who has paid has the slot or the money back, whoever sold it.
+"""An honest user who has paid has the slot or the money back, even from a dishonest seller.
 
 At an honest resource the slot is sold to it. A liar's slot is what the liar makes of it; but on the liar's own sealed
 word that it has failed, and on a cancellation asked in time, the money is back. A word that the user has lost, for it
@@ -55,12 +55,12 @@ class SlotOrMoney(Checker):
                 self._heard.append((message.receiver, content.agreement_id))
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
-        """A user keeps what it was told, whatever becomes of it then."""
+        """A failure that the user has recorded counts, even if the user crashes then."""
         if isinstance(record, FailureTold):
             self._failed.add(record.failed.agreement_id)
 
     def on_step(self, view: MarketView) -> None:
-        """Whoever is still up has heard what it was told."""
+        """A user that is still up has heard its messages."""
         self._failed.update(agreement_id for user, agreement_id in self._heard if user in view.honest_users)
         self._heard.clear()
 

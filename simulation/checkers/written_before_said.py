@@ -62,7 +62,7 @@ class WrittenBeforeSaid(Checker):
         order = view.ledger.order(order_id)
         found = order.state.value if order is not None else "unknown"
         if found != state.value:
-            raise self._violated(f"the bank says that {order_id} is {state.value}, its ledger has it as {found}")
+            raise self._violated(f"the bank says that {order_id} is {state.value}, its ledger says {found}")
 
 
 def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
@@ -98,7 +98,6 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
 
 
 def _foundation_of_change(message: Message) -> tuple[type, str] | None:
-    """The same of what is said about changes of size."""
     match message.content:
         case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
             return AmendmentProposed, agreement_id

@@ -20,15 +20,10 @@ executor_option: Final[Decorator] = click.option(
 
 
 def check_alone(executor: str, processes: int | None, option: str) -> None:
-    """Refuse a number of this computer's processes where it would count for nothing.
-
-    Args:
-        executor: as given.
-        processes: of this computer, as far as they were asked for.
-        option: by which.
+    """Refuse a number of local processes beside an executor that is not this computer.
 
     Raises:
-        ConfigurationError: both are given, or the executor is none.
+        ConfigurationError: both are given, or the executor is unknown.
     """
     if check_executor(executor) and processes is not None:
         raise ConfigurationError(f"applies to processes of this computer; leave it out with {executor}", key=option)

@@ -163,7 +163,6 @@ def report_command(out: Path) -> None:
 
 
 def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
-    """Refuse options that the experiment does not know."""
     for key, value in further.items():
         if key not in chosen.further:
             option = f"--{value}" if key == "mode" else OPTION_OF[key]
@@ -207,13 +206,7 @@ def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, 
 
 
 def remaining_s(done: int, total: int, elapsed_s: float) -> float:
-    """Seconds that the rest will take if it goes on as fast.
-
-    Args:
-        done: simulations that have ended, at least one.
-        total: of all simulations.
-        elapsed_s: since the first began.
-    """
+    """Return the seconds that the rest takes at the same speed; at least one simulation must have ended."""
     return elapsed_s / done * (total - done)
 
 
@@ -224,13 +217,7 @@ def _minutes(seconds: float) -> str:
 def progress_lines(
     name: str, clock: Callable[[], float], every_s: float = PROGRESS_LINE_S
 ) -> Callable[[int, int], None]:
-    """What tells the progress of an experiment where standard error is no terminal: a line now and then.
-
-    Args:
-        name: of the experiment.
-        clock: seconds from any beginning.
-        every_s: between two lines at least, in seconds.
-    """
+    """Return a function that prints progress at most every `every_s` seconds, for output that is no terminal."""
     begun = last = clock()
 
     def advance(done: int, total: int) -> None:

@@ -22,8 +22,6 @@ _xml_option: Final = click.option("-xml", "as_xml", is_flag=True, help="Print XM
 
 
 class _NumbersType(click.ParamType[tuple[int, ...]]):
-    """Numbers with commas between them."""
-
     name = "numbers"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:

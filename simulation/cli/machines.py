@@ -196,7 +196,7 @@ def smap(
 
 
 def _is_resource(name: str) -> bool:
-    """Whether a name is none of a machine or a file, so that a resource of the running market is meant."""
+    """Return whether a name is neither a machine nor a file and so means a resource of the running market."""
     looks_like_file = name.endswith(".toml") or "/" in name or name.startswith(FLAT_PREFIX)
     return not looks_like_file and name not in machine_names()
 

@@ -89,8 +89,6 @@ def _experiments() -> Iterator[Plugin]:
 
 
 def _of_group(sort: str, group: str) -> Callable[[], Iterator[Plugin]]:
-    """What the entry points of a group load."""
-
     def listed() -> Iterator[Plugin]:
         for entry in sorted(entry_points(group), key=lambda each: each.name):
             try:

@@ -71,13 +71,7 @@ def swarm(
 
 
 def run_seeds(seeds: range, run: Callable[[int], SeedReport], workers: int | None) -> list[SeedReport]:
-    """Run the markets of many seeds in worker processes, with a progress bar on a terminal.
-
-    Args:
-        seeds: the seeds.
-        run: runs the market of one; can be pickled.
-        workers: number of processes; None: one for each core.
-    """
+    """Run the markets of many seeds in worker processes (None: one a core), with a progress bar on a terminal."""
     lots = [(seeds[first : first + SEEDS_AT_ONCE], run) for first in range(0, len(seeds), SEEDS_AT_ONCE)]
     with _progress(len(seeds)) as bar:
 
@@ -105,12 +99,9 @@ def _progress(total: int) -> Iterator[Progress]:
 
 
 def finish(reports: list[SeedReport], as_json: bool, again: str) -> NoReturn:
-    """Print what the markets have shown, and exit: 0 where no invariant is broken, else 1.
+    """Print the results of the markets and exit: 0 if no invariant is broken, else 1.
 
-    Args:
-        reports: one of each market.
-        as_json: whether to print JSON.
-        again: the command that runs one seed again.
+    `again` is the command that runs one seed again.
     """
     summary = summarise(reports)
     if as_json:

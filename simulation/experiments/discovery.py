@@ -66,7 +66,7 @@ class Experiment:
 
 def _adopt(given: Any) -> Experiment:
     if not isinstance(given, Experiment):
-        raise ConfigurationError(f"{given!r} is no Experiment", key="experiment")
+        raise ConfigurationError(f"got {given!r}, expected an Experiment", key="experiment")
     return given
 
 
@@ -98,10 +98,10 @@ def experiment_names() -> list[str]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of that name, or at a place `module:Name` or `FILE.py:Name`.
+    """Return the experiment of that name, or at a place `module:Name` or `FILE.py:Name`.
 
     Raises:
-        ConfigurationError: there is none, or it cannot be loaded; names those there are.
+        ConfigurationError: it does not exist or cannot be loaded; names the known ones.
     """
     experiments = shipped_experiments()
     if name not in experiments and (":" in name or name in GUESTS.names()):

@@ -71,7 +71,7 @@ def check_executor(text: str) -> str:
     address = text.removeprefix(DASK)
     if not text.startswith(DASK) or _ADDRESS.fullmatch(address) is None:
         raise ConfigurationError(
-            f"{text!r}; wanted is {LOCAL} or {DASK}ADDRESS, as in {DASK}tcp://10.0.0.5:8786", key="--executor"
+            f"got '{text}', expected {LOCAL} or {DASK}ADDRESS, as in {DASK}tcp://10.0.0.5:8786", key="--executor"
         )
     return address
 
@@ -135,12 +135,7 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 class DaskExecutor:
-    """Does tasks on a dask cluster.
-
-    Args:
-        client: connected to the cluster's scheduler.
-        address: of the scheduler, for messages.
-    """
+    """Does tasks on a dask cluster."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client = client

@@ -41,14 +41,16 @@ COMMON_COLUMNS: Final[Columns] = {
 """Of columns that mean the same in all experiments."""
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
-    """Write a table as CSV.
+def grouped(rows: Sequence[Mapping[str, Any]], *columns: str) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    """Return rows by their values in some columns, both in the order of the rows."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return groups
 
-    Args:
-        path: of the file.
-        rows: of the table.
-        columns: their keys in order; None = the first row's.
-    """
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
+    """Write a table as CSV; `columns` are the keys in order (None = those of the first row)."""
     if columns is None:
         columns = list(rows[0]) if rows else []
     with path.open("w", encoding="utf-8", newline="") as stream:

@@ -39,7 +39,7 @@ def prepare(experiments: Sequence[Experiment], out: Path, *, replace: bool) -> N
         if not os.path.lexists(folder):
             continue
         if not _is_result(folder, experiment.name):
-            reason = f"is in the way of the results of {experiment.name}, and is none of its results; move it away"
+            reason = f"is needed for the results of {experiment.name} but holds something else; move it away"
             raise ConfigurationError(reason, path=folder, key="out")
         if not replace:
             reason = f"holds results already; give another --out, or {REPLACE_OPTION} to replace them"
@@ -47,7 +47,6 @@ def prepare(experiments: Sequence[Experiment], out: Path, *, replace: bool) -> N
 
 
 def _is_result(folder: Path, name: str) -> bool:
-    """Whether a folder is what an experiment left behind."""
     try:
         return bool(json.loads((folder / SUMMARY_FILE).read_text("utf-8"))["experiment"] == name)
     except (OSError, ValueError, KeyError, TypeError):
@@ -66,14 +65,7 @@ def run_into(
 ) -> dict[str, Any]:
     """Run an experiment; its results are in a folder of its name afterwards, in place of earlier ones.
 
-    Args:
-        experiment: to be run.
-        out: existing directory of all results, prepared by `prepare`.
-        quick: the small version.
-        seed: of all that is drawn.
-        processes: processes to use; None = one a core.
-        on_progress: told about progress.
-        further: options that the experiment knows.
+    Arguments as of `simulation.experiments.discovery.RunExperiment`; `out` is prepared by `prepare`.
 
     Returns:
         The contents of `summary.json`, with `wall_s`: how long it took.

@@ -84,7 +84,7 @@ def _follow_parent() -> None:
     """Let this worker end with its parent, whatever that ends by, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
-    assert parent is not None, "a worker has been spawned by somebody"
+    assert parent is not None, "a worker has a parent"
 
     def watch() -> None:
         connection.wait([parent.sentinel])
@@ -101,7 +101,7 @@ def ending_on_sigterm() -> Iterator[None]:
         signal.signal(number, signal.SIG_IGN)  # once is enough: the next would cut the clearing up short
         raise SystemExit(EXIT_BASE + number)
 
-    if threading.current_thread() is not threading.main_thread():  # only the main thread is told of signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     before = signal.signal(signal.SIGTERM, end)

@@ -48,5 +48,5 @@ class Agenda:
         return len(self._events)
 
     def pop(self) -> tuple[Kind, Any]:
-        """Go on to the next event."""
+        """Advance to the next event and return it."""
         return self._events.pop()

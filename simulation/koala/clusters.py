@@ -43,7 +43,7 @@ class Cluster:
 
     @property
     def idle(self) -> int:
-        """Processors that nobody holds."""
+        """Processors that are not held."""
         return self.processors - self.local - self._managed
 
     @property
@@ -99,7 +99,7 @@ class LocalUsers:
         self._waiting: list[tuple[int, int]] = []
 
     def submit(self, run_time: int, processors: int) -> None:
-        """A job joins the local queue."""
+        """Add a job to the local queue."""
         self._waiting.append((run_time, processors))
 
     def start(self) -> list[tuple[int, int]]:
@@ -113,17 +113,13 @@ class LocalUsers:
         return started
 
     def ended(self, processors: int) -> None:
-        """A local job has ended."""
+        """Note that a local job has ended."""
         self.cluster.local -= processors
         self.running -= 1
 
 
 class InformationService:
-    """Idle processors as the scheduler sees them (KIS).
-
-    Args:
-        clusters: by name, in the order of the file.
-    """
+    """Idle processors as the scheduler sees them (KIS); clusters by name, in the order of the file."""
 
     def __init__(self, clusters: Mapping[str, Cluster]) -> None:
         self._clusters = clusters
@@ -137,10 +133,10 @@ class InformationService:
         return changed
 
     def correct(self, name: str) -> None:
-        """A claim has failed: so much is known now of that cluster."""
+        """Correct the known number of a cluster's idle processors after a failed claim."""
         self._local[name] = self._clusters[name].local
 
     def available(self, name: str) -> int:
-        """Processors of a cluster that managed jobs may be given, as far as is known."""
+        """Return how many processors of a cluster that managed jobs may be given, as far as is known."""
         cluster = self._clusters[name]
         return max(0, min(cluster.processors - self._local[name] - cluster.managed, cluster.room))

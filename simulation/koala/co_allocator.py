@@ -35,12 +35,7 @@ class CoAllocator:
     fills: bool = False
 
     def place(self, job: KoalaJob, closed: Collection[str] = ()) -> tuple[Assignment, ...] | None:
-        """Where the job would run now, or None.
-
-        Args:
-            job: the job.
-            closed: clusters where nothing is placed now.
-        """
+        """Return where the job would run now, or None; nothing is placed in `closed` clusters."""
         idle = {name: self.information.available(name) for name in self.clusters if name not in closed}
         placed = self.policy(job.components, idle, self.replicas)
         if placed is None or len(placed) != 1 or not self.chooses(job):
@@ -50,13 +45,13 @@ class CoAllocator:
         return (Assignment(only.cluster, max(size or 0, only.processors), only.files),)
 
     def chooses(self, job: KoalaJob) -> bool:
-        """Whether the job begins with more than its smallest size where there is more."""
+        """Return whether the job begins with more than its smallest size where there is more."""
         if job.malleability.job_class is JobClass.MOLDABLE:
             return True
         return self.fills and job.malleable
 
     def transfer_time(self, placed: tuple[Assignment, ...]) -> int:
-        """How long the input files of a placed job take, all components at once; microseconds."""
+        """Return how long the input files of a placed job take, all components at once; microseconds."""
         longest = max((self.replicas.transfer_s(one.files, one.cluster) or 0.0) for one in placed)
         return round(longest * MICROSECONDS_PER_SECOND)
 
@@ -66,7 +61,7 @@ class ProcessorClaimer:
 
     Args:
         clusters: by name.
-        information: is told of claims that failed.
+        information: receives claims that failed.
     """
 
     def __init__(self, clusters: Mapping[str, Cluster], information: InformationService) -> None:
@@ -74,7 +69,7 @@ class ProcessorClaimer:
         self._information = information
 
     def claim_time(self, placed: tuple[Assignment, ...], now: int, transfer: int) -> int:
-        """When to claim: at once where all local managers reserve, else close to the estimated start."""
+        """Return when to claim: at once where all local managers reserve, else close to the estimated start."""
         if all(self._clusters[one.cluster].reserves for one in placed):
             return now
         return max(now, now + transfer - CLAIM_MARGIN)
@@ -106,7 +101,7 @@ class PlacementQueue:
         self.jobs: list[Record] = []
 
     def failed(self, record: Record) -> bool:
-        """A try has failed: the job joins the tail unless it waits already; False where its submission fails."""
+        """Note a failed try: the job joins the tail unless it waits already; False where its submission fails."""
         record.tries += 1
         if self._tries_max is not None and record.tries > self._tries_max:
             if record in self.jobs:
@@ -117,5 +112,5 @@ class PlacementQueue:
         return True
 
     def placed(self, record: Record) -> None:
-        """A job leaves the queue."""
+        """Remove a placed job from the queue."""
         self.jobs.remove(record)

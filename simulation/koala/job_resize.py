@@ -1,7 +1,7 @@
 """A change of size as a protocol between malleability manager and application: its states, as a table.
 
 Growing: the manager offers processors; the application says how many it takes; stubs are submitted and held while it
-goes on computing; it is suspended, takes them in, and resumes. Shrinking: the manager asks for processors; the
+computes; it is suspended, takes them in, and resumes. Shrinking: the manager asks for processors; the
 application says how many it gives, is suspended while it gives up their work, resumes, and only then are they released
 (sections 5.1 and 5.3 of the paper). An application may give processors back unasked, and may ask for some.
 """

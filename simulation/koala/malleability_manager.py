@@ -47,12 +47,12 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class _Round:
-    """Shrinking under way in a cluster.
+    """A cluster's unfinished procedure of shrinking.
 
     Attributes:
         asking: the policy's procedure, None when it is at its end.
         awaited: jobs whose processors are still to be released.
-        accepted: what the last job accepted, for the policy to be told when it has released it.
+        accepted: number that the last job accepted; passed to the policy after its release.
     """
 
     asking: Asking | None
@@ -88,11 +88,11 @@ class MalleabilityManager:
         self.sent: list[Sent] = []
 
     def shrinking(self, cluster: str) -> bool:
-        """Whether processors of a cluster are awaited."""
+        """Return whether processors of a cluster are awaited."""
         return cluster in self._rounds
 
     def malleable_in(self, cluster: str) -> list[RunningMalleable]:
-        """Running malleable jobs of a cluster that are in no change, in the order of their starts."""
+        """Return running malleable jobs of a cluster that are in no change, in the order of their starts."""
         return [
             RunningMalleable(runner.number, runner.started, runner.size, runner.job.malleability.sizes)
             for runner in self._runners.values()
@@ -100,7 +100,7 @@ class MalleabilityManager:
         ]
 
     def can_be_freed(self, cluster: str, obligation: Obligation = Obligation.VOLUNTARY) -> int:
-        """Processors of a cluster that its malleable jobs would give, down to their minimums."""
+        """Return how many processors of a cluster that its malleable jobs would give, down to their minimums."""
         return sum(
             self._runners[job.number].would_give(cluster, job.can_give, obligation)
             for job in self.malleable_in(cluster)
@@ -108,7 +108,7 @@ class MalleabilityManager:
         )
 
     def grow(self, cluster: str) -> None:
-        """Offer what is idle in a cluster to its running malleable jobs."""
+        """Offer a cluster's idle processors to its running malleable jobs."""
         value = self._information.available(cluster)
         if cluster in self._rounds or not (value or self._policy.rebalances):
             return
@@ -118,7 +118,7 @@ class MalleabilityManager:
             self._carry(cluster, asking, Obligation.VOLUNTARY)
 
     def can_still_grow(self, cluster: str) -> bool:
-        """Whether a running malleable job of a cluster would accept something if the policy were asked again."""
+        """Return whether a running malleable job of a cluster would accept something if the policy were asked again."""
         value = self._information.available(cluster)
         jobs = self.malleable_in(cluster) if value else []
         if not jobs or not any(job.can_take for job in jobs):
@@ -142,7 +142,7 @@ class MalleabilityManager:
         self._close(cluster)
 
     def released(self, job: int) -> None:
-        """A job has released what it was asked for, or has ended: rounds that wait for it go on."""
+        """Continue the rounds that waited for a job to release its processors or to end."""
         for cluster, round_ in list(self._rounds.items()):
             if job in round_.awaited:
                 round_.awaited.discard(job)
@@ -201,7 +201,7 @@ class MalleabilityManager:
 
 
 def standing_wishes(runners: Iterable[Runner]) -> list[tuple[Runner, Change]]:
-    """Applications that have asked for processors and wait for an answer, in the order of their starts."""
+    """Return the applications whose requests for processors wait for an answer, in the order of their starts."""
     return [
         (runner, runner.change)
         for runner in runners

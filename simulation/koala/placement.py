@@ -25,7 +25,7 @@ class Replicas:
     bandwidth: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def transfer_s(self, files: Sequence[str], cluster: str) -> float | None:
-        """Seconds to bring files to a cluster one after the other, each from where that is fastest.
+        """Return the seconds to bring files to a cluster one after the other, each from where that is fastest.
 
         None where one of them cannot be brought; 0 where all are there.
         """
@@ -147,7 +147,7 @@ def cluster_minimization(
 
 
 def _pack(components: Sequence[Component], rest: Sequence[int], left: dict[str, int], where: dict[int, str]) -> bool:
-    """Put the components, the largest first, into what is left of some clusters; whether all found room."""
+    """Put the components, the largest first, into the rest of some clusters; return whether all found room."""
     if not rest:
         return True
     index = rest[0]

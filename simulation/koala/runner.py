@@ -1,7 +1,8 @@
 """A runner looks after one running job: its progress, its processors, and its side of a change of size.
 
 As in section 5.1 of the paper a malleable job is a set of jobs of one processor each. When it grows, stubs are
-submitted while it computes; it stands still only when all are held. When it shrinks, it goes on before they are freed.
+submitted while it computes; it stands still only when all are held. When it shrinks, it continues before processors are
+freed.
 """
 
 from __future__ import annotations
@@ -85,11 +86,11 @@ class Runner:
         return self._since is None and self.change is not None and self.change.state is State.WISHED
 
     def held_in(self, cluster: str) -> int:
-        """Processors of a cluster that it holds, stubs and those in release among them."""
+        """Return how many processors of a cluster that it holds, stubs and those in release among them."""
         return self._clusters[cluster].held.get(self.number, 0)
 
     def clusters(self) -> list[str]:
-        """Names of the clusters where it holds processors."""
+        """Return the names of the clusters where it holds processors."""
         return [name for name in self._clusters if self.held_in(name)]
 
     def start(self, processors: int) -> None:
@@ -109,12 +110,12 @@ class Runner:
             self._go()
 
     def would_take(self, offered: int) -> int:
-        """How many of so many processors the application would accept."""
+        """Return how many of the offered processors the application would accept."""
         larger = self.job.malleability.sizes.most_of(self.size + offered)
         return max(0, larger - self.size) if larger is not None else 0
 
     def would_give(self, cluster: str, requested: int, obligation: Obligation) -> int:
-        """How many processors of a cluster it would give if asked for so many; it may be more than it is asked for."""
+        """Return how many processors of a cluster it would release if asked for a number; may be more than that."""
         if self.job.declines_voluntary and obligation is Obligation.VOLUNTARY:
             return 0
         sizes = self.job.malleability.sizes
@@ -127,7 +128,7 @@ class Runner:
         return 0
 
     def offered(self, cluster: str, processors: int) -> int:
-        """The manager offers processors; how many are accepted and held from now on."""
+        """Receive an offer of processors; return how many are accepted and held from now on."""
         change = self.change if self.change is not None else Change(self.number, cluster)
         change.step(Stimulus.OFFER)
         usable = self.would_take(processors)
@@ -148,20 +149,20 @@ class Runner:
         return usable
 
     def stubs_held(self) -> None:
-        """All stubs are held: the application is suspended and takes them in."""
+        """Suspend the application to take in its stubs, which are all held."""
         change = self._open(Stimulus.STUBS_HELD)
         self._halt()
         pause = self.job.malleability.cost.pause(self.size, self.size + change.processors)
         self._agenda.at(self._agenda.now + pause, Kind.TAKEN_IN, self)
 
     def taken_in(self) -> None:
-        """The application goes on with more processors."""
+        """Continue the application with more processors."""
         change = self._open(Stimulus.TAKEN_IN)
         self._resize(self.size + change.processors)
         self._closed(change)
 
     def requested(self, cluster: str, processors: int, obligation: Obligation) -> int:
-        """The manager asks for processors; how many are accepted, to be released later."""
+        """Receive a request for processors; return how many will be released later."""
         change = Change(self.number, cluster, obligation)
         change.step(Stimulus.REQUEST)
         given = self.would_give(cluster, processors, obligation)
@@ -177,21 +178,21 @@ class Runner:
         return given
 
     def given_up(self) -> None:
-        """The application goes on with fewer processors, before they are released."""
+        """Continue the application with fewer processors, before they are released."""
         change = self._open(Stimulus.GIVEN_UP)
         self._resize(self.size - change.processors)
         self._agenda.at(self._agenda.now + self._latencies.release, Kind.RELEASED, self)
 
     def released(self) -> None:
-        """The batch system has the processors back."""
+        """Note that the batch system has the processors back."""
         change = self._open(Stimulus.RELEASED)
         self._clusters[change.cluster].give_back(self.number, change.processors)
         self._closed(change)
 
     def wishes(self) -> Change | None:
-        """The application asks for processors, as many of those it wishes as its sizes allow.
+        """Ask for processors for the application, as many of its wish as its sizes allow.
 
-        None where it has to wait for an open change's end, or has all that it can use already.
+        None while a change is open, or where it can use no more.
         """
         self._wish_ticket = None
         if self.change is not None:
@@ -209,12 +210,12 @@ class Runner:
         return self.change
 
     def refused(self) -> None:
-        """The manager has nothing for a voluntary wish."""
+        """Note that the manager refuses a voluntary wish."""
         change = self._open(Stimulus.REFUSE)
         self._closed(change)
 
     def end(self, fate: Fate) -> None:
-        """The job ends, also in the middle of a change: all that it holds is given back."""
+        """End the job, also in the middle of a change; it gives back all that it holds."""
         self._halt()
         if self.change is not None:
             self.change.step(Stimulus.JOB_ENDED)

@@ -54,7 +54,7 @@ class KoalaOptions:
             if name not in known:
                 raise ConfigurationError(f"unknown {name!r}: expected one of {', '.join(known)}", key=key)
         if self.poll_interval < 1:
-            raise ConfigurationError(f"{self.poll_interval} us; at least 1 is wanted", key="poll_interval")
+            raise ConfigurationError(f"got {self.poll_interval} us, expected at least 1", key="poll_interval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class Koala:
         self._freed(runner.number)
 
     def _freed(self, number: int) -> None:
-        """A job has given processors back: who waited for them goes on, local users first."""
+        """Wake those who waited for processors that a job has released, local users first."""
         self._stale = True
         was_awaited = self._shrinks
         self.manager.released(number)
@@ -262,7 +262,6 @@ class Koala:
 
     @property
     def _shrinks(self) -> bool:
-        """Whether processors of some cluster are awaited."""
         return any(self.manager.shrinking(name) for name in self.clusters)
 
     def _wish(self, runner: Runner) -> None:
@@ -378,7 +377,7 @@ class Koala:
             self._meet(runner, change, available)
 
     def _meet(self, runner: Runner, change: Change, available: int) -> None:
-        """Processors without which a job cannot go on: from what is idle, else from others, whoever has precedence."""
+        """Find processors without which a job cannot continue: idle ones, else from others, whatever the precedence."""
         if self.manager.shrinking(change.cluster):
             return
         if available >= change.processors:

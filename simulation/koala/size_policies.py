@@ -57,7 +57,7 @@ class RunningMalleable:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An offer of so many processors to a job, or, below 0, a request for so many."""
+    """An offer of processors to a job, or, below 0, a request for processors."""
 
     job: int
     processors: int
@@ -82,7 +82,7 @@ class SizePolicy(Protocol):
 
     @property
     def steals(self) -> bool:
-        """Whether running jobs shrink for all waiting jobs at once, and what is released is given out as it comes."""
+        """Whether running jobs shrink for all waiting jobs at once, with processors given out as they are released."""
         ...
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
@@ -129,10 +129,10 @@ class Fpsma:
 class Egs:
     """Equi-Grow & Shrink (EGS): section 5.3.2, figure 5 of the paper.
 
-    Everybody grows, or shrinks, by the same. Two faults of the printed SHRINK are mended after the text: it
-    sends "shrinkValue + malus" (the job's share is meant), and gives the malus where "i >= growRemainder" in a
-    list by decreasing start (the oldest jobs, by a variable of the other procedure), though the text takes it
-    from the most recently started ones. What a job does not accept is offered to nobody else.
+    All jobs grow, or shrink, by the same number. Two faults of the printed SHRINK are mended after the text. It sends
+    "shrinkValue + malus", where the job's share is meant. It gives the malus where "i >= growRemainder" in a list by
+    decreasing start (the oldest jobs, by a variable of the other procedure), though the text takes it from the most
+    recently started ones. Processors that a job refuses are not offered to another.
     """
 
     waits: Final = False
@@ -140,11 +140,11 @@ class Egs:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Equal shares; the remainder goes one each to the least recently started."""
+        """Offer equal shares; the remainder goes one each to the least recently started."""
         yield from _shares(jobs, value, 1)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Equal shares; the remainder is taken one each from the most recently started."""
+        """Ask for equal shares; the remainder is taken one each from the most recently started."""
         yield from _shares(tuple(reversed(jobs)), value, -1)
 
 
@@ -166,11 +166,11 @@ class NoChange:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Nobody is offered anything."""
+        """Offer nothing."""
         yield from ()
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Nobody is asked for anything."""
+        """Ask for nothing."""
         yield from ()
 
 
@@ -182,7 +182,7 @@ class Equipartition:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Those above their share give, those below it take what is free already."""
+        """Take from those above their share, and offer idle processors to those below it."""
         targets = equal_sizes(jobs, sum(job.size for job in jobs) + value)
         for job in jobs:
             if job.size > targets[job.number]:
@@ -193,7 +193,7 @@ class Equipartition:
                 value -= yield Message(job.number, wanted)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """All go down to equal shares of what is left."""
+        """Shrink all to equal shares of the rest."""
         targets = equal_sizes(jobs, sum(job.size for job in jobs) - value)
         for job in jobs:
             if job.size > targets[job.number]:
@@ -201,9 +201,9 @@ class Equipartition:
 
 
 def equal_sizes(jobs: Sequence[RunningMalleable], processors: int) -> dict[int, int]:
-    """Sizes as equal as minimum and maximum allow, of so many processors in all; the first jobs get what is over.
+    """Share out processors as equally as minimum and maximum allow; the first jobs get the remainder.
 
-    Sizes that an application cannot use are its own matter: it says so when it is asked.
+    An application refuses sizes that it cannot use when it is asked.
     """
     sizes = {job.number: job.sizes.least for job in jobs}
     left = processors - sum(sizes.values())
@@ -226,13 +226,13 @@ class Folding:
     steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """The smallest job doubles while there are processors for it."""
+        """Double the smallest job while processors suffice."""
         for job in sorted(jobs, key=lambda one: (one.size, one.started)):
             if job.size <= value and 2 * job.size <= job.sizes.maximum:
                 value -= yield Message(job.number, job.size)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """The largest job gives half."""
+        """Halve the largest job."""
         for job in sorted(jobs, key=lambda one: (-one.size, -one.started)):
             half = min(job.size // 2, job.can_give)
             if half > 0:
@@ -246,7 +246,7 @@ class ByPriority:
 
     Args:
         priority: the smallest grows first, the largest shrinks first.
-        preferred_first: nobody grows above its preferred size while another is below its own.
+        preferred_first: no job grows above its preferred size while another is below its own.
     """
 
     waits: Final = False
@@ -258,7 +258,7 @@ class ByPriority:
         self._preferred_first = preferred_first
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is offered what it lacks, in the order of the priorities."""
+        """Offer each job what it lacks, in the order of the priorities."""
         ordered = sorted(jobs, key=self._priority)
         taken = {job.number: 0 for job in jobs}
         for preferred in (True, False) if self._preferred_first else (False,):
@@ -270,33 +270,33 @@ class ByPriority:
                     value -= taken[job.number]
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is asked for what is still wanted, the largest priority first."""
+        """Ask each job for the processors still wanted, the largest priority first."""
         for job in sorted(jobs, key=self._priority, reverse=True):
             if job.can_give and value > 0:
                 value -= yield Message(job.number, -min(job.can_give, value))
 
 
 def above_minimum(job: RunningMalleable) -> float:
-    """Processors above the minimum."""
+    """Return the processors above the minimum."""
     return job.size - job.sizes.minimum
 
 
 def above_preferred(job: RunningMalleable) -> float:
-    """Processors above the preferred size."""
+    """Return the processors above the preferred size."""
     return job.size - job.sizes.preferred
 
 
 def share_of_range(size: int, sizes: Sizes) -> float:
-    """Where a size lies between minimum and maximum, from 0 to 1."""
+    """Return where a size lies between minimum and maximum, from 0 to 1."""
     span = sizes.maximum - sizes.minimum
     return (size - sizes.minimum) / span if span else 1.0
 
 
 class Levelled:
-    """Processors go one by one to who has the least of its range, and come from who has the most.
+    """Processors go one by one to the job with the least of its range, and come from the job with the most.
 
     Args:
-        steals: what is released is the first waiting job's for which it suffices.
+        steals: released processors go to the first waiting job for which they suffice.
     """
 
     waits: Final = False
@@ -306,7 +306,7 @@ class Levelled:
         self.steals: Final = steals
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is offered once what it comes to; the first started are the first of equals."""
+        """Offer each job its whole share once; among equals, the first started come first."""
         given: Counter[int] = Counter()
         for _ in range(value):
             able = [job for job in jobs if given[job.number] < job.can_take]
@@ -318,7 +318,7 @@ class Levelled:
             yield Message(number, processors)
 
     def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
-        """Each is asked once for what it comes to; the last started are the first of equals."""
+        """Ask each job once for its whole share; among equals, the last started come first."""
         taken: Counter[int] = Counter()
         for _ in range(value):
             able = [job for job in reversed(jobs) if taken[job.number] < job.can_give]

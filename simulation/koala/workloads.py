@@ -23,12 +23,12 @@ MINIMUM: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One of the paper's two.
+    """One of the paper's two applications.
 
     Attributes:
-        name: as there.
+        name: as in the paper.
         law: its run time, seconds.
-        sizes: that it can have.
+        sizes: allowed numbers of processors.
     """
 
     name: str
@@ -71,14 +71,7 @@ RECIPES: Final = {
 
 
 def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, count: int = JOBS) -> list[KoalaJob]:
-    """Draw a workload.
-
-    Args:
-        recipe: which one.
-        seed: of all that is drawn.
-        cost: of a change of size.
-        count: how many jobs.
-    """
+    """Draw a workload; `cost` is of a change of size."""
     applications, classes, arrivals = (random.Random(f"{seed} {what}") for what in ("application", "class", "arrival"))
     jobs = []
     time_s = 0.0

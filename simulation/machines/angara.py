@@ -47,15 +47,7 @@ class TorusLayout:
 
 @dataclass(slots=True)
 class _State:
-    """What is taken.
-
-    Attributes:
-        running: placements by job.
-        held_units: bit set of the nodes of jobs.
-        drained: bit set.
-        down: bit set.
-        failed_links: (unit, dimension) of the cables that are out of service.
-    """
+    """Nodes and cables in use or out of service; bit sets of nodes, and failed links as (unit, dimension)."""
 
     running: dict[int, Placement] = field(default_factory=dict)
     held_units: int = 0
@@ -64,7 +56,6 @@ class _State:
     failed_links: frozenset[tuple[int, int]] = frozenset()
 
     def copy(self) -> _State:
-        """An independent copy."""
         return _State(self.running.copy(), self.held_units, self.drained, self.down, self.failed_links)
 
     @property
@@ -138,7 +129,7 @@ class AngaraMachine(GridUnits):
         return None
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Whether the request fits when nothing runs, given what is drained, down or failed now."""
+        """Return whether the request fits when nothing runs, without units and links now drained, down or failed."""
         if request.size > self.capacity:
             return False
         empty = self.copy()
@@ -254,7 +245,7 @@ class AngaraMachine(GridUnits):
         return int(choose_room_ahead(arrays, wanted, self._free, count, phases, rows, counts, lengths))
 
     def _own_choice(self, wanted: NDArray[np.bool_], count: int, busy: int) -> int:
-        """The row that the allocator's own method chooses."""
+        """Return the row that the allocator's own method chooses."""
         table, arrays = self.boxes.table, self.boxes.arrays
         rows = self._free[:count]
         rows = rows[wanted[0][arrays.shape_of[rows]]]
@@ -288,7 +279,7 @@ class AngaraMachine(GridUnits):
         return self._free_count
 
     def _use_links(self, failed: frozenset[tuple[int, int]]) -> None:
-        """Boxes that hold a failed cable are no longer given out as boxes."""
+        """Stop giving out boxes that hold a failed cable."""
         self._state.failed_links = failed
         dead = np.zeros_like(self._dead)
         for row in self._rows_with_links(failed):
@@ -297,7 +288,7 @@ class AngaraMachine(GridUnits):
         self._free_count = -1
 
     def _rows_with_links(self, links: Iterable[tuple[int, int]]) -> Iterator[int]:
-        """Rows of the boxes with routes over any of the cables: both ends inside, next to each other in the box."""
+        """Return the rows of the boxes with routes over any of the cables: neighbours inside the box at both ends."""
         table, arrays = self.boxes.table, self.boxes.arrays
         for unit, dimension in links:
             coordinates = self.grid.coordinates(unit)
@@ -311,7 +302,7 @@ class AngaraMachine(GridUnits):
             yield from np.flatnonzero(over & (inside != 0)).tolist()
 
     def _bypass(self, request: JobRequest, busy: int) -> Placement | None:
-        """The first box, in rank order, whose nodes in service are free and routable around what failed in it."""
+        """Return the first box, in rank order, whose nodes in service are free and routable around its failures."""
         down = self._state.down
         if not self.layout.bypass or not (down or self._state.failed_links):
             return None
@@ -328,7 +319,6 @@ class AngaraMachine(GridUnits):
         return None
 
     def _placement(self, job_id: int, row: int, units: int | None = None) -> Placement:
-        """The placement of a row; `units` where the box is not whole."""
         table = self.boxes.table
         box = int(self.boxes.arrays.box_of[row])
         shape = table.shapes[int(table.shape_of[box])]

@@ -44,7 +44,7 @@ class BuildOptions:
     link_table: TableSource = build_link_table
 
     def allocator_of(self, stated: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        """The allocator to use and its options: those of a file belong to the allocator that the file states."""
+        """Return the allocator and its options; a file's options belong to the allocator that the file names."""
         if self.allocator in {None, stated}:
             return stated, {**options, **self.allocator_options}
         return self.allocator or stated, self.allocator_options

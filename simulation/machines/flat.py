@@ -1,4 +1,4 @@
-"""A flat machine: processors without places; whatever is free fits."""
+"""A flat machine: processors without places; any free ones fit."""
 
 from __future__ import annotations
 

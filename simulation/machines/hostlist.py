@@ -141,7 +141,7 @@ def _compress_numbers(stem: str, width: int, values: set[int]) -> str:
 
 
 def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Places of the list's items: cut at commas outside brackets, blanks around an item left out."""
+    """Return places of the list's items: cut at commas outside brackets, blanks around an item left out."""
     items = []
     opened = -1
     first = start
@@ -256,6 +256,5 @@ def _check_names(text: str, start: int, end: int, names: list[str], prefix: str,
 
 
 def _refuse(text: str, start: int, end: int, reason: str) -> None:
-    """Raise the error that shows where a list is wrong."""
     marks = " " * start + "^" * max(1, end - start)
     raise MachineError(f"host list: {reason}\n  {text}\n  {marks}")

@@ -55,7 +55,7 @@ class ResizableGrid(Protocol):
         ...
 
     def copy(self) -> Self:
-        """An independent machine in the same state."""
+        """Return an independent machine in the same state."""
         ...
 
 
@@ -135,14 +135,14 @@ def sizes_of_planes(shape: Sequence[int], extents: Sequence[int]) -> list[int]:
 
 
 def _only(machine: ResizableGrid, units: int) -> ResizableGrid:
-    """A copy in which all other units are out of service."""
+    """Return a copy in which all other units are out of service."""
     copy = machine.copy()
     copy.set_node_state(((1 << machine.grid.size) - 1) & ~units & ~machine.units_out, NodeState.DRAINED)
     return copy
 
 
 def _longer_boxes(machine: ResizableGrid, before: Placement, size: int) -> Iterator[int]:
-    """Bit sets of the job's box with whole planes added in one dimension, so that it has that many units."""
+    """Return bit sets of the job's box with whole planes added in one dimension, so that it has that many units."""
     extents = machine.grid.extents
     members = before.members or tuple(
         tuple((origin + step) % full for step in range(side))
@@ -160,7 +160,7 @@ def _longer_boxes(machine: ResizableGrid, before: Placement, size: int) -> Itera
 
 
 def _longer_sides(coordinates: Sequence[int], planes: int, width: int, *, wraps: bool) -> Iterator[list[int]]:
-    """A box's coordinates in one dimension with that many more, from all above it to all below it."""
+    """Return a box's coordinates in one dimension with that many more, from all above it to all below it."""
     taken = set(coordinates)
     first, last = coordinates[0], coordinates[-1]
     if wraps:

@@ -136,7 +136,7 @@ def duration(seconds: float) -> str:
 
 
 def _cells(view: MachineView, style: Style) -> list[str]:
-    """The character of every unit, coloured if asked."""
+    """Return the character of every unit, coloured if asked."""
     cells = [IDLE] * view.total
     letters = letters_of(view, style.letters)
     colors = _colors(view)
@@ -168,7 +168,7 @@ def _colors(view: MachineView) -> dict[int, str]:
 
 
 def _planes(extents: Sequence[int], cell: Callable[[tuple[int, int, int]], str]) -> list[str]:
-    """Planes of a box of X, Y, Z, the highest Y first, with a blank line between them."""
+    """Return planes of a box of X, Y, Z, the highest Y first, with a blank line between them."""
     x_extent, y_extent, z_extent = extents
     lines = []
     for y in reversed(range(y_extent)):
@@ -180,7 +180,6 @@ def _planes(extents: Sequence[int], cell: Callable[[tuple[int, int, int]], str])
 
 
 def _pad(line: str, width: int) -> str:
-    """Fill up to a width of visible characters."""
     visible = len(line)
     for code in (*COLORS, HELD_COLOR, RESET):
         visible -= line.count(code) * len(code)

@@ -195,7 +195,6 @@ class Fabric:
         return direction, unit - coordinate * stride
 
     def _directions(self, upwards: tuple[bool, ...]) -> list[Direction]:
-        """The directions of some direction bits, in order."""
         dimensions = len(upwards)
         return [direction for direction in self.order if upwards[direction % dimensions] == (direction < dimensions)]
 

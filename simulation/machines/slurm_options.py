@@ -153,7 +153,7 @@ def parse_connection(text: str) -> Connection | tuple[Connection, ...]:
 
 
 def _parse_nodes(text: str) -> int:
-    """Least number of compute nodes of `MIN` or `MIN-MAX`, with k and m for 1024 and 1024 squared."""
+    """Return the least number of compute nodes of `MIN` or `MIN-MAX`, with k and m for 1024 and 1024 squared."""
     match = _NODES.fullmatch(text)
     count = int(match.group(1)) * _SUFFIXES[match.group(2).lower()] if match is not None else 0
     if match is None or count < 1:

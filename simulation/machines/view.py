@@ -259,7 +259,7 @@ def view_of_trace(
 
 
 def _at(row: Mapping[str, Any], at_s: float) -> Mapping[str, Any]:
-    """A job of a trace as it was at a second of its run: with the place of that segment where its size changed."""
+    """Return a job of a trace at a second of its run: with the place of that segment where its size changed."""
     for segment in row.get("segments", ()):
         if _seconds(segment["start_time"]) <= at_s < _seconds(segment["end_time"]):
             return {**row, **segment}

@@ -23,7 +23,7 @@ from simulation.malleable.speedup import DowneyLaw
 SMALLER: Final = 4
 """A malleable job's minimum is its size in the log, which it prefers, over this, rounded up."""
 LARGER: Final = 4
-"""Its maximum is so many times that size, but not above the machine."""
+"""Factor from that size to the maximum, which is not above the machine."""
 PARALLELISM_BITS: Final = 2.0
 """Its average parallelism is its size times 2^x, x uniform from 0 to this."""
 VARIANCE_MAX: Final = 2.0

@@ -25,10 +25,10 @@ class ResizeCost:
 
     def __post_init__(self) -> None:
         if self.suspension < 0 or self.redistribution < 0:
-            raise WorkloadError(f"a change of size that costs {self.suspension} and {self.redistribution} us: below 0")
+            raise WorkloadError(f"cost: got {self.suspension} and {self.redistribution} us, expected at least 0")
 
     def pause(self, before: int, after: int) -> int:
-        """Microseconds for which the job stands still; none where the size stays."""
+        """Return microseconds for which the job stands still; none where the size stays."""
         return self.suspension + self.redistribution * max(before, after) if before != after else 0
 
 
@@ -53,11 +53,11 @@ class Malleability:
     cost: ResizeCost = FREE
 
     def may_become(self, size: int) -> bool:
-        """Whether the job may get that size while it runs."""
+        """Return whether the job may get that size while it runs."""
         return self.job_class.changes_while_running and size in self.sizes
 
     def time_at(self, length: int, before: int, after: int) -> int:
-        """How long the work of some time at one size takes at another, microseconds, rounded up."""
+        """Return how long the work of some time at one size takes at another, microseconds, rounded up."""
         if before == after:
             return length
         return math.ceil(length * (self.law.run_time(after) / self.law.run_time(before)))

@@ -41,14 +41,14 @@ class Allowed(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes that a job may have.
+    """The sizes that a job may have, in processors.
 
     Attributes:
-        minimum: it never runs with fewer processors.
-        preferred: with so many its user would run it, were its size fixed.
-        maximum: more would be waste.
+        minimum: smallest size.
+        preferred: the size its user would choose for a rigid job.
+        maximum: largest useful size.
         allowed: which sizes in between.
-        step: whose multiples are allowed, where only multiples are.
+        step: only its multiples are allowed, where `allowed` says so.
     """
 
     minimum: int
@@ -60,13 +60,13 @@ class Sizes:
     def __post_init__(self) -> None:
         if not 1 <= self.minimum <= self.preferred <= self.maximum:
             raise WorkloadError(
-                f"sizes {self.minimum}, {self.preferred}, {self.maximum}: a minimum of at least 1, a preferred size "
-                "and a maximum are wanted in this order"
+                f"sizes: got {self.minimum}, {self.preferred}, {self.maximum}, expected a minimum of at least 1, "
+                "a preferred size and a maximum, ascending"
             )
         if self.step < 1:
-            raise WorkloadError(f"step {self.step}: multiples of at least 1 are wanted")
+            raise WorkloadError(f"step: got {self.step}, expected at least 1")
         if self.most_of(self.maximum) is None:
-            raise WorkloadError(f"none of the {self.allowed} lies from {self.minimum} to {self.maximum}")
+            raise WorkloadError(f"sizes: no allowed size ({self.allowed}) from {self.minimum} to {self.maximum}")
 
     def __str__(self) -> str:
         words = f"{self.minimum} to {self.maximum}"
@@ -78,7 +78,7 @@ class Sizes:
         return self.most_of(size) == size
 
     def most_of(self, offered: int) -> int | None:
-        """The largest allowed size that is not above `offered`, or None where that is below the minimum."""
+        """Return the largest allowed size that is not above `offered`, or None where that is below the minimum."""
         size = min(offered, self.maximum)
         if size < self.minimum:
             return None

@@ -19,19 +19,19 @@ class SpeedUpLaw(Protocol):
     """The run time of an application over its processors."""
 
     def run_time(self, processors: int) -> float:
-        """Run time with so many processors, at least 1; above 0, in the law's own unit."""
+        """Return the run time with a number of processors, at least 1; above 0, in the law's own unit."""
         ...
 
 
 def amdahl_through(one: tuple[int, float], other: tuple[int, float]) -> AmdahlLaw[float]:
-    """Amdahl's law through two measurements (processors, run time).
+    """Return Amdahl's law through two measurements (processors, run time).
 
     Raises:
         WorkloadError: they are of the same number of processors, or no such law goes through them.
     """
     (few, long), (many, short) = sorted((one, other))
     if few == many or few < 1:
-        raise WorkloadError(f"Amdahl's law through {one} and {other}: two numbers of processors are wanted")
+        raise WorkloadError(f"Amdahl's law: got {one} and {other}, expected two different numbers of processors")
     parallel = (long - short) / (1 / few - 1 / many)
     return AmdahlLaw(short - parallel / many, parallel)
 

@@ -27,7 +27,7 @@ class Crashed(Exception):
     """A party crashes.
 
     Args:
-        down_for: how long until it restarts; None: until it is told to.
+        down_for: how long until it restarts; None: until a command restarts it.
     """
 
     def __init__(self, down_for: Duration | None) -> None:
@@ -64,7 +64,7 @@ class Actor:
     unheeded: list[ev.Command] = field(default_factory=list)
 
     def arm(self, queue: EventQueue[Happening]) -> None:
-        """See that the party is woken at its deadline, by its own clock."""
+        """Wake the party at its deadline, by its own clock."""
         assert self.host is not None
         deadline = self.host.deadline
         if deadline == self.armed_for:

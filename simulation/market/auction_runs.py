@@ -106,7 +106,7 @@ class MarketRun:
     def prices(self) -> RecordArray:
         """One entry a request, round and unit.
 
-        `request`, `round`, `unit`; `asked`, the asking price; `best`, the best offer so far, -1 where there is none;
+        `request`, `round`, `unit`; `asked`, the asking price; `best`, the best offer so far, -1 before the first;
         `offers` and `refusals`, how many came in this round; `duration_s` of the round. The extra round of best offers
         has the number after the last.
         """
@@ -188,7 +188,7 @@ def market(
         rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name` (default: as configured).
         pricing: price strategy of all resources, by name or as a function, or of some by their names (default: as
             configured).
-        users: so many buyers, with more money than they can spend (default: those of the configuration). Requests are
+        users: number of buyers, with more money than they can spend (default: those of the configuration). Requests are
             dealt to the buyers in turn.
         every: pause between two submissions, `"0s"` for all at once (default: each when the one before has ended).
         age: how long the machines have been running when the market opens.
@@ -196,7 +196,7 @@ def market(
 
     Raises:
         ConfigurationError: if something of that name does not exist, or an option makes no sense.
-        DocumentError: if a request is none.
+        DocumentError: if a request is not valid.
     """
     config = swarm if isinstance(swarm, SwarmConfig) else load_config(find_config(str(swarm)))
     options = auction_options(
@@ -285,7 +285,6 @@ def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
 def _strategies(
     resources: Sequence[ResourceConfig], pricing: Pricing | Mapping[str, Pricing] | None
 ) -> dict[str, PricingStrategy]:
-    """The strategies given, by resource."""
     names = [each.name for each in resources]
     given = pricing if isinstance(pricing, Mapping) else {} if pricing is None else dict.fromkeys(names, pricing)
     for name in given:
@@ -295,7 +294,7 @@ def _strategies(
 
 
 class _Recorder(Checker):
-    """Keeps what users are told, and counts what is sent."""
+    """Keeps the users' reports, and counts the messages sent."""
 
     def __init__(self) -> None:
         self.ended: dict[str, RequestEnded] = {}
@@ -303,7 +302,7 @@ class _Recorder(Checker):
         self.messages: Counter[str] = Counter()
 
     def listen(self, _: str, progress: Progress, __: Instant) -> None:
-        """Keep what users are told of rounds and ends."""
+        """Keep a user's reports of rounds and ends."""
         if isinstance(progress, RoundClosed):
             self.closed.setdefault(progress.request_id, []).append(progress)
         elif isinstance(progress, RequestEnded):

@@ -9,9 +9,6 @@ class CountedIds:
     """Gives `offer-res3-17`: kind, owner, count. The counts belong to the owner, not to its memory.
 
     Kept outside a party's volatile state, so that no identifier is given twice across a crash.
-
-    Args:
-        owner: the party's name.
     """
 
     def __init__(self, owner: str) -> None:
@@ -19,6 +16,6 @@ class CountedIds:
         self._counts: Counter[str] = Counter()
 
     def new(self, kind: str) -> str:
-        """A new identifier."""
+        """Return a new identifier."""
         self._counts[kind] += 1
         return f"{kind}-{self._owner}-{self._counts[kind]}"

@@ -90,24 +90,23 @@ class MarketView:
         return self._guests.counts
 
     def opened(self, text: str) -> Message:
-        """What a sealed message says that the bank keeps, as its notary reads it; clocks may be a day apart."""
+        """Return a sealed message kept by the bank, as its notary reads it; clocks may be a day apart."""
         return self._notary(BANK, Role.BANK).open(text, self.now + DAY)
 
     def _notary(self, name: str, role: Role) -> Notary:
-        """A party's notary."""
         return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     def is_asking(self, name: str, key: str = "") -> bool:
-        """Whether a question of a resource to its machine is under way; see `LateGuests.is_asking`."""
+        """Return whether a question of a resource to its machine is under way; see `LateGuests.is_asking`."""
         return self._guests.is_asking(name, key)
 
     def archived(self, name: str) -> Sequence[Record]:
-        """What a party has moved from its journal to its archive."""
+        """Return what a party has moved from its journal to its archive."""
         journal = self._actors[name].journal
         return journal.archived if isinstance(journal, MemoryJournal) else ()
 
     def time_of(self, name: str) -> Instant:
-        """What a party's clock shows now."""
+        """Return what a party's clock shows now."""
         return self._actors[name].clock.time(self.now)
 
     @property
@@ -126,7 +125,7 @@ class MarketView:
         return self._liars.keys()
 
     def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
-        """Parties of a kind that are up; looked up after every event, so kept until somebody crashes or starts."""
+        """Return the parties of a kind that are up; kept until a party crashes or starts, for speed."""
         known = self._up.get((kind, honest))
         if known is None:
             known = self._up[kind, honest] = {

@@ -31,7 +31,7 @@ class NetworkFaults:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """One party that nobody reaches for a while, as when its line is cut.
+    """One party that cannot be reached for a while, as when its line is cut.
 
     Attributes:
         name: the party.
@@ -44,11 +44,11 @@ class Isolation:
     until: Instant
 
     def after(self, start: Instant) -> Isolation:
-        """The same in virtual time."""
+        """Return the same isolation in virtual time."""
         return Isolation(self.name, start + self.since, start + self.until)
 
     def cuts(self, message: Message, now: Instant) -> bool:
-        """Whether a message sent now is lost."""
+        """Return whether a message sent now is lost."""
         return self.since <= now < self.until and self.name in (message.sender, message.receiver)
 
 
@@ -72,10 +72,10 @@ class Network:
     """Takes messages and says when they arrive.
 
     Args:
-        faults: how bad it is before `healed_at`.
-        healed_at: from then on it is healthy, with the floor delay.
+        faults: of the network before `healed_at`; afterwards it is healthy, with the floor delay.
+        healed_at: virtual time.
         random: its own stream.
-        isolations: who cannot be reached when.
+        isolations: parties that cannot be reached.
     """
 
     def __init__(
@@ -92,11 +92,7 @@ class Network:
         self._isolations = tuple(isolations)
 
     def cut(self, isolation: Isolation) -> None:
-        """From now on one more line is cut for a while.
-
-        Args:
-            isolation: in virtual time; none lasts beyond the healing.
-        """
+        """Cut one more line for a while, in virtual time; no isolation lasts beyond the healing."""
         until = min(isolation.until, self._healed_at)
         self._isolations = (*self._isolations, Isolation(isolation.name, isolation.since, until))
 

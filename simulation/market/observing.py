@@ -25,37 +25,33 @@ class Observer(Protocol):
     """Is told everything in the order in which it happens."""
 
     def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
-        """A party is about to carry out an effect."""
+        """Note an effect that a party is about to carry out."""
         ...
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
-        """The network has taken a message; each delay is one copy that will arrive."""
+        """Note a message taken by the network; each delay is one copy that will arrive."""
         ...
 
     def answered(self, name: str, answer: Answer, now: Instant) -> None:
-        """A resource's machine or price strategy answers later than it was asked."""
+        """Note a late answer of a resource's machine or price strategy."""
         ...
 
     def crashed(self, name: str, now: Instant) -> None:
-        """A party is down."""
+        """Note that a party is down."""
         ...
 
     def restarted(self, name: str, now: Instant) -> None:
-        """A party is about to come up again."""
+        """Note that a party is about to start again."""
         ...
 
 
 def is_heartbeat(message: Message) -> bool:
-    """Whether a message only keeps a resource listed."""
+    """Return whether a message only keeps a resource listed."""
     return isinstance(message.content, Registration | Registered)
 
 
 class Happened:
-    """An observer that keeps lines; heartbeats of resources are left out.
-
-    Args:
-        start: the instant that is written as 0.
-    """
+    """An observer that keeps lines, with times counted from `start`; heartbeats of resources are left out."""
 
     def __init__(self, start: Instant) -> None:
         self.lines: list[str] = []
@@ -99,7 +95,7 @@ class Happened:
 
 
 def brief(value: Any) -> str:
-    """The type of a message's content, a record or a call, and what it is about: identifiers, codes and numbers."""
+    """Return the type of a message's content, record or call, and its subject: identifiers, codes and numbers."""
     words = list(dict.fromkeys(_words(value)))
     shown = [*words[:WORDS_MAX], "..."] if len(words) > WORDS_MAX else words
     return " ".join([type(value).__name__, *shown])
@@ -131,11 +127,11 @@ class Script(Protocol):
     """Decides single things that the fault plan would otherwise draw."""
 
     def route(self, message: Message) -> Sequence[Duration] | None:
-        """Delays of the copies that arrive (none: lost), or None to leave it to the network."""
+        """Return delays of the copies that arrive (none: lost), or None to leave it to the network."""
         ...
 
     def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
-        """Whether the party crashes before this effect."""
+        """Return whether the party crashes before this effect."""
         ...
 
 
@@ -147,11 +143,11 @@ class Interceptor(Protocol):
     """Takes the messages of one party, and sends in its name whatever it likes under that party's own key."""
 
     def says(self, message: Message, now: Instant) -> Sequence[Said]:
-        """What is sent instead of a signed and sealed message of the party; `now` is the party's clock."""
+        """Return the messages sent in place of a signed and sealed one of the party; `now` is the party's clock."""
         ...
 
     def hears(self, message: Message, now: Instant) -> Sequence[Said]:
-        """What is sent because a message has been delivered to the party; `now` is the party's clock."""
+        """Return the messages sent after a message was delivered to the party; `now` is the party's clock."""
         ...
 
 

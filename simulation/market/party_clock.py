@@ -1,6 +1,6 @@
-"""Each party's own wall clock: how far it is off, how it drifts, and how somebody sets it.
+"""Each party's own wall clock: how far it is off, how it drifts, and when it is set.
 
-An agent follows the system's clock: it tells its party by how much somebody has set it before the party is told the
+An agent follows the system's clock: it tells its party by how much the clock has been set before it passes on the
 time again (`ramp.runtime.clock`). One that is down reads the clock anew when it starts.
 """
 
@@ -29,11 +29,11 @@ class ClockFault:
 
     @property
     def is_stepped(self) -> bool:
-        """Whether somebody sets it."""
+        """Return whether the clock is ever set."""
         return bool(self.steps)
 
     def offset_after(self, passed: Duration) -> Duration:
-        """By how much it is ahead of the true time, but for the drift, so long after the run's start."""
+        """Return how far it is ahead of the true time, without drift, this long after the run's start."""
         return self.offset + sum(by for when, by in self.steps if when <= passed)
 
     @property
@@ -46,12 +46,7 @@ RIGHT = ClockFault()
 
 
 class PartyClock:
-    """What one party takes for the time.
-
-    Args:
-        fault: what is wrong with it.
-        start: the true time at which the run begins.
-    """
+    """One party's clock; `start` is the true time at which the run begins."""
 
     def __init__(self, fault: ClockFault, start: Instant) -> None:
         self._fault = fault
@@ -59,22 +54,18 @@ class PartyClock:
         self._ahead = fault.offset
 
     def follow(self, now: Instant) -> Duration:
-        """Look at the system's clock; returns by how much it has been set since it was looked at last.
-
-        Args:
-            now: the true time.
-        """
+        """Read the system's clock at a true time; return by how much it was set since the last call."""
         before = self._ahead
         self._ahead = self._fault.offset_after(now - self._start)
         return self._ahead - before
 
     def time(self, now: Instant) -> Instant:
-        """What it shows at a true time."""
+        """Return what it shows at a true time."""
         drift = self._fault.drift_ppm
         return now + self._ahead + (drift * (now - self._start) // MILLION if drift else 0)
 
     def when(self, reading: Instant) -> Instant:
-        """The first true time at which it shows a reading, or more."""
+        """Return the first true time at which it shows a reading, or more."""
         drift = self._fault.drift_ppm
         if not drift:
             return reading - self._ahead

@@ -10,11 +10,6 @@ import random
 
 
 def stream(seed: int, name: str) -> random.Random:
-    """The stream of that name.
-
-    Args:
-        seed: the run's seed.
-        name: the consumer, for example `network` or `crash/res3`.
-    """
+    """Return a consumer's stream, for example of `network` or `crash/res3`."""
     digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class SeedReport:
-    """What one seed showed.
+    """Results of one seed.
 
     Attributes:
         seed: the seed.
@@ -20,7 +20,7 @@ class SeedReport:
         lost: of them lost.
         crashes: crashes of parties.
         late_answers: answers of machines and price strategies that came later than the question.
-        in_doubt: questions of which a resource was told that nobody knows what became of them.
+        in_doubt: questions whose result a resource learned to be unknown.
         unheard: late answers to a resource that had crashed meanwhile.
     """
 

@@ -75,11 +75,7 @@ def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAc
 class SimulatedAccess:
     """A simulated market, seen by one of its users; an `Access` of `ramp.client`.
 
-    Args:
-        world: the market.
-        heard: filled by it with every party's progress.
-        user: name of the user.
-        users: names of all users.
+    The world fills `heard` with every party's progress.
     """
 
     domain = ""
@@ -96,15 +92,15 @@ class SimulatedAccess:
         return self.world.now
 
     def new_id(self, kind: str) -> str:
-        """An identifier that is counted, so that runs repeat."""
+        """Return an identifier that is counted, so that runs repeat."""
         return self._ids.new(kind)
 
     def open(self) -> Line:
-        """A connection; there may be several, one of which is served at a time."""
+        """Return a connection; there may be several, one of which is served at a time."""
         return _SimulatedLine(self)
 
     def reopen(self) -> Line:
-        """The same: nobody here crashes."""
+        """Return the connection itself: no market crashes here."""
         return self.open()
 
 
@@ -122,7 +118,7 @@ class _SimulatedLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What was submitted goes on when something else is asked."""
+        """Leave submissions running; they continue with the next question."""
 
     def send(self, request: Request) -> None:
         """Take the answer to `ApprovalAsked`."""
@@ -185,7 +181,7 @@ class _SimulatedLine:
         self._world.command(self._access.user, command)
 
     def _next(self, wanted: Callable[[pr.Progress], bool]) -> pr.Progress:
-        """Let virtual time pass until the user is told something that is wanted; the rest is thrown away.
+        """Let virtual time pass until a wanted report of the user comes; discard the rest.
 
         Raises:
             TransportError: if nothing comes.
@@ -221,7 +217,7 @@ class _SimulatedLine:
                 self._command(ev.OffersApproved(request_id, self._approved is True))
 
     def _watch_all(self) -> Iterator[Event]:
-        """Everything that goes on until nothing does: between two questions no time passes here."""
+        """Follow everything under way to its end: between two questions no time passes here."""
         yield Watching()
         while any(purchase.outcome is None for purchase in self._party.purchases.values()):
             event = answering.told(self._next(lambda _: True), answering.no_files)

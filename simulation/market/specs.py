@@ -53,7 +53,7 @@ class UserSpec:
 
 
 def composition_of(config: SwarmConfig) -> Composition:
-    """Who is who in the simulated market of a configuration, and its limits."""
+    """Return the parties and limits of a configuration's simulated market."""
     return replace(COMPOSITION, timing=config.timing, quotas=config.holds, signed_offers=config.signed_offers)
 
 
@@ -63,7 +63,7 @@ def configured(
     seed: int = 0,
     pricing: Mapping[str, PricingStrategy] | None = None,
 ) -> list[ResourceSpec]:
-    """The resources of a configuration, their machines opened in memory.
+    """Return the resources of a configuration, their machines opened in memory.
 
     Args:
         resources: as configured.

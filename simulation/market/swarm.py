@@ -65,7 +65,7 @@ from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
 
 REST_LIMIT = 45 * MINUTE
-"""A healed market comes to rest well within this, beside the times for which slots are held and money is set aside."""
+"""A healed market is at rest well within this, beside the times for which slots are held and money is set aside."""
 
 SLOTS_LIMIT = 8 * HOUR
 """All slots of a seed have begun by then."""
@@ -81,7 +81,7 @@ SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * S
 
 
 def new_checkers() -> list[Checker]:
-    """One of each; the checkers of safety first."""
+    """Return one of each; the checkers of safety first."""
     return [
         VoteBinds(),
         DecisionIsFinal(),
@@ -110,14 +110,14 @@ def new_checkers() -> list[Checker]:
 
 @dataclass(frozen=True, slots=True)
 class SeedMarket:
-    """Who takes part in the market of a seed, before it opens.
+    """The participants of a seed's market, before it opens.
 
     Attributes:
         seed: the seed.
         resources: the sellers.
         users: the buyers.
-        checkers: what must hold.
-        composition: who is who, and the limits that all keep.
+        checkers: the invariants.
+        composition: the parties, and the limits that all keep.
         liars: interceptors of resources and users that need not keep to the protocol.
     """
 
@@ -130,7 +130,7 @@ class SeedMarket:
 
 
 Alteration = Callable[[SeedMarket], SeedMarket]
-"""Changes who takes part in the market of a seed."""
+"""Changes the participants of a seed's market."""
 
 
 def unaltered(drawn: SeedMarket) -> SeedMarket:
@@ -153,11 +153,7 @@ def as_configured(config: SwarmConfig, drawn: SeedMarket) -> SeedMarket:
 
 
 def replay_seed(seed: int, alter: Alteration = unaltered) -> tuple[SeedReport, list[str]]:
-    """Run the market of one seed again and write down what happens.
-
-    Args:
-        seed: the seed.
-        alter: as for `run_seed`.
+    """Run the market of one seed again and write down what happens; `alter` as of `run_seed`.
 
     Returns:
         The report, and a line for each message, record, call, crash and restart up to the violation or the end.
@@ -177,16 +173,16 @@ def run_seed(
     resized: bool | None = None,
     alter: Alteration = unaltered,
 ) -> SeedReport:
-    """Run the market of one seed.
+    """Run the market of one seed, which draws everything.
 
     Args:
-        seed: draws everything.
-        faults: what goes wrong; drawn from the seed where None.
-        observer: is told everything that happens.
+        seed: the seed.
+        faults: the fault plan; drawn from the seed where None.
+        observer: receives every event.
         wired: send messages as XML with real signatures.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
         resized: whether owners change the size of what they have bought; drawn from the seed where None.
-        alter: changes who takes part, and what is checked, before the market opens.
+        alter: changes the participants and checkers before the market opens.
     """
     report = SeedReport(seed)
 
@@ -251,7 +247,7 @@ def _new_world(
 
 
 def _draw_timing(random: Random) -> Timing:
-    """Limits as in production or much shorter, so that holds and money run out while votes are on their way."""
+    """Draw limits as in production or much shorter, so that holds and money run out while votes are on their way."""
     return replace(
         SWARM_TIMING,
         hold_time=random.choice((9, 12, 25, 40)) * SECOND,
@@ -329,7 +325,7 @@ def _unheard_refunds(world: World) -> bool:
 
 
 def draw_rules(seed: int) -> Random | None:
-    """In three of ten markets every request draws its auction rule, from this stream; the others go as ever."""
+    """Draw, in three of ten markets, an auction rule for every request from this stream."""
     random = stream(seed, "rules")
     return random if random.random() < 0.3 else None
 
@@ -387,7 +383,7 @@ def _cancel_some(world: World, random: Random) -> None:
 
 
 def _ask_some(world: World, random: Random) -> None:
-    """Owners ask for balances and sellers meanwhile; the answers show that questions do not disturb the rest."""
+    """Let owners ask for balances and sellers; the answers show that questions do not disturb the rest."""
     for name in world.users:
         if random.random() < 0.3:
             world.command(name, ev.AccountAsked(f"nonce-{name}", None, None))
@@ -410,5 +406,5 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
         return False
-    # what came to a machine after its release, and nobody was told of, ends with its hold
+    # a hold that reached a machine after its release, unreported, ends when it runs out
     return all(entry.firm for name in resources for entry in world.machines[name].reservations(world.time_of(name)))

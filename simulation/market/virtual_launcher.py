@@ -1,4 +1,4 @@
-"""A launcher in virtual time: jobs that start, run and end as their fates say, whatever becomes of their agent."""
+"""A launcher in virtual time: jobs that start, run and end as their fates say, also without their agent."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ramp.protocol import events as ev
 
 @dataclass(slots=True)
 class JobFate:
-    """What becomes of a job.
+    """The fate of a job.
 
     Attributes:
-        starts_after: how long after it could; None: never.
-        runs: for so long.
+        starts_after: delay after its earliest start; None: never.
+        runs: its run time.
         exit_code: of its command.
-        cores: that it gets; None: those it asks for.
-        refused: whether the batch system does not take it.
-        lost: whether the launcher loses it as soon as it has it.
-        doubts: so many questions are answered in doubt first.
-        silences: so many questions after that are never answered.
+        cores: number that it gets; None: the number that it asks for.
+        refused: whether the batch system refuses it.
+        lost: whether the launcher loses it after accepting it.
+        doubts: number of questions that are answered in doubt first.
+        silences: number of questions after those that are never answered.
     """
 
     starts_after: Duration | None = SECOND
@@ -49,10 +49,10 @@ class VirtualLauncher:
     """A guest of a simulated resource.
 
     Args:
-        fate: of a job; the same object whenever it is asked for the same job.
+        fate: returns a job's fate, the same object for the same job.
 
     Attributes:
-        launches: how often each job has been started by the batch system; more than once is a fault.
+        launches: how often the batch system started each job; more than once is a fault.
     """
 
     def __init__(self, fate: Callable[[fx.JobToRun], JobFate]) -> None:

@@ -1,7 +1,7 @@
 """The simulator's notary: signatures and seals without keys.
 
 It says of a document what the real one says after verifying: who signed, in which order, in which role. A seal's text
-remembers the message that it was made for, so whoever moves it to another message is found out as with a real one.
+remembers the message that it was made for, so a seal moved to another message is detected as with a real one.
 Nobody can seal in another's name, for that takes the other's notary.
 """
 
@@ -34,12 +34,7 @@ class SealedText(str):
 
 
 class VirtualNotary:
-    """Signs by writing the party's name behind the earlier signers.
-
-    Args:
-        name: the party.
-        role: what it is certified to be.
-    """
+    """Signs by writing the party's name behind the earlier signers."""
 
     def __init__(self, name: str, role: Role) -> None:
         self._name = name
@@ -76,11 +71,10 @@ class VirtualNotary:
 
 
 def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED) -> bool:
-    """Whether a message may be delivered: it bears a seal of its own where it must, and so do those passed on in it.
+    """Return whether a message may be delivered: it and the messages passed on in it bear the seals that they must.
 
-    A seal of its own must not be too old by the receiver's clock.
-
-    The shell of the agents drops what is not admitted, by verifying signatures.
+    A seal of its own must not be too old by the receiver's clock. The shell of the agents verifies signatures and drops
+    the rest.
     """
     content = message.content
     if type(content) in sealed:
@@ -105,7 +99,7 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
 
 
 def _has_own_price(signed: Signed) -> bool:
-    """Whether the offer that sets an agreement's price, where there is one, is what its resource has sealed."""
+    """Return whether the offer that sets an agreement's price, where there is one, is what its resource has sealed."""
     body = signed.body
     price = body.price if isinstance(body, Agreement) else None
     if price is None or price.runner_up is None:
@@ -117,7 +111,6 @@ def _has_own_price(signed: Signed) -> bool:
 
 
 def _slots(message: Message) -> tuple[object, ...]:
-    """Everything that a seal covers beside the content."""
     return (
         message.performative,
         message.sender,

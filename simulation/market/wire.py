@@ -18,12 +18,7 @@ from simulation.market.virtual_notary import is_admitted
 
 
 class Wire:
-    """Keys for every party of a market, and the way from message to text and back.
-
-    Args:
-        roles: the parties and what they are.
-        now: when the certificates are issued.
-    """
+    """Keys for every party of a market, and the way from message to text and back."""
 
     def __init__(self, roles: Mapping[str, Role], now: Instant) -> None:
         ca_key, ca = issuing.make_ca("simulated market", now, 10 * DAY)
@@ -34,15 +29,15 @@ class Wire:
             self._notaries[name] = XmlNotary(name, key, certificate, (ca,))
 
     def notary(self, name: str) -> XmlNotary:
-        """The party's notary."""
+        """Return the party's notary."""
         return self._notaries[name]
 
     def encode(self, message: Message) -> EncodedMessage:
-        """The message as it travels."""
+        """Return the message as it travels."""
         return encode(message)
 
     def decode(self, sender: str, receiver: str, encoded: EncodedMessage, now: Instant) -> Message:
-        """The message as the receiver reads it; seals and signatures are checked by the receiver's notary.
+        """Return the message as the receiver reads it; seals and signatures are checked by the receiver's notary.
 
         Raises:
             SealInvalid: if it is to be dropped.
@@ -52,14 +47,7 @@ class Wire:
 
 
 def as_read(message: Message, encoded: EncodedMessage | None, wire: Wire | None, now: Instant) -> Message | None:
-    """A message as its receiver reads it, or None where it is dropped: not sealed as it must be, or not what it says.
-
-    Args:
-        message: as it was sent.
-        encoded: what of it has travelled, where the market has a wire.
-        wire: the market's, if it has one.
-        now: the receiver's clock.
-    """
+    """Return a message as its receiver reads it by its clock, or None where its seal or content is not valid."""
     if wire is None or encoded is None:
         return message if is_admitted(message, now) else None
     try:

@@ -2,7 +2,7 @@
 
 Every party's durable things (journal, machine, ledger, identifier counters) live here, outside its host; a crash throws
 the host away and a restart builds a new one from them. After any effect a party may crash, and any write may fail.
-Virtual time is the true time; a party is told what its own clock shows.
+Virtual time is the true time; a party receives the time of its own clock.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class World(MarketView):
         resources: the sellers.
         users: the buyers.
         seed: of everything random.
-        faults: what goes wrong.
-        composition: who is who, and the limits that all keep; by default the usual ones.
+        faults: the fault plan.
+        composition: the parties, and the limits that all keep; by default the usual ones.
         checkers: watch every step.
-        listen: is told every party's progress (party, progress, virtual time).
-        observer: is told every effect, message, crash and restart.
-        script: decides about messages and crashes instead of the fault plan where it wants to.
-        fates: decides what becomes of a resource's question to its machine or price strategy, likewise.
+        listen: receives every party's progress (party, progress, virtual time).
+        observer: receives every effect, message, crash and restart.
+        script: decides about messages and crashes before the fault plan does.
+        fates: likewise decides the fate of a resource's question to its machine or price strategy.
         wire: carries messages as text with real signatures instead of typed values.
         liars: interceptors of resources and users that need not keep to the protocol.
     """
@@ -142,7 +142,7 @@ class World(MarketView):
         self._schedule_faults()
 
     def _schedule_faults(self) -> None:
-        """What is to happen to clocks, and when several are down at once."""
+        """Schedule the steps of clocks and the outages of several parties."""
         for name, fault in self.faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
@@ -152,7 +152,6 @@ class World(MarketView):
     # -- parties -------------------------------------------------------------------------------------------------
 
     def _add_market(self) -> None:
-        """Directories, bank and keeper."""
         market = self.composition
         for name in market.directories:
             self._add(name, Role.DIRECTORY, partial(market.directory_party, name), {})
@@ -161,7 +160,7 @@ class World(MarketView):
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
     def _add_resource(self, resource: ResourceSpec) -> None:
-        """A seller with its journal, and its machine and price strategy as guests; its identifiers go on counting."""
+        """Add a seller with its journal, and its machine and price strategy as guests; its identifiers count on."""
         name, faults, guests = resource.name, self.faults, self._guests
         watch = partial(self._watch, name)
         machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
@@ -177,7 +176,7 @@ class World(MarketView):
         self._add(name, Role.RESOURCE, party, fixed)
 
     def _add_user(self, user: UserSpec) -> None:
-        """A buyer with its journal; its identifiers go on counting."""
+        """Add a buyer with its journal; its identifiers continue to count."""
         party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
         self._add(user.name, Role.USER, party, {"journal": self._journal(user.name)})
 
@@ -217,11 +216,7 @@ class World(MarketView):
             self._queue.now = end
 
     def finish(self, *, at_rest: bool = True) -> None:
-        """Let every checker look at the end.
-
-        Args:
-            at_rest: whether the market has come to rest, or should have.
-        """
+        """Let every checker look at the end; `at_rest`: whether the market must be at rest."""
         for checker in self._checkers:
             if at_rest:
                 checker.at_end(self)
@@ -261,13 +256,13 @@ class World(MarketView):
             checker.on_step(self)
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
-        """The message as its receiver reads it, or None where the shell drops it for its seal."""
+        """Return the message as its receiver reads it, or None where the shell drops it for its seal."""
         read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
         self.refused += read is None
         return read
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
-        """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
+        """Give a command to a party; after restart once more if it was down, or crashed before it noted the command."""
         if actor.host is None:
             actor.unheeded.append(command)
             return
@@ -310,7 +305,7 @@ class World(MarketView):
             self._start(actor)
 
     def deliver(self, message: Message, delay: Duration) -> None:
-        """Let a message arrive that nobody here has sent."""
+        """Deliver a message that no party of the market has sent."""
         self._queue.schedule(self.now + delay, Delivery(message))
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
@@ -424,5 +419,5 @@ class World(MarketView):
 
 
 def _taking(call: str, checkers: Sequence[Checker]) -> tuple[Checker, ...]:
-    """Those that do something when they are called so."""
+    """Return the checkers that override a call."""
     return tuple(each for each in checkers if getattr(type(each), call) is not getattr(Checker, call))

@@ -1,1 +1,1 @@
-"""Availability over time and space: what is taken on a machine when, and where and when a request fits."""
+"""Availability over time and space: the use of a machine, and where and when a request fits."""

@@ -76,7 +76,7 @@ def promised_place(
     low = 0
     high = count
     times[1] = ends[order[0]] if count else now
-    while low < high:  # whether it fits once the job order[middle], and whoever leaves with it, has left
+    while low < high:  # whether it fits once the job order[middle], and those that end with it, have left
         middle = (low + high) // 2
         after = middle + 1
         while after < count and ends[order[after]] == ends[order[middle]]:
@@ -180,7 +180,7 @@ class CabledBackfill:
         return [number for number in running if number not in self._slots] if len(running) > len(self._slots) else []
 
     def promise(self, request: JobRequest, now: int) -> tuple[int, int, Placement] | None:
-        """When and where a request that does not fit now will.
+        """Return when and where a request that does not fit now will fit.
 
         Args:
             request: what is asked of the machine.
@@ -233,7 +233,7 @@ class CabledBackfill:
         return index, self._machine.catalogue.placement(self._answer, wishes[index][0].job_id)
 
     def _up_to_date(self) -> Tables:
-        """The machine's tables, which grow as kinds of requests are first asked for."""
+        """Return the machine's tables, which grow as kinds of requests are first asked for."""
         arrays = self._machine.catalogue.arrays
         if self._tables is None or self._tables[0] != len(arrays.kind_rows):
             self._tables = (len(arrays.kind_rows), tables_of(self._machine))

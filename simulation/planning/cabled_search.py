@@ -31,7 +31,7 @@ class Tables(NamedTuple):
 
 
 def tables_of(machine: BlueGene) -> Tables:
-    """A machine's tables as they are now."""
+    """Return a machine's tables as they are now."""
     arrays = machine.catalogue.arrays
     return Tables(
         arrays.kind_rows, arrays.candidate_units, arrays.candidate_rows, arrays.link_sets, arrays.link_costs,

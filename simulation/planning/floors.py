@@ -32,7 +32,7 @@ class FloorArrays(NamedTuple):
 
 @compiled
 def floor_of(floors: FloorArrays, group: int, length: int, default: int) -> int:
-    """The latest begin that a job of the group, no longer than `length`, was found to need."""
+    """Return the latest begin that a job of the group, no longer than `length`, was found to need."""
     low = 0
     high = floors.counts[group]
     while low < high:
@@ -46,7 +46,7 @@ def floor_of(floors: FloorArrays, group: int, length: int, default: int) -> int:
 
 @compiled
 def note_floor(floors: FloorArrays, group: int, length: int, begin: int) -> None:
-    """A job of the group and length can begin no earlier; `begin` is not before its floor, and there is room."""
+    """Note that jobs of the group and length begin no earlier; `begin` is not before their floor, and room is left."""
     count = floors.counts[group]
     place = 0
     while place < count and floors.lengths[group, place] < length:
@@ -83,7 +83,7 @@ class Floors:
         self._groups: dict[Hashable, int] = {}
 
     def groups_of(self, requests: Iterable[JobRequest]) -> NDArray[np.int64]:
-        """The group of each request, by its kind; makes room to note the floor of each."""
+        """Return the group of each request, by its kind; makes room to note the floor of each."""
         groups = self._groups
         numbers: list[int] = []
         for request in requests:

@@ -43,17 +43,17 @@ class Placer(Protocol):
         ...
 
     def mask(self, placement: Placement) -> StateVector:
-        """What a placement holds."""
+        """Return what a placement holds."""
         ...
 
     def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
-        """Where the request would go with just that taken, or None."""
+        """Return where the request would go with just that taken, or None."""
         ...
 
     def earliest(
         self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
     ) -> tuple[int, Placement] | None:
-        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
+        """Return the earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
         ...
 
     def plan(
@@ -62,7 +62,7 @@ class Placer(Protocol):
         """Plan requests one after the other, each at its earliest begin; `steps` has room for two more a request.
 
         Returns:
-            The number of steps afterwards, and the begins, -1 where there is none.
+            The number of steps afterwards, and the begins in microseconds, -1 where a request cannot begin.
         """
         ...
 
@@ -121,7 +121,7 @@ class CabledPlacer:
 
 
 class UnitPlacer:
-    """Placer of a machine whose jobs exclude one another from units only: what is taken is drained on a copy."""
+    """Placer of a machine whose jobs exclude one another from units only: taken units are drained on a copy."""
 
     def __init__(self, machine: GridMachine) -> None:
         self._machine: Any = machine.copy()
@@ -182,10 +182,10 @@ class UnitPlacer:
 
 
 def units_of(words: StateVector) -> int:
-    """The unit words of a state as one bit set."""
+    """Return the unit words of a state as one bit set."""
     return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
 def placer_of(machine: GridMachine) -> Placer:
-    """The placer of a machine in its present state of service."""
+    """Return the placer of a machine in its present state of service."""
     return CabledPlacer(machine) if has_cables(machine) else UnitPlacer(machine)

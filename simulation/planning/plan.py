@@ -41,14 +41,14 @@ class Plan:
         self._times.cancel(*self._bookings.pop(key))
 
     def fits_at(self, request: JobRequest, begin: int, length: int) -> Placement | None:
-        """A placement that is free during [begin, begin + length), or None."""
+        """Return a placement that is free during [begin, begin + length), or None."""
         found = self._times.earliest(request, length, begin, begin)
         return found[1] if found is not None else None
 
     def earliest(
         self, request: JobRequest, length: int, not_before: int | None = None, latest: int | None = None
     ) -> tuple[int, Placement] | None:
-        """The earliest start with a placement that stays free for the whole time.
+        """Return the earliest start with a placement that stays free for the whole time.
 
         Args:
             request: what is asked of the machine.
@@ -92,7 +92,7 @@ class CountedTime:
         self._add(begin, end, -placement.size)
 
     def earliest(self, request: JobRequest, length: int, not_before: int, latest: int) -> tuple[int, Placement] | None:
-        """The earliest begin in [not_before, latest] of a window of `length` in which so many are free, and the place.
+        """Return the earliest begin in [not_before, latest] of a `length` with enough free units, and the place.
 
         No begin will do before the last step of the window that is too full is over.
         """
@@ -119,7 +119,7 @@ class CountedTime:
             self._taken[index] += units
 
     def _step_from(self, time: int) -> int:
-        """The step that begins at a time; split off if there is none."""
+        """Return the step that begins at a time; split off if missing."""
         index = bisect_left(self._times, time)
         if index == len(self._times) or self._times[index] != time:
             self._times.insert(index, time)

@@ -65,7 +65,7 @@ class SpaceTime:
     def earliest(
         self, request: JobRequest, length: int, not_before: int, latest: int = ALWAYS
     ) -> tuple[int, Placement] | None:
-        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place.
+        """Return the earliest begin in [not_before, latest] of a window of `length` with a place, and the place.
 
         Args:
             request: what is asked of the machine.
@@ -93,17 +93,17 @@ class SpaceTime:
         return begins
 
     def taken_over(self, begin: int, end: int) -> StateVector:
-        """All that is taken or out of service at any time of [begin, end)."""
+        """Return all that is taken or out of service at any time of [begin, end)."""
         union = np.empty_like(self._placer.out)
         union_over(self._steps, self._count, step_at(self._steps.times, self._count, max(begin, self.now)), end, union)
         return union
 
     def units_over(self, begin: int, end: int) -> int:
-        """Bit set of the units that are taken or out of service at any time of [begin, end)."""
+        """Return the bit set of the units that are taken or out of service at any time of [begin, end)."""
         return units_of(self.taken_over(begin, end)[: self._placer.unit_words])
 
     def levels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many units are taken or out of service over time.
+        """Return how many units are taken or out of service over time.
 
         Returns:
             Begin of each step in microseconds, and the units taken until the next one; both of shape (steps,).
@@ -111,7 +111,7 @@ class SpaceTime:
         return self._steps.times[: self._count].copy(), self._steps.taken[self._steps.order[: self._count]]
 
     def bits_over_time(self, first: int, last: int) -> NDArray[np.int64]:
-        """How many bits of the words [first, last) of a state are taken or out of service in each step."""
+        """Return how many bits of the words [first, last) of a state are taken or out of service in each step."""
         rows = self._steps.rows[self._steps.order[: self._count], first:last] | self._placer.out[first:last]
         counts: NDArray[np.int64] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
         return counts

@@ -36,7 +36,7 @@ class Steps(NamedTuple):
 
 
 def empty_steps(room: int, now: int, out: NDArray[np.uint64], unit_words: int) -> Steps:
-    """A table of one step that begins now, in which nothing is taken."""
+    """Return a table of one step that begins now, in which nothing is taken."""
     return Steps(
         np.full(room, now, np.int64),
         np.zeros(room, np.int64),
@@ -48,7 +48,7 @@ def empty_steps(room: int, now: int, out: NDArray[np.uint64], unit_words: int) -
 
 
 def with_room(steps: Steps, room: int) -> Steps:
-    """The same table with room for more steps."""
+    """Return the same table with room for more steps."""
     more = room - len(steps.times)
     return steps._replace(
         times=np.pad(steps.times, (0, more)),
@@ -60,7 +60,6 @@ def with_room(steps: Steps, room: int) -> Steps:
 
 @compiled
 def _bit_count(word: np.uint64) -> int:
-    """Bits set in a word."""
     one = np.uint64(1)
     pairs = word - ((word >> one) & np.uint64(0x5555555555555555))
     fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))

@@ -33,7 +33,7 @@ PALETTE = (
 )  # fmt: skip
 """Colours of jobs, in rotation."""
 BOOKED_COLOR = "#d6006c"
-"""Of what a market has booked; no job has it. What is only held is hatched with it."""
+"""Colour of market bookings, which no job uses. Holds are hatched with it."""
 HATCH = "////"
 IDLE_COLOR, OUT_COLOR = "#e9ecef", "#3d4248"
 EDGE = 0.46
@@ -60,8 +60,6 @@ _Point = tuple[float, float]
 
 
 class _Paper:
-    """Where units lie on paper."""
-
     def __init__(self, extents: Sequence[int]) -> None:
         self.extents = tuple(extents)
         self.plane_height = -DEPTH[1] * (extents[2] - 1) + PLANE_GAP
@@ -362,7 +360,6 @@ def _draw_axes_cross(axes: Axes, paper: _Paper, names: Sequence[str]) -> None:
 
 
 def _draw_legend(figure: Any, view: MachineView, colors: Mapping[int, str], letters: Mapping[int, str]) -> None:
-    """The jobs beside the map."""
     jobs = view.placed_jobs
     spot: dict[str, Any] = {"marker": "s", "linestyle": "", "markersize": 9}
     lines: list[Line2D | Patch] = [

@@ -142,7 +142,6 @@ def draw_timeline(
 
 
 def _draw_bars(axes: Axes, bars: Bars, origin: int, time_unit: int, mapping: ScalarMappable) -> None:
-    """One rectangle a bar, with the jobs' numbers where they fit."""
     left, right = (bars.begin - origin) / time_unit, (bars.end - origin) / time_unit
     corners = np.stack(
         [np.stack([left, bars.low], 1), np.stack([left, bars.high], 1), np.stack([right, bars.high], 1),

@@ -125,7 +125,7 @@ def _place_ahead(
     end: int,
     phase_rows: Int64Array,
 ) -> int:
-    """The row that the allocator room-ahead takes, or -1."""
+    """Return the row that the allocator room-ahead takes, or -1."""
     if choose(arrays, wanted, free, count, busy, 0) < 0:
         return -1
     order = np.argsort(running_ends)

@@ -53,7 +53,7 @@ class JobTable:
         return int(self.job_number.size)
 
     def select(self, jobs: NDArray[np.bool_] | slice) -> JobTable:
-        """Some of the jobs, in the same order."""
+        """Return the chosen jobs, in the same order."""
         return JobTable(
             self.job_number[jobs],
             self.submit_time[jobs],
@@ -64,7 +64,7 @@ class JobTable:
         )
 
     def with_load(self, capacity: int, load: float) -> JobTable:
-        """The same jobs arriving so that they offer a machine a load; arrivals fall on whole seconds, as in logs.
+        """Return the same jobs with arrivals that offer a machine a load; they fall on whole seconds, as in logs.
 
         Args:
             capacity: units of the machine.
@@ -79,17 +79,17 @@ class JobTable:
         return replace(self, submit_time=scaled * MICROSECONDS_PER_SECOND)
 
     def with_size(self, size: Int64Array) -> JobTable:
-        """The same jobs with other sizes, shape (jobs,)."""
+        """Return the same jobs with other sizes, shape (jobs,)."""
         return replace(self, size=size)
 
 
 def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = None) -> JobTable:
-    """The jobs of a log.
+    """Return the jobs of a log.
 
     Args:
         log: the log.
         size_divisor: processors that make one unit of the machine.
-        max_jobs: take only so many, the first submitted; all by default.
+        max_jobs: number of jobs to take, the first submitted; all by default.
 
     Raises:
         WorkloadError: the log has no job to simulate, a job number twice, or times beyond `LOG_SECONDS_MAX`.
@@ -113,12 +113,11 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
 
 
 def jobs_to_simulate(log: SwfLog) -> Int64Array:
-    """Lines of the jobs whose size, submission and run time the log knows, in its order, shape (jobs,)."""
+    """Return lines of the jobs whose size, submission and run time the log knows, in its order, shape (jobs,)."""
     return np.flatnonzero((log.processors > 0) & (log.submit_time >= 0) & (log.run_time >= 0))
 
 
 def _check_numbers(log: SwfLog, jobs: Int64Array) -> None:
-    """Refuse a job number that occurs twice."""
     numbers = log.job_number[jobs]
     order = np.lexsort((jobs, numbers))
     twice = np.flatnonzero(np.diff(numbers[order]) == 0)

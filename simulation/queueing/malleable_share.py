@@ -91,11 +91,7 @@ class MalleableShare:
     malleability: tuple[Malleability | None, ...]
 
     def summary(self, run: LogRun) -> MalleableSummary:
-        """What came of these jobs.
-
-        Args:
-            run: of them; some may have been refused.
-        """
+        """Summarise a run of these jobs, some of which may have been refused."""
         malleable = self.job_number[[each is not None for each in self.malleability]]
         return summarise_malleable(
             run.schedule, np.isin(run.jobs.job_number, malleable), self.share, self.resize_cost_s
@@ -141,12 +137,12 @@ def malleable_share_of(
 def summarise_malleable(
     schedule: Schedule, malleable: NDArray[np.bool_], share: float, resize_cost_s: int
 ) -> MalleableSummary:
-    """What came of malleable and of rigid jobs.
+    """Summarise the runs of malleable and of rigid jobs.
 
     Args:
         schedule: when they ran.
-        malleable: who could change its size, in the schedule's order, shape (jobs,).
-        share: with which probability jobs were made malleable.
+        malleable: which jobs could change their size, in the schedule's order, shape (jobs,).
+        share: probability with which jobs were made malleable.
         resize_cost_s: seconds that a change of size took.
     """
     wait = schedule.start_time - schedule.submit_time

@@ -229,7 +229,7 @@ class QueueSimulation:
         return True
 
     def next_time(self) -> int | None:
-        """Time of the next event in microseconds, or None when nothing is left to happen."""
+        """Return the time of the next event in microseconds, or None when nothing is left to happen."""
         return self._events.next_time()
 
     def step(self) -> bool:
@@ -288,7 +288,7 @@ class QueueSimulation:
             raise self._wrong(f"never starts {len(self._submitted)} jobs, first job {min(self._submitted)}")
 
     def place(self, job: Job) -> Placement | None:
-        """Where a job could start now without touching a reservation during its requested time."""
+        """Return where a job could start now without touching a reservation during its requested time."""
         horizon = self._now + job.planned_length
         for reservation in self._upcoming:
             if reservation.begin_time < horizon:
@@ -411,9 +411,5 @@ class QueueSimulation:
 
 
 def _seconds_text(time: int) -> str:
-    """A simulated time for people: seconds, with a fraction where it has one.
-
-    Args:
-        time: microseconds.
-    """
+    """Return a simulated time (microseconds) in seconds for people, with a fraction where it has one."""
     return f"{Decimal(time) / MICROSECONDS_PER_SECOND:,f} s"

@@ -14,7 +14,7 @@ RESERVATION_FORM: Final = "BEGIN:END:SIZE or BEGIN:END:AxBxC[:torus], times in s
 
 
 def reservation_of(text: str, machine: Machine) -> ReservationRequest:
-    """A reservation that the machine could hold if it were empty.
+    """Return a reservation that the machine could hold if it were empty.
 
     Args:
         text: as `RESERVATION_FORM` says.

@@ -42,7 +42,7 @@ class Bars:
 
 
 def runs_of_bits(units: int) -> list[tuple[int, int]]:
-    """Runs of set bits: the first one's number, and the last one's and 1."""
+    """Return runs of set bits: the first one's number, and the last one's and 1."""
     runs = []
     low = 0
     while units:
@@ -57,23 +57,23 @@ def runs_of_bits(units: int) -> list[tuple[int, int]]:
 
 
 class PlacementRecorder:
-    """Remembers where jobs ran on a machine whose units have places; to be called with every job that ends."""
+    """Records where jobs ran on a machine whose units have places; to be called with every job that ends."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, int, int, int, int]] = []
 
     def __call__(self, ended: EndedJob) -> None:
-        """A job has ended."""
+        """Note a job that has ended."""
         number, size = ended.job.job_number, ended.job.request.size
         for segment in ended.segments:
             self._add(segment.begin, segment.end, segment.placement.nodes, number, size)
 
     def reserved(self, granted: AdvanceReservation) -> None:
-        """A reservation was kept."""
+        """Note a reservation that was granted."""
         self._add(granted.begin_time, granted.end_time, granted.placement.nodes, RESERVED, granted.placement.size)
 
     def bars(self) -> Bars:
-        """All that was told of."""
+        """Return the runs of units of all jobs and reservations noted."""
         return _bars(self._rows)
 
     def _add(self, begin: int, end: int, units: int, number: int, size: int) -> None:
@@ -81,14 +81,10 @@ class PlacementRecorder:
 
 
 def bars_without_places(run: LogRun) -> Bars:
-    """The same for a machine whose units have no places: each job is drawn on the lowest units that are free.
-
-    Args:
-        run: of a flat machine.
-    """
+    """Return the bars of a flat machine's run: each job is drawn on the lowest units that are free."""
     schedule = run.schedule
     segments = schedule.segments()
-    # a job that ends where another begins has gone by then, also where it goes on with another size itself
+    # a job that ends where another begins has gone by then, also where it continues with another size itself
     held = schedule.size if schedule.pieces is None else segments.held
     holders = list(
         zip(
@@ -164,7 +160,7 @@ class Steps:
     def mean_least_most(
         self, edges: Int64Array
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Mean, least and largest value between neighbouring times.
+        """Return the mean, least and largest value between neighbouring times.
 
         Args:
             edges: microseconds, ascending, none before the first step; shape (n + 1,).
@@ -187,7 +183,7 @@ class Steps:
 
 
 def amount_over_time(begin: Int64Array, end: Int64Array, amount: Int64Array | None = None) -> Steps:
-    """How much there is of what begins and ends.
+    """Return the running total of amounts that begin and end.
 
     Args:
         begin: microseconds, shape (n,).

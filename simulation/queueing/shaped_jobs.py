@@ -25,7 +25,7 @@ class ShapedJobs:
     requests: tuple[JobRequest, ...]
 
     def with_load(self, capacity: int, load: float) -> ShapedJobs:
-        """The same jobs arriving so that their shapes offer a machine a load (`JobTable.with_load`)."""
+        """Return the same jobs arriving so that their shapes offer a machine a load (`JobTable.with_load`)."""
         return ShapedJobs(self.jobs.with_load(capacity, load), self.requests)
 
 

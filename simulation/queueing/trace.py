@@ -19,7 +19,7 @@ _ENDED_BY_THE_SYSTEM = 0
 
 
 def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
-    """What happened to a job.
+    """Return the trace's fields of a job.
 
     Fields: `job_number`; `submit_time`, `start_time`, `end_time` in seconds of log time; `shape`, `origin`,
     `connection`, `nodes` (hostlist) and `links` as the machine describes them. Of a job whose size changed these are
@@ -33,7 +33,7 @@ def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
 
 
 def reservation_line(name: str, granted: AdvanceReservation, machine: Machine) -> dict[str, Any]:
-    """The same of an advance reservation, with its name under `reservation` in place of a job's own fields."""
+    """Return the trace's fields of a reservation, its name under `reservation` in place of a job's own fields."""
     return _line({"reservation": name}, granted.begin_time, granted.end_time, granted.placement, machine)
 
 
@@ -42,13 +42,13 @@ def _line(named: dict[str, Any], start: int, end: int, placement: Placement, mac
 
 
 def _seconds(microseconds: int) -> int | float:
-    """Whole seconds as an integer, others as a decimal number."""
+    """Return seconds: a whole number as an integer, others as a decimal number."""
     whole, rest = divmod(microseconds, MICROSECONDS_PER_SECOND)
     return whole if rest == 0 else microseconds / MICROSECONDS_PER_SECOND
 
 
 def schedule_as_swf(log: SwfLog, run: LogRun, *notes: str) -> SwfLog:
-    """The log as it would read had this machine and scheduler run it.
+    """Return the log as it would read had this machine and scheduler run it.
 
     Submission, wait, run time and processors are the simulation's; all other fields are the log's, but for the status
     of a job that was ended at its request (failed) or whose status the log does not know (completed). Times are rounded
@@ -88,7 +88,7 @@ def schedule_as_swf(log: SwfLog, run: LogRun, *notes: str) -> SwfLog:
 
 
 def _with_counts(comments: tuple[str, ...], counted: dict[str, int]) -> list[str]:
-    """Header comments with these values: in place where they are stated, else at the end; without `MaxNodes`."""
+    """Return header comments with these values: in place where they are stated, else at the end; without `MaxNodes`."""
     missing = dict(counted)
     result = []
     for comment in comments:

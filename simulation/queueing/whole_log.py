@@ -73,7 +73,7 @@ class SchedulerOptions:
         return self.scheduler if isinstance(self.scheduler, str) else type(self.scheduler).__name__
 
     def declared(self) -> tuple[SchedulerDeclaration, Any]:
-        """The scheduler's declaration, and its options as it takes them.
+        """Return the scheduler's declaration, and its options as it takes them.
 
         Raises:
             ConfigurationError: there is no such scheduler or option.
@@ -112,7 +112,7 @@ def run_log(
     malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
 ) -> LogRun:
-    """Run jobs through a machine that nobody else uses.
+    """Run jobs through a machine that has no other users.
 
     Args:
         machine: empty at the start and again at the end.
@@ -177,7 +177,7 @@ def run_log(
 
 
 def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -> Pieces | None:
-    """Segments told of by index of the table, for a schedule of those that ran; None where there are none."""
+    """Return the segments given by index of the table, for a schedule of those that ran; None without any."""
     if not rows:
         return None
     job, begin, end, held = np.array(rows, np.int64).T
@@ -185,14 +185,14 @@ def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -
 
 
 def _mean_held(pieces: Pieces, run: Int64Array) -> Int64Array:
-    """Units that each changed job held in the mean over its run, rounded; 0 of the others, shape (jobs,)."""
+    """Return units that each changed job held in the mean over its run, rounded; 0 of the others, shape (jobs,)."""
     area = np.zeros(len(run), np.float64)
     np.add.at(area, pieces.job, pieces.held.astype(np.float64) * (pieces.end - pieces.begin))
     return np.rint(area / np.maximum(run, 1)).astype(np.int64)
 
 
 def counts_only(machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]) -> bool:
-    """Whether a run takes a compiled loop, which has no use for what happens on the way.
+    """Return whether a run takes a compiled loop, which has no use for what happens on the way.
 
     Raises:
         ConfigurationError: as `run_log`.
@@ -203,7 +203,7 @@ def counts_only(machine: Machine, options: SchedulerOptions, reservations: Seque
 def _loop_for(
     machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]
 ) -> FlatLoop | None:
-    """The compiled loop that a run takes, or None.
+    """Return the compiled loop that a run takes, or None.
 
     Raises:
         ConfigurationError: the order of events is pyss's, and such a run has no loop for it.
@@ -276,7 +276,7 @@ def warm_up(machine: Machine, options: SchedulerOptions) -> None:
 def _run_flat(
     machine: Machine, jobs: JobTable, options: SchedulerOptions, loop: FlatLoop, its_options: tuple[Any, ...]
 ) -> LogRun:
-    """The same by a compiled loop."""
+    """Run jobs as `run_log` does, by a compiled loop."""
     fits = jobs.size <= machine.capacity
     ran = jobs.select(fits)
     duration = ran.run_time

@@ -72,7 +72,7 @@ class Background:
 
 
 def open_background(workload: Workload, machine: Machine, since: int = 0) -> Background:
-    """The submissions of a workload for a machine.
+    """Return the submissions of a workload for a machine.
 
     Args:
         workload: what its users submit.
@@ -80,8 +80,7 @@ def open_background(workload: Workload, machine: Machine, since: int = 0) -> Bac
         since: number of a job; jobs that come long before it may be left out.
 
     Raises:
-        WorkloadError: the log is damaged, or there is none of that name and none that a synthetic workload could
-            stand in for.
+        WorkloadError: the log is damaged, or unknown and no synthetic workload can replace it.
     """
     path = None if workload.log == SYNTHETIC else find_log(workload.log)
     if path is not None:
@@ -102,7 +101,7 @@ def _of_log(workload: Workload, machine: Machine, path: Path) -> Iterator[Submis
 
 
 def _generated(workload: Workload, machine: Machine, first_month: int) -> Iterator[Submission]:
-    """One month after another, each from a seed of its own."""
+    """Generate one month after another, each from a seed of its own."""
     load = 0.7 if workload.load is None else workload.load
     if load == 0:
         return

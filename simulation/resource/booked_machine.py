@@ -65,7 +65,7 @@ class BookedMachine(ABC):
 
     @abstractmethod
     def profile(self, now: Instant, until: int) -> CoreProfile:
-        """Cores taken from `now` on, by the machine's own jobs and by all live reservations, in machine time.
+        """Return the cores taken from `now` on, by its own jobs and all live reservations, in machine time.
 
         Args:
             now: wall instant.
@@ -74,10 +74,10 @@ class BookedMachine(ABC):
 
     @abstractmethod
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Running and queued jobs as a snapshot lists them (`ResourcePlugin.snapshot`)."""
+        """Return running and queued jobs as a snapshot lists them (`ResourcePlugin.snapshot`)."""
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """The earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
+        """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
         refused = self._unfit(unit) or window_refusal(unit, now)
         if refused is not None:
             return refused
@@ -133,22 +133,22 @@ class BookedMachine(ABC):
             writer.forget(keys, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """The hold or reservation of a key, or None; a firm one stays known after its end."""
+        """Return the hold or reservation of a key, or None; a firm one stays known after its end."""
         entry = self._book.entry(key)
         if entry is None or entry.standing(now) not in {Standing.HELD, Standing.FIRM}:
             return None
         return entry.reservation
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        """All holds and reservations that have not ended, by start."""
+        """Return all holds and reservations that have not ended, by start."""
         return self._book.live(now)
 
     def next_event(self, now: Instant) -> Instant | None:
-        """When the next hold runs out, or None."""
+        """Return when the next hold runs out, or None."""
         return min((each.held_until for each in self._book.live(now) if each.held_until is not None), default=None)
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """The machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
+        """Return the machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
 
         Starts and ends of queued jobs and ends of running ones are projections.
         """
@@ -170,7 +170,7 @@ class BookedMachine(ABC):
         }
 
     def reserved_windows(self, now: Instant) -> list[ReservedWindow]:
-        """What live holds and reservations take, in machine time."""
+        """Return what live holds and reservations take, in machine time."""
         windows = []
         for each in self._book.live(now):
             start = self.clock.log_time(each.slot.start)
@@ -178,7 +178,7 @@ class BookedMachine(ABC):
         return windows
 
     def _unfit(self, unit: RequestUnit) -> Refusal | None:
-        """Why the machine can never serve a unit, or None."""
+        """Return why the machine can never serve a unit, or None."""
         if unit.cores.total <= self.capacity:
             return None
         detail = f"the request needs {unit.cores.total} cores, the machine has {self.capacity}"
@@ -187,7 +187,7 @@ class BookedMachine(ABC):
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
     ) -> Slot | None:
-        """The first slot for a unit that starts in [earliest, latest] (None = any later time), or None."""
+        """Return the first slot for a unit that starts in [earliest, latest] (None = any later time), or None."""
         cores = unit.cores.total
         start = self._first_free(cores, duration, earliest, latest, now)
         if start is None:
@@ -195,7 +195,7 @@ class BookedMachine(ABC):
         return Slot(start, start + duration, cores, self._load(start, start + duration, now))
 
     def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
-        """What stands under a key, or why nothing does."""
+        """Return the live reservation of a key, or why there is no such one."""
         entry = self._book.entry(key)
         standing = self._book.standing(key, now)
         if entry is not None and entry.reservation is not None and standing in {Standing.HELD, Standing.FIRM}:
@@ -207,7 +207,7 @@ class BookedMachine(ABC):
         return Refusal(unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def _taken(self, slot: Slot, now: Instant) -> str:
-        """Why a slot cannot be had any more; empty if it can."""
+        """Return why a slot cannot be had any more; empty if it can."""
         start = max(slot.start, now)
         if start >= slot.end:
             return f"the slot ended at {iso(slot.end)}"
@@ -222,7 +222,7 @@ class BookedMachine(ABC):
     def _first_free(
         self, cores: int, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
     ) -> Instant | None:
-        """First start in [earliest, latest] (None = any later one) with the cores free throughout."""
+        """Return the first start in [earliest, latest] (None = any later one) with the cores free throughout."""
         log_earliest, log_duration = self.clock.log_time(earliest), self.clock.log_duration(duration)
         if latest is None:
             found = self.profile(now, NEVER).earliest_start(cores, log_duration, log_earliest)

@@ -80,11 +80,11 @@ class FakeQstat(CountedMachine):
         self._plan: tuple[QueueState, QueueProjection] | None = None
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
-        """Cores taken by running, waiting and reserved jobs; see `BookedMachine.profile`."""
+        """Return the cores taken by running, waiting and reserved jobs; see `BookedMachine.profile`."""
         return self._state(now)[1].profile(until)
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Running and queued jobs at an instant; see `BookedMachine.jobs`."""
+        """Return running and queued jobs at an instant; see `BookedMachine.jobs`."""
         state, plan = self._state(now)
         plan.profile()
         replay = self._replay
@@ -97,7 +97,7 @@ class FakeQstat(CountedMachine):
         )
 
     def _job(self, job: int, start: int, end: int) -> dict[str, Any]:
-        """One job of a snapshot; `start` and `end` in log time."""
+        """Return one job of a snapshot; `start` and `end` in log time."""
         user = int(self._replay.user_id[job])
         return {
             "job": int(self._replay.job_number[job]),
@@ -109,7 +109,7 @@ class FakeQstat(CountedMachine):
         }
 
     def _state(self, now: Instant) -> tuple[QueueState, QueueProjection]:
-        """What runs and waits now, and the plan of it.
+        """Return what runs and waits now, and the plan of it.
 
         The log's events fall on whole seconds, so all answers within one second of the log share one plan.
         """
@@ -130,5 +130,5 @@ class FakeQstat(CountedMachine):
 
 @takes(FakeQstatOptions)
 def open_plugin(settings: PluginSettings) -> FakeQstat:
-    """The entry point `fake_qstat` of the group `ramp.resource_plugins`; see `FakeQstat`."""
+    """Open a `FakeQstat`: the entry point `fake_qstat` of the group `ramp.resource_plugins`."""
     return FakeQstat(settings)

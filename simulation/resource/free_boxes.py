@@ -39,7 +39,7 @@ class FreeBoxes:
         self._volumes = np.array([box.bit_count() for box in boxes], np.int64)
 
     def largest(self, busy: int) -> int:
-        """Units of the largest box without a busy unit; 0 where no unit is free.
+        """Return the units of the largest box without a busy unit; 0 where no unit is free.
 
         Args:
             busy: bit set.
@@ -70,12 +70,12 @@ class FreeBoxes:
 
 @lru_cache(maxsize=32)
 def free_boxes(extents: tuple[int, ...], *, wrap: bool) -> FreeBoxes:
-    """The boxes of machines of those extents, listed once."""
+    """Return the boxes of machines of those extents, listed once."""
     return FreeBoxes(extents, wrap=wrap)
 
 
 def _runs(extent: int, wrap: bool) -> list[Sequence[int]]:
-    """Runs of neighbouring coordinates of a dimension."""
+    """Return runs of neighbouring coordinates of a dimension."""
     runs: list[Sequence[int]] = [tuple(range(extent))]
     for length in range(1, extent):
         origins = range(extent) if wrap else range(extent - length + 1)

@@ -1,10 +1,10 @@
-"""What a live machine has come to, kept beside its book of reservations: a start goes on from there.
+"""The state of a live machine, kept beside its book of reservations: a start continues from there.
 
 Without it a machine lives through all its history again, which takes longer with every job and every reservation. The
 file holds the machine, its queue and its scheduler as they are in memory (pickle, checked by a digest), and says of
 what they were made: the options, the machine's file, the log, this very program, and the part of the book that has been
 lived through. Where anything of that is not the same, or the file is damaged, it is as if there were none: the machine
-lives through the whole book, which for that reason is never shortened, and comes to the same state.
+lives through the whole book, which for that reason is never shortened, and reaches the same state.
 
 What is read from the file is of the project, of numpy, or one of a few things of Python's; so schedulers and allocators
 of other packages are not kept, for a new version of theirs would not be noticed, and their machines live through their
@@ -71,7 +71,7 @@ class KeptLife:
         self._made_of = hashlib.sha256(f"{made_of}/{_program()}".encode()).hexdigest()
 
     def read(self) -> tuple[Life, int] | None:
-        """The life, and how many bytes of the book it has lived through; None where there is none that may be used."""
+        """Return the life, and how many bytes of the book it has lived through; None where no kept one may be used."""
         try:
             header, _, body = self._path.read_bytes().partition(b"\n")
             said = json.loads(header)
@@ -118,10 +118,7 @@ class _Reader(pickle.Unpickler):
 
 @cache
 def _program() -> str:
-    """What changes with the program that lives the lives: its own source, and Python's version.
-
-    Read once: a process goes on with the program that it began with, whatever is written there later.
-    """
+    """Return a digest of the program's source and Python's version, read once, as a process keeps its program."""
     digest = hashlib.sha256(sys.version.encode())
     folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):

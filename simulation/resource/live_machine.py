@@ -108,10 +108,10 @@ class LiveMachine:
 
     Args:
         machine: the machine, idle.
-        submissions: its users' jobs in order of time; taken as time goes on.
+        submissions: its users' jobs in order of time; taken as time passes.
         scheduler: with an empty queue; `SCHEDULER_DEFAULT` by default.
         overrun: what happens to jobs that outrun their request.
-        on_end: is told of every job that ends.
+        on_end: called with every job that ends.
 
     Attributes:
         users: owner of each job that waits or runs, None where unknown.
@@ -147,7 +147,7 @@ class LiveMachine:
         return self._queue
 
     def __getstate__(self) -> dict[str, Any]:
-        """What makes the machine what it is, without what may be had again (`go_on`, `outlook`) or is somebody's."""
+        """Return the state without the parts made again by `go_on` and `outlook`, and without `on_end`."""
         return self.__dict__ | {"_submissions": iter(()), "_outlook": None, "on_end": None}
 
     @property
@@ -177,7 +177,7 @@ class LiveMachine:
         self._queue.advance(until)
 
     def why_taken(self, placement: Placement, begin: int, end: int, but: int | None = None) -> str:
-        """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does.
+        """Return what stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does.
 
         Args:
             placement: what is wanted.
@@ -195,7 +195,7 @@ class LiveMachine:
         return ""
 
     def _running(self) -> dict[int, RunningJob]:
-        """Running jobs, those that have grown without what they give back when it is sold."""
+        """Return the running jobs, those that have grown without what they give back when it is sold."""
         queue = self._queue
         return {**queue.running, **given_back(self.machine, queue.running, queue.reservations, self.now)}
 
@@ -233,11 +233,11 @@ class LiveMachine:
         self._queue.advance(self.now)  # what was kept waiting by it starts at once
 
     def reservations(self) -> dict[int, AdvanceReservation]:
-        """Reservations whose end has not come, by number."""
+        """Return reservations whose end has not come, by number."""
         return {reservation.number: reservation for reservation in self._queue.reservations}
 
     def outlook(self) -> Outlook:
-        """What will be taken when.
+        """Return what will be taken when.
 
         Waiting jobs are planned in the order of the queue, each at the earliest begin that delays none before it
         (conservative backfilling), around everything that runs or is reserved.
@@ -260,13 +260,13 @@ class LiveMachine:
         return frozenset((*running, *(each.number for each in self._queue.reservations)))
 
     def _has_only_grown(self, outlook: Outlook) -> bool:
-        """Whether nothing but submissions has happened: the new jobs are behind those that are planned already."""
+        """Return whether the only events were submissions, so that new jobs are behind those planned already."""
         waiting = self._queue.waiting
         known = outlook.jobs
         return len(waiting) >= len(known) and all(map(is_, known, waiting)) and outlook.holders == self._holders()
 
     def _without_queue(self) -> Outlook:
-        """What runs and what is reserved, without the jobs that wait."""
+        """Return the outlook of running jobs and reservations, without waiting jobs."""
         now, queue = self.now, self._queue
         running = [(now, each.expected_end(now), each.placement) for each in self._running().values()]
         reserved = [(each.begin_time, each.end_time, each.placement) for each in queue.reservations]
@@ -276,7 +276,7 @@ class LiveMachine:
         return Outlook(space_time, (), np.empty(0, np.int64), good_until, self._holders(), Floors())
 
     def _plan(self, outlook: Outlook, jobs: tuple[Job, ...]) -> Outlook:
-        """The outlook with further waiting jobs planned, in its own space and time."""
+        """Return the outlook with further waiting jobs planned, in its own space and time."""
         space_time, floors = outlook.space_time, outlook.floors
         begins = space_time.plan([job.request for job in jobs], [job.planned_length for job in jobs], floors)
         # a job that could start now, but that its scheduler has not started, is looked at again soon

@@ -38,7 +38,7 @@ def map_of(
     numbers: Mapping[str, int],
     cores_a_unit: int,
 ) -> dict[str, Any]:
-    """The `map` of a snapshot; JSON types only.
+    """Return the `map` of a snapshot; JSON types only.
 
     Args:
         machine_name: name or file by which the machine is loaded.
@@ -102,7 +102,7 @@ def map_of(
 
 
 def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> MachineView:
-    """What to draw for a snapshot with a map.
+    """Return the view to draw for a snapshot with a map.
 
     Args:
         machine: the machine that the map names.
@@ -150,7 +150,7 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
 
 
 def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list[ViewJob]:
-    """Holds and reservations as jobs with negative numbers; each is read by itself, as they overlap in space."""
+    """Return holds and reservations as jobs with negative numbers; each is read by itself, as they overlap in space."""
     found = []
     for index, entry in enumerate(shown["booked"]):
         fields = {key: entry[key] for key in ("nodes", "connection", "links")}

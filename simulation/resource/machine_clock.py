@@ -36,7 +36,7 @@ class MachineClock:
         return min(self.base_time + passed, FAR)
 
     def instant(self, log_time: int) -> Instant:
-        """First wall instant at which the log stands at a time or later."""
+        """Return the first wall instant at which the log stands at a time or later."""
         return self.started_at - (self.base_time - log_time) * self.speed.denominator // self.speed.numerator
 
     def log_duration(self, duration: Duration) -> Duration:

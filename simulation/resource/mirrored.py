@@ -1,7 +1,7 @@
 """The plug-in `mirrored`: a simulated machine whose queue is what a command shows in the words of Grid Engine's qstat.
 
 The other way round of `ramp fake-qstat`: that command, or the real one of a site whose queue may be looked at but not
-reserved, drives the machine as a workload log drives `fake_qstat`. Waiting jobs are planned as there. Nothing is told
+reserved, drives the machine as a workload log drives `fake_qstat`. Waiting jobs are planned as there. Nothing is sent
 to the queue, so its reservations are the market's own and simulated.
 """
 
@@ -83,11 +83,11 @@ class MirroredQueue(BookedMachine):
         )
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
-        """Slots taken by jobs, reservations and queues that are out of order; see `BookedMachine.profile`."""
+        """Return the slots taken by jobs, reservations and queues out of order; see `BookedMachine.profile`."""
         return self._plan(now).profile(until)
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Running and queued jobs; see `BookedMachine.jobs`."""
+        """Return running and queued jobs; see `BookedMachine.jobs`."""
         report, plan = self._report(), self._plan(now)
         plan.profile()
         waiting = [job for job in report.jobs if self._waits(job)]
@@ -98,7 +98,7 @@ class MirroredQueue(BookedMachine):
         return running, queued
 
     def _report(self) -> QueueReport:
-        """The queue, at most as old as the options say.
+        """Return the queue, at most as old as the options say.
 
         Raises:
             PluginError: the command does not show one.
@@ -135,7 +135,7 @@ class MirroredQueue(BookedMachine):
         )
 
     def _waits(self, job: BatchJob) -> bool:
-        """Whether a job waits for slots, and ever can have them."""
+        """Return whether a job waits for slots, and ever can have them."""
         held = any(letter in job.state for letter in "hE")
         return not job.running and not held and job.slots <= self.capacity
 
@@ -146,12 +146,12 @@ def _columns(pairs: list[tuple[int, int]]) -> tuple[Any, Any]:
 
 
 def _length(job: BatchJob) -> int:
-    """How long a waiting job is planned for; a year where it asked for no limit."""
+    """Return how long a waiting job is planned for; a year where it asked for no limit."""
     return job.run_limit or 365 * 24 * 3600 * SECOND
 
 
 def _end(job: BatchJob, now: Instant) -> Instant:
-    """When a running job's slots are free again; one past its limit is about to end."""
+    """Return when a running job's slots are free again; one past its limit is about to end."""
     assert job.started is not None
     return max(job.started + _length(job), now + SECOND)
 
@@ -169,5 +169,5 @@ def _shown(job: BatchJob, start: Instant, end: Instant) -> dict[str, Any]:
 
 @takes(MirroredOptions)
 def open_plugin(settings: PluginSettings) -> MirroredQueue:
-    """The entry point `mirrored` of the group `ramp.resource_plugins`; see `MirroredQueue`."""
+    """Open a `MirroredQueue`: the entry point `mirrored` of the group `ramp.resource_plugins`."""
     return MirroredQueue(settings)

@@ -130,7 +130,7 @@ class ModelledMachine(ResizableMachine):
         self._keep_when_due()
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """The earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
+        """Return the earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
         self.advance(now)
         self._keep_when_due()
         return super().quote(unit, now)
@@ -143,7 +143,7 @@ class ModelledMachine(ResizableMachine):
         self._kept_at, self._changes = self.live.now, 0
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
-        """Cores taken by running, planned and reserved jobs; see `BookedMachine.profile`."""
+        """Return the cores taken by running, planned and reserved jobs; see `BookedMachine.profile`."""
         self.advance(now)
         outlook = self.live.outlook()
         if self._profile is None or self._profile[0] is not outlook:
@@ -152,7 +152,7 @@ class ModelledMachine(ResizableMachine):
         return self._profile[1]
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Running jobs with their expected ends, waiting ones as planned; see `BookedMachine.jobs`."""
+        """Return the running jobs with their expected ends, waiting ones as planned; see `BookedMachine.jobs`."""
         self.advance(now)
         live = self.live
         running = [
@@ -174,7 +174,7 @@ class ModelledMachine(ResizableMachine):
         return running, queued
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """The machine as `ramp qstat` shows it, with a `map` for `ramp smap`; see `ResourcePlugin.snapshot`."""
+        """Return the machine as `ramp qstat` shows it, with a `map` for `ramp smap`; see `ResourcePlugin.snapshot`."""
         if self.clock.log_time(now) < self.live.now:  # the clock was set back: what was lived stays lived
             now = self.clock.instant(self.live.now)
         shown = super().snapshot(now, horizon)
@@ -294,7 +294,7 @@ class ModelledMachine(ResizableMachine):
         )
 
     def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:
-        """Where a box could be with that many units without moving: as it once was, else as the allocator likes it."""
+        """Return boxes of that many units without a move: as it once was, else as the allocator prefers."""
         if units == place.size:
             yield place
             return
@@ -304,7 +304,7 @@ class ModelledMachine(ResizableMachine):
         yield from places_of_a_box(self.machine, place, units, asked)
 
     def _window(self, slot: Slot) -> tuple[int, int]:
-        """Machine time that a slot takes."""
+        """Return the machine time that a slot takes."""
         begin = self.clock.log_time(slot.start)
         return begin, max(self.clock.log_time(slot.end), begin + 1)
 
@@ -372,7 +372,7 @@ class ModelledMachine(ResizableMachine):
 
 
 def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife | None:
-    """Where a machine's life is kept; nowhere if nothing of it is."""
+    """Return where a machine's life is kept; nowhere if nothing of it is."""
     if settings.state_dir is None:
         return None
     log = find_log(options.log)
@@ -386,14 +386,13 @@ def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife |
 
 
 def _cables_a_dimension(machine: BlueGene) -> list[int]:
-    """Cables on all lines of each dimension."""
     grid = machine.grid
     tables = machine.layout.tables
     return [len(table.wiring.cables) * grid.line_count(dimension) for dimension, table in enumerate(tables)]
 
 
 def _cable_profiles(machine: BlueGene, space_time: SpaceTime) -> tuple[CoreProfile, ...]:
-    """Cables taken or out of service over time, in each dimension, on all lines."""
+    """Return cables taken or out of service over time, in each dimension, on all lines."""
     times, _ = space_time.levels()
     offsets = machine.catalogue.line_offsets
     return tuple(
@@ -404,5 +403,5 @@ def _cable_profiles(machine: BlueGene, space_time: SpaceTime) -> tuple[CoreProfi
 
 @takes(ModelledOptions)
 def open_plugin(settings: PluginSettings) -> ModelledMachine:
-    """The entry point `modelled` of the group `ramp.resource_plugins`; see the module."""
+    """Open a `ModelledMachine`: the entry point `modelled` of the group `ramp.resource_plugins`."""
     return ModelledMachine(settings)

@@ -85,7 +85,7 @@ class ModelledOptions:
         return self.base_time_s * SECOND
 
     def workload(self, settings: PluginSettings) -> Workload:
-        """Of the machine's own users."""
+        """Return the workload of the machine's own users."""
         # machines of one swarm get different workloads though the swarm has one seed
         digest = hashlib.sha256(f"{settings.seed}/{settings.resource}".encode()).digest()
         return Workload(
@@ -100,7 +100,7 @@ class ModelledOptions:
         )
 
     def new_machine(self, resource: str) -> GridMachine:
-        """The machine, idle.
+        """Return the machine, idle.
 
         Args:
             resource: whose it is, for messages.
@@ -120,7 +120,7 @@ class ModelledOptions:
         return machine
 
     def new_scheduler(self, resource: str) -> Scheduler:
-        """The scheduler, with an empty queue.
+        """Return the scheduler, with an empty queue.
 
         Raises:
             ConfigurationError: there is no such scheduler or option.

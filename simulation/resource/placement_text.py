@@ -10,9 +10,9 @@ from simulation.machines.interface import Connection, GridMachine, Placement
 
 
 def write_token(placement: Placement, asked: Connection = Connection.MESH) -> str:
-    """All of a placement but the job, for `read_token`, and how it was asked to be joined, for `asked_connection`.
+    """Write a placement without its job, for `read_token`, and the connection asked for, for `asked_connection`.
 
-    A box that fills a dimension may be joined to a torus there though nobody has asked for one.
+    A box that fills a dimension may be joined to a torus there without a request for one.
     """
     fields = {
         "nodes": f"{placement.nodes:x}",
@@ -27,7 +27,7 @@ def write_token(placement: Placement, asked: Connection = Connection.MESH) -> st
 
 
 def read_token(token: str, machine: GridMachine) -> Placement:
-    """The placement that a token names, for job 0.
+    """Return the placement that a token names, for job 0.
 
     Raises:
         ValueError: it names no place of this machine.
@@ -52,13 +52,13 @@ def read_token(token: str, machine: GridMachine) -> Placement:
 
 
 def asked_connection(token: str) -> Connection:
-    """How the place that a token names was asked to be joined; as it is joined where an earlier token does not say."""
+    """Return the connection asked for the place of a token; its present connection where an earlier token lacks it."""
     fields: dict[str, Any] = json.loads(token)
     return Connection(fields.get("asked", Connection.TORUS if Connection.TORUS in fields["connection"] else "mesh"))
 
 
 def describe_placement(machine: GridMachine, placement: Placement) -> str:
-    """A placement for people: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`."""
+    """Describe a placement for people: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`."""
     described = machine.describe(placement)
     shape = "x".join(map(str, described["shape"]))
     # a dimension of one unit is joined to nothing, whatever it is called

@@ -1,13 +1,13 @@
 """The reservations of one simulated machine, durable and shared by all processes that front it.
 
 A journal of one JSON object a line, appended to: a hold, its confirmation, its release. A record is on disk before the
-call that made it returns. Whoever writes locks the file and first reads what others have written; whoever reads looks
-for new records first. A last line without an end is a write that a crash cut short: its call never returned, so it is
+call that made it returns. A writer locks the file and first reads the records of others; a reader looks for new records
+first. A last line without an end is a write that a crash cut short: its call never returned, so it is
 dropped.
 
 Keys that nobody asks for again are forgotten. Once most lines are about such keys, a journal without them takes the
 file's place, whole; those who have the old one open see that it is another file and read it from its beginning. Where
-somebody has to live through all changes again (`on_change`), the lines stay.
+a reader has to live through all changes again (`on_change`), the lines stay.
 
 Holds run out by themselves: whether one still stands is its deadline against the caller's `now`, which must not go
 back.
@@ -60,7 +60,7 @@ class Entry:
 
     Attributes:
         reservation: the hold or reservation; None for a key that was released before it was ever held.
-        unit: number of the request's unit it was made for; 0 where there is none.
+        unit: number of the request's unit it was made for; 0 without a unit.
         released: whether it was given back.
         step: of its last change of size, 0 where there was none.
         earlier: the slot before each change that has given it another place, the first one first.
@@ -73,7 +73,7 @@ class Entry:
     earlier: tuple[Slot, ...] = ()
 
     def standing(self, now: Instant) -> Standing:
-        """What it is at an instant."""
+        """Return the state of the key at an instant."""
         if self.released or self.reservation is None:
             return Standing.RELEASED
         if self.reservation.firm:
@@ -98,7 +98,7 @@ class Change:
 
 
 def book_path(state_dir: Path, resource: str) -> Path:
-    """The journal of a machine in the folder of the reservations."""
+    """Return the journal of a machine in the folder of the reservations."""
     return state_dir / f"{resource}.reservations.jsonl"
 
 
@@ -148,17 +148,17 @@ class ReservationBook:
         return self._read_bytes
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of a key, or None."""
+        """Return the entry of a key, or None."""
         self._read_new()
         return self._entries.get(key)
 
     def standing(self, key: str, now: Instant) -> Standing:
-        """What became of a key."""
+        """Return the state of a key at an instant."""
         entry = self.entry(key)
         return Standing.UNKNOWN if entry is None else entry.standing(now)
 
     def live(self, now: Instant) -> tuple[Reservation, ...]:
-        """Holds and reservations that take cores now or later, by start; the same object as long as nothing changes."""
+        """Return holds and reservations that take cores now or later, by start; the same object until one changes."""
         self._read_new()
         if self._live_until is not None and now >= self._live_until:
             found: list[Reservation] = []
@@ -178,7 +178,7 @@ class ReservationBook:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[BookWriter]:
-        """Write while nobody else can: checks and changes within are one step.
+        """Write under the journal's lock: checks and changes within are one step.
 
         Raises:
             StorageFailed: the journal cannot be written; may succeed later.
@@ -207,7 +207,7 @@ class ReservationBook:
             self.write({"op": "forget", "keys": gone}, descriptor)
 
     def next_reservation_id(self) -> str:
-        """The machine's name for the next reservation; within `writing` only."""
+        """Return the machine's name for the next reservation; within `writing` only."""
         return f"{self._resource}-{self._held_ever + 1}"
 
     def write(self, record: dict[str, Any], descriptor: int | None) -> None:
@@ -252,7 +252,7 @@ class ReservationBook:
             os.close(descriptor)  # it was written anew while this process waited for it
 
     def _write_anew(self, path: Path) -> None:
-        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes."""
+        """Replace the journal by one of the known entries alone; within `writing`, so under its lock."""
         with storing(path):
             with path.open("rb") as journal:
                 lines = journal.read(self._read_bytes).splitlines(keepends=True)[1:]
@@ -267,7 +267,7 @@ class ReservationBook:
         self._read_new()
 
     def _begin_reading(self) -> None:
-        """Know nothing: what is in the file comes next."""
+        """Forget everything before the file is read from its beginning."""
         if self._read is not None:
             self._read.close()
         self._read = None
@@ -397,7 +397,7 @@ class BookWriter:
         self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over and that nobody asks for again; those that are live stay."""
+        """Forget keys that are over and not asked for again; live ones stay."""
         self._book.forget(keys, now, self._descriptor)
 
 

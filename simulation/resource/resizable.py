@@ -46,7 +46,7 @@ class ResizableMachine(BookedMachine, ABC):
     def _resized(
         self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
     ) -> Slot | str:
-        """A firm slot with another size, or why it cannot have that.
+        """Return a firm slot with another size, or why it cannot have that.
 
         Args:
             reservation: as it stands.
@@ -67,7 +67,7 @@ class CountedMachine(ResizableMachine, ABC):
         return taken or replace(reservation.slot, cores=cores, end=until)
 
     def _more_taken(self, reservation: Reservation, cores: int, until: Instant, now: Instant) -> str:
-        """Why what a reservation gets beyond what it has is not free; empty where it is, or where it gets less."""
+        """Return why the addition to a reservation is not free; empty where it is free, or nothing is added."""
         slot = reservation.slot
         if cores > slot.cores:
             more = self._taken(replace(slot, cores=cores - slot.cores, end=min(until, slot.end)), now)

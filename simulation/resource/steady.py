@@ -58,7 +58,7 @@ class SteadyMachine(CountedMachine):
         self._profile: tuple[tuple[Reservation, ...], CoreProfile] | None = None
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
-        """The machine's own share and all live reservations; see `BookedMachine.profile`."""
+        """Return the machine's own share and all live reservations; see `BookedMachine.profile`."""
         live = self.reservations(now)
         if self._profile is None or self._profile[0] is not live or now < self._profile[1].times[0]:  # a clock set back
             windows = self.reserved_windows(now)
@@ -71,13 +71,13 @@ class SteadyMachine(CountedMachine):
         return self._profile[1]
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """None: the machine's own users are a share, not jobs."""
+        """Return none: the machine's own users are a share, not jobs."""
         return [], []
 
 
 @takes(SteadyOptions)
 def open_plugin(settings: PluginSettings) -> SteadyMachine:
-    """The entry point `steady` of the group `ramp.resource_plugins`.
+    """Open a `SteadyMachine`: the entry point `steady` of the group `ramp.resource_plugins`.
 
     Raises:
         ConfigurationError: an option is unknown, or the load is no share.

@@ -40,7 +40,7 @@ class UnitKind:
 
 
 def unit_kind(machine: GridMachine, cores: int, key: str) -> UnitKind:
-    """What a unit of a machine holds that has `cores` cores in all.
+    """Return what a unit of a machine holds that has `cores` cores in all.
 
     Args:
         machine: the machine.
@@ -82,7 +82,7 @@ class TorusRequests:
         self._fits: dict[object, bool] = {}
 
     def translate(self, unit: RequestUnit) -> JobRequest | Refusal:
-        """The job that a unit is, with job id 0, or why the machine can never serve it."""
+        """Return the job that a unit is, with job id 0, or why the machine can never serve it."""
         terms = unit.torus or TorusTerms()
         kind = self._kind
         if terms.node_use and not kind.has_node_use:
@@ -120,7 +120,7 @@ class TorusRequests:
         return request
 
     def fits_ever(self, request: JobRequest) -> bool:
-        """Whether the request fits the empty machine."""
+        """Return whether the request fits the empty machine."""
         fits = self._fits.get(request.kind)
         if fits is None:
             fits = self._fits[request.kind] = self._machine.fits_ever(request)
@@ -132,7 +132,7 @@ class TorusRequests:
 
 
 def connection_of(unit: RequestUnit) -> Connection:
-    """How the places of a unit have to be joined."""
+    """Return how the places of a unit have to be joined."""
     return Connection.TORUS if unit.torus is not None and unit.torus.connection == "torus" else Connection.MESH
 
 

@@ -21,7 +21,7 @@ _FIRST_ROOM = 8
 
 @compiled
 def _next_place(lengths: NDArray[np.int64], index: int, count: int, room: int, longer: bool) -> int:
-    """The first place in [index, count) whose length is above `room`, or is not; `count` where there is none."""
+    """Return the first place in [index, count) whose length is above `room` (or is not), else `count`."""
     while index < count and (lengths[index] > room) != longer:
         index += 1
     return index
@@ -58,7 +58,7 @@ class _Lengths:
             self._longest = int(left.max())
 
     def next(self, index: int, room: int, longer: bool) -> int | None:
-        """The first place from `index` on whose length is above `room`, or is not."""
+        """Return the first place from `index` on whose length is above `room`, or is not."""
         if self._longest <= room if longer else self._shortest > room:
             return None
         place = _next_place(self._values, index, self._count, room, longer)
@@ -173,7 +173,7 @@ class KindQueue:
         return self._first[0] if self._first is not None else -1
 
     def first(self) -> Job | None:
-        """The job that waits longest."""
+        """Return the job that waits longest."""
         if self._first is None:
             if not self.lines:
                 return None

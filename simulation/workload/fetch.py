@@ -96,7 +96,7 @@ def _download(address: str, unfinished: Path, progress: Progress | None) -> None
 
 
 def _transfer(address: str, file: BinaryIO, progress: Progress | None) -> bool:
-    """Append to the file what it lacks; whether it is complete now."""
+    """Append the missing rest to the file; return whether it is complete now."""
     request = urllib.request.Request(address, headers={"User-Agent": "ramp-logs"})  # noqa: S310 - scheme is checked
     have = file.tell()
     if have:
@@ -124,7 +124,7 @@ def _transfer(address: str, file: BinaryIO, progress: Progress | None) -> bool:
 
 
 def _total(response: http.client.HTTPResponse, file: BinaryIO) -> int | None:
-    """Length of the whole file; empties what is here unless the server goes on exactly behind it."""
+    """Return the length of the whole file; empty the unfinished one unless the server continues exactly behind it."""
     match = re.fullmatch(r"bytes ([0-9]+)-[0-9]+/([0-9]+)", response.headers.get("Content-Range", ""))
     if response.status == http.HTTPStatus.PARTIAL_CONTENT and match and int(match.group(1)) == file.tell():
         return int(match.group(2))

@@ -56,7 +56,7 @@ class IntervalIndex:
         return IntervalIndex(order, starts, ends, entries[by_checkpoint], offsets.astype(np.int64))
 
     def holding(self, point: int) -> Int64Array:
-        """The intervals that hold a point.
+        """Return the intervals that hold a point.
 
         Args:
             point: on the axis of starts and ends.

@@ -79,7 +79,7 @@ class KnownLog:
 
 @cache
 def known_logs() -> dict[str, KnownLog]:
-    """All known logs by name, in the order of `agents_config/logs.toml`.
+    """Return all known logs by name, in the order of `agents_config/logs.toml`.
 
     Raises:
         ConfigurationError: the file is missing or misses a key.
@@ -114,10 +114,10 @@ def _known_log(entry: dict[str, Any], archive: str, path: Path) -> KnownLog:
 
 
 def known_log(name: str) -> KnownLog:
-    """The known log of that name.
+    """Return the known log of that name.
 
     Raises:
-        WorkloadError: there is none; names those there are.
+        WorkloadError: the log is unknown; names the known ones.
     """
     try:
         return known_logs()[name]
@@ -126,7 +126,7 @@ def known_log(name: str) -> KnownLog:
 
 
 def cache_dir() -> Path:
-    """The project's cache folder: `$XDG_CACHE_HOME/ramp`, by default `~/.cache/ramp`; need not exist."""
+    """Return the project's cache folder: `$XDG_CACHE_HOME/ramp`, by default `~/.cache/ramp`; need not exist."""
     configured = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification has relative paths ignored.
     root = Path(configured) if Path(configured).is_absolute() else Path.home() / ".cache"
@@ -134,18 +134,18 @@ def cache_dir() -> Path:
 
 
 def logs_cache_dir() -> Path:
-    """Where `ramp logs fetch` puts logs."""
+    """Return the folder for logs that `ramp logs fetch` downloads."""
     return cache_dir() / "logs"
 
 
 def log_dirs() -> tuple[Path, ...]:
-    """Folders in which logs are looked for, first match first."""
+    """Return folders in which logs are looked for, first match first."""
     configured = os.environ.get(LOGS_VARIABLE, "")
     return (*(Path(part) for part in configured.split(os.pathsep) if part), logs_cache_dir())
 
 
 def find_log(name: str) -> Path | None:
-    """The file of a log on this computer.
+    """Return the file of a log on this computer.
 
     Args:
         name: name of a log, known or not: `<name>.swf.gz` or `<name>.swf` is looked for in `log_dirs`; or the path of

@@ -67,7 +67,7 @@ class Schedule:
         return int(self.submit_time.size)
 
     def segments(self) -> Pieces:
-        """All runs in segments: one of each job whose size stayed, all of the others; in order of the jobs."""
+        """Return all runs in segments: one of each job whose size stayed, all of the others; in order of the jobs."""
         count = len(self)
         whole = Pieces(np.arange(count, dtype=np.int64), self.start_time, self.end_time, self.held)
         if self.pieces is None:
@@ -89,7 +89,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a schedule comes to.
+    """The measures of a schedule.
 
     Attributes:
         jobs: number of jobs.
@@ -111,7 +111,7 @@ class Summary:
 
 
 def summarise(schedule: Schedule) -> Summary:
-    """All measures of a schedule; zeros without jobs."""
+    """Return all measures of a schedule; zeros without jobs."""
     if not len(schedule):
         return Summary(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     wait = schedule.start_time - schedule.submit_time
@@ -128,7 +128,7 @@ def summarise(schedule: Schedule) -> Summary:
 
 
 def bounded_slowdown(wait: Int64Array, run: Int64Array) -> NDArray[np.float64]:
-    """Bounded slowdown of each job: max(1, (wait + run) / max(run, 10 s)); arguments in microseconds."""
+    """Return the bounded slowdown of each job: max(1, (wait + run) / max(run, 10 s)); arguments in microseconds."""
     bounded = np.maximum(run, BOUNDED_SLOWDOWN_THRESHOLD_S * MICROSECONDS_PER_SECOND)
     slowdown: NDArray[np.float64] = np.maximum(1.0, (wait + run) / bounded)
     return slowdown
@@ -157,19 +157,19 @@ def utilisation_while_arriving(schedule: Schedule) -> float:
 
 
 def occupancy(schedule: Schedule) -> float:
-    """Units held, needed or not, x time / (capacity x makespan): 0 to 1."""
+    """Return the units held, needed or not, x time / (capacity x makespan): 0 to 1."""
     if schedule.makespan == 0:
         return 0.0
     return _area(schedule, schedule.held, int(schedule.end_time.max())) / (schedule.capacity * schedule.makespan)
 
 
 def _work(schedule: Schedule, until: int) -> float:
-    """Unit-microseconds of work done before `until`."""
+    """Return the unit-microseconds of work done before `until`."""
     return _area(schedule, schedule.size, until)
 
 
 def _area(schedule: Schedule, units: Int64Array, until: int) -> float:
-    """Unit-microseconds before `until` of jobs that have so many units each; of changed ones what they held."""
+    """Return the unit-microseconds before `until`, with the units of each job; of changed ones those held."""
     run = np.maximum(np.minimum(schedule.end_time, until) - schedule.start_time, 0)
     area = units.astype(np.float64) * run
     pieces = schedule.pieces

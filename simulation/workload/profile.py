@@ -51,7 +51,7 @@ class CoreProfile:
         return CoreProfile(capacity, moments[last_of_moment], np.minimum(totals[last_of_moment], capacity))
 
     def max_over(self, start: int, end: int) -> int:
-        """Most cores taken at any time of [start, end).
+        """Return the most cores taken at any time of [start, end).
 
         Args:
             start: microseconds, not before the profile's begin.
@@ -61,7 +61,7 @@ class CoreProfile:
         return int(self.taken[first:last].max())
 
     def mean_over(self, start: int, end: int) -> float:
-        """Cores taken in the time-mean of [start, end).
+        """Return the cores taken in the time-mean of [start, end).
 
         Args:
             start: microseconds, not before the profile's begin.
@@ -77,7 +77,7 @@ class CoreProfile:
         return float(np.dot(np.diff(bounds), self.taken[first:last])) / (end - start)
 
     def earliest_start(self, cores: int, duration: int, earliest: int, latest: int = NEVER) -> int | None:
-        """First time from which `cores` are free for the whole of `duration`.
+        """Return the first time from which `cores` are free for the whole of `duration`.
 
         Args:
             cores: cores wanted, at most the capacity.
@@ -86,7 +86,7 @@ class CoreProfile:
             latest: last start allowed, microseconds.
 
         Returns:
-            The start, or None if there is none up to `latest`.
+            The start, microseconds, or None if every one is after `latest`.
         """
         first = int(np.searchsorted(self.times, earliest, side="right")) - 1
         blocked = self.taken[first:] > self.capacity - cores
@@ -106,7 +106,7 @@ class CoreProfile:
         return int(candidates[long_enough[0]])
 
     def _steps(self, start: int, end: int) -> tuple[int, int]:
-        """Indexes first, last (exclusive) of the steps that [start, end) touches."""
+        """Return indexes first, last (exclusive) of the steps that [start, end) touches."""
         if not self.times[0] <= start < end:
             raise ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
         return int(np.searchsorted(self.times, start, side="right")) - 1, int(

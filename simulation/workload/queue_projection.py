@@ -75,7 +75,7 @@ class QueueProjection:
         self._complete_until = now
 
     def profile(self, until: int = NEVER) -> CoreProfile:
-        """Cores taken by running, planned and reserved jobs.
+        """Return the cores taken by running, planned and reserved jobs.
 
         Args:
             until: the profile is complete for all times before this, microseconds.
@@ -105,7 +105,7 @@ class QueueProjection:
         self._complete_until = NEVER if len(starts) == len(cores) else clock
 
     def _fits(self, start: int, wanted: int, duration: int) -> bool:
-        """Whether the cores are free over [start, start + duration), with all ends up to `start` accounted for."""
+        """Return whether the cores are free over [start, start + duration), counting all ends up to `start`."""
         room = self.capacity - self._used - wanted
         if room < 0 or not self._reserved:
             return room >= 0
@@ -122,7 +122,7 @@ class QueueProjection:
         return True
 
     def _next_chance(self, clock: int) -> int:
-        """The next time at which cores come free: a job's end or a reservation's."""
+        """Return the next time at which cores come free: a job's end or a reservation's."""
         chance = self._ends[0][0] if self._ends else NEVER
         for end in self._reserved_ends:
             if end > clock:
@@ -130,7 +130,6 @@ class QueueProjection:
         return chance
 
     def _assemble(self) -> CoreProfile:
-        """The profile of all that is known so far."""
         planned = len(self.planned_starts)
         starts = np.array(self.planned_starts, dtype=np.int64)
         cores = np.array(self._queued_cores[:planned], dtype=np.int64)

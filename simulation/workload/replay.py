@@ -124,7 +124,7 @@ class ReplayLog:
         )
 
     def state_at(self, now: int) -> QueueState:
-        """What runs and what waits at an instant.
+        """Return what runs and what waits at an instant.
 
         Args:
             now: log time, microseconds; before 0 and after the log's end the machine is empty.
@@ -139,7 +139,7 @@ class ReplayLog:
         return QueueState(running, queued)
 
     def projected_ends(self, running: Int64Array, now: int) -> Int64Array:
-        """When running jobs are expected to end.
+        """Return when running jobs are expected to end.
 
         Args:
             running: numbers of the jobs.
@@ -157,7 +157,7 @@ class ReplayLog:
         return np.where(ends > now, ends, beyond).astype(np.int64)
 
     def _fitting(self, cores: Int64Array) -> NDArray[np.bool_]:
-        """Mask of the jobs that fit the machine when taken in order, each that does not fit being passed over."""
+        """Return a mask of the jobs that fit the machine when taken in order; jobs that do not fit are passed over."""
         room = self.capacity
         fits = np.zeros(len(cores), dtype=np.bool_)
         for position, wanted in enumerate(cores.tolist()):

@@ -115,7 +115,7 @@ def _replay_of_file(path: Path, capacity: int, log_digest: str) -> ReplayLog:
 
 
 def _load(cached: Path, capacity: int) -> ReplayLog | None:
-    """The cached replay, or None where there is none that can be read."""
+    """Return the cached replay, or None where it is missing or unreadable."""
     try:
         with np.load(cached, allow_pickle=False) as arrays:
             running_index, queued_index = (

@@ -3,7 +3,7 @@
 The rules of Y. Aridor and others, IBM J. Res. & Dev. 49(2/3), 2005, "Simulation environment":
 
 - slim: the first a x b x c equal to the size, found by three nested loops, a and b from 1 to 4 and c, innermost, from 1
-  to 8; where there is none, the first one whose volume is smallest among those above the size. Size 6 gives 1x1x6, 8
+  to 8; where none is equal, the first one whose volume is smallest among those above the size. Size 6 gives 1x1x6, 8
   gives 1x1x8, 16 gives 1x2x8, 27 gives 3x3x3.
 - fat: the same with at least 2 in each dimension, so no job is below 2x2x2.
 - jobs are fattened at random with a probability; each is a torus with probability Pt and a mesh otherwise.
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 @cache
 def slim_shape(size: int, extents: tuple[int, ...]) -> Shape | None:
-    """The slim shape of a size: extents ascending where the machine allows, as the nested loops find it.
+    """Return the slim shape of a size: extents ascending where the machine allows, as the nested loops find it.
 
     Args:
         size: units, at least 1.
@@ -40,12 +40,12 @@ def slim_shape(size: int, extents: tuple[int, ...]) -> Shape | None:
 
 @cache
 def fat_shape(size: int, extents: tuple[int, ...]) -> Shape | None:
-    """The fat shape of a size: as `slim_shape`, but with at least 2 in each dimension that has 2."""
+    """Return the fat shape of a size: as `slim_shape`, but with at least 2 in each dimension that has 2."""
     return _first_match(size, extents, 2)
 
 
 def _first_match(size: int, extents: tuple[int, ...], least: int) -> Shape | None:
-    """First combination with the smallest volume that holds `size`.
+    """Return the first combination with the smallest volume that holds `size`.
 
     The loops run over the machine's dimensions in ascending order of their extents, the last one fastest.
     """
@@ -70,7 +70,7 @@ def _first_match(size: int, extents: tuple[int, ...], least: int) -> Shape | Non
 def choose_shapes(
     sizes: Sequence[int], extents: tuple[int, ...], fat_probability: float, rng: random.Random
 ) -> list[Shape | None]:
-    """Shapes of jobs: each is fattened with a probability, the others are slim.
+    """Return shapes of jobs: each is fattened with a probability, the others are slim.
 
     Args:
         sizes: units of each job.
@@ -89,7 +89,7 @@ def choose_shapes(
 
 
 def choose_tori(jobs: int, torus_probability: float, rng: random.Random) -> list[bool]:
-    """Whether each job is a torus (else a mesh).
+    """Return whether each job is a torus (else a mesh).
 
     Args:
         jobs: how many.
@@ -104,14 +104,10 @@ def choose_tori(jobs: int, torus_probability: float, rng: random.Random) -> list
 
 
 def check_probability(what: str, value: float) -> None:
-    """Refuse what is no share.
-
-    Args:
-        what: its name.
-        value: 0 to 1 is right.
+    """Refuse a value outside 0 to 1.
 
     Raises:
-        WorkloadError: it is not.
+        WorkloadError: with the name `what` of the value.
     """
     if not 0 <= value <= 1:
         raise WorkloadError(f"{what} must be 0 to 1, got {value}")

@@ -72,7 +72,7 @@ class SwfLog:
         return header
 
     def header_integer(self, key: str) -> int | None:
-        """The leading whole number of a header value such as `MaxProcs: 338`.
+        """Return the leading whole number of a header value such as `MaxProcs: 338`.
 
         Args:
             key: header key, for example "MaxProcs", "UnixStartTime".
@@ -183,7 +183,7 @@ class SwfLog:
         return np.where(allocated > 0, allocated, np.where(requested > 0, requested, UNKNOWN)).astype(np.int64)
 
     def select(self, jobs: NDArray[Any]) -> SwfLog:
-        """A log of some of the jobs.
+        """Return a log of some of the jobs.
 
         Args:
             jobs: indexes, or a mask of shape (jobs,), of the jobs to keep, in the order wanted.

@@ -79,7 +79,7 @@ def parse_text(data: bytes, source: Path | str) -> tuple[Int64Array, list[bytes]
 
 
 def _split_comments(data: bytes) -> tuple[list[bytes], bytes, Int64Array | int]:
-    """Comment lines (without ';'), the text without them, and where its lines were.
+    """Return comment lines (without ';'), the text without them, and where its lines were.
 
     That is the number of each of its lines, from 1, or the first one's where no comment stands between them.
     """
@@ -106,7 +106,7 @@ def _split_comments(data: bytes) -> tuple[list[bytes], bytes, Int64Array | int]:
 
 
 def _parse_at_once(jobs: bytes) -> tuple[Int64Array, Int64Array] | None:
-    """Columns of well-formed job lines and the place of each among all lines, or None if anything is unusual."""
+    """Return columns of well-formed job lines and the place of each among all lines, or None if anything is unusual."""
     text = np.frombuffer(jobs, dtype=np.uint8)
     if not _JOB_BYTES[text].all():
         return None
@@ -123,7 +123,6 @@ def _parse_at_once(jobs: bytes) -> tuple[Int64Array, Int64Array] | None:
 
 
 def _parse_integers(jobs: bytes, count: int) -> Int64Array | None:
-    """Columns of whole numbers."""
     values = _parse_numbers(jobs, np.dtype(np.int64), count)
     if values is None or (np.abs(values) >= 10**_LONGEST_NUMBER).any():
         return None
@@ -131,7 +130,7 @@ def _parse_integers(jobs: bytes, count: int) -> Int64Array | None:
 
 
 def _parse_decimals(jobs: bytes, count: int) -> Int64Array | None:
-    """As `_parse_integers` for text with decimals, which occur as average processor time only."""
+    """Parse as `_parse_integers` text with decimals, which occur as average processor time only."""
     values = _parse_numbers(jobs, np.dtype(np.float64), count)
     if values is None or (np.abs(values) >= 2.0**53).any():
         return None
@@ -142,7 +141,7 @@ def _parse_decimals(jobs: bytes, count: int) -> Int64Array | None:
 
 
 def _parse_numbers(jobs: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any] | None:
-    """All numbers of a text, or None unless there are exactly `count`."""
+    """Return all numbers of a text, or None unless there are exactly `count`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         try:
@@ -171,7 +170,6 @@ def _parse_by_line(data: bytes, source: Path | str) -> tuple[Int64Array, Int64Ar
 
 
 def _parse_field(word: bytes, field: int, source: Path | str, line_number: int) -> int:
-    """The value of one field."""
     short = len(word.lstrip(b"+-0")) <= _LONGEST_NUMBER
     if short and _NUMBER.fullmatch(word):
         return int(word)

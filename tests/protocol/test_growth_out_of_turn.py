@@ -21,7 +21,7 @@ from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResi
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.progress import AmendmentEnded
-from ramp.protocol.resource.slots.growth import SlotGrowth
+from ramp.protocol.resource.slots.size_change import SlotGrowth
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import AdditionState, SizeChangeState
 from ramp.protocol.user.resizing.growth import Growth

@@ -30,7 +30,7 @@ RAMP = [sys.executable, "-m", "ramp.cli.main"]
 
 @pytest.mark.parametrize("text", ["", "dask", "dask:", "dask:host", "dask:http://a:1", "ray:tcp://a:1", "dask:a:1 b"])
 def test_an_executor_that_is_none_is_bad_input(text):
-    with pytest.raises(ConfigurationError, match="wanted is local or dask:ADDRESS"):
+    with pytest.raises(ConfigurationError, match="expected local or dask:ADDRESS"):
         check_executor(text)
 
 

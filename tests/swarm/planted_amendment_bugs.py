@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import Final
 from unittest.mock import patch
 
-from ramp.ledger import partial_refunds
+from ramp.ledger import payment_rules
 from ramp.ledger.book import _Index
 from ramp.ledger.orders import order_rules
 from ramp.model.agreement import Amendment
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
 from ramp.protocol.records import Record
-from ramp.protocol.resource.slots.growth import SlotGrowth
-from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.resource.slots.size_change import SizeChange, SlotGrowth
 from ramp.protocol.transition_tables import SizeChangeState
 from ramp.protocol.user.resizing.reservation_resizes import Changes
 
@@ -39,7 +38,7 @@ def decisions_forgotten() -> Context:
 
 def rebates_refunded_again() -> Context:
     """A refund gives back what amendments have given back already."""
-    return patch.object(partial_refunds, "given_back", lambda _: 0)
+    return patch.object(payment_rules, "given_back", lambda _: 0)
 
 
 def amendments_forgotten() -> Context:

@@ -1,1 +1,1 @@
-"""Amendments of paid agreements: what the bank has decided of each, and what it has given back for it."""
+"""Amendments of paid agreements: the bank's decisions and refunds."""

@@ -1,4 +1,4 @@
-"""What the bank has decided of a proposed amendment: it is posted, or it never will be."""
+"""The bank's final decision about a proposed amendment: posted or void."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ramp.model.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class AmendmentTerms:
-    """What an amendment asks of the ledger.
+    """The terms of an amendment that refunds a part of a payment.
 
     Attributes:
-        agreement_id: whose payment is given back in part.
+        agreement_id: of the payment.
         number: of the proposal.
         previous: digest of the state that it changes.
-        digest: of the state that it makes.
-        user: who must have paid.
-        resource: who must have been paid.
-        amount: minor units to be given back.
-        valid_until: from this instant on it can no longer be posted.
+        digest: of the new state.
+        user: must have paid.
+        resource: must have been paid.
+        amount: refund in minor units.
+        valid_until: first instant at which it can no longer be posted.
     """
 
     agreement_id: str
@@ -35,17 +35,15 @@ class AmendmentTerms:
 
 @dataclass(frozen=True, slots=True)
 class DecidedAmendment:
-    """An amendment that was decided, once and for good.
+    """An amendment after its final decision.
 
     Attributes:
-        agreement_id: of which agreement.
         number: of the proposal.
-        digest: of the state that it has made; empty where it is void.
-        amount: minor units that were given back; 0 where it is void, or adds to the slot.
-        decided_at: when it was posted, or voided.
-        code: why it is void, empty where it is posted.
+        digest: of the new state; empty if it is void.
+        amount: refund in minor units; 0 if it is void, or adds to the slot.
+        code: why it is void; empty if it is posted.
         reason: the same as a sentence, one line.
-        charge: minor units that were paid for what it adds.
+        charge: minor units paid for an addition.
     """
 
     agreement_id: str
@@ -59,19 +57,18 @@ class DecidedAmendment:
 
     @property
     def is_posted(self) -> bool:
-        """Whether it holds."""
         return not self.code
 
 
 def given_back(decided: Iterable[DecidedAmendment]) -> int:
-    """What amendments have given back together, less what was paid for what they add, in minor units."""
+    """Return the refunds of amendments less the payments for additions, in minor units."""
     return sum(each.amount - each.charge for each in decided)
 
 
 def standing_digest(decided: Sequence[DecidedAmendment]) -> str:
-    """Digest of the state that the amendment posted last has made; empty where none was posted.
+    """Return the digest of the last posted state, or the empty string.
 
     Args:
-        decided: of an agreement's amendments, by number.
+        decided: an agreement's amendments, by number.
     """
     return next((each.digest for each in reversed(decided) if each.is_posted), "")

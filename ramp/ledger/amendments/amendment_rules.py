@@ -1,9 +1,8 @@
-"""The rules of amendments: a part of a payment goes back once, or more is paid once, or the amendment is void for good.
+"""The rules of amendments: each is decided once, posted with its refund or payment, or void for good.
 
-What is proposed about an agreement that was paid is decided once: posted, or void. A proposal whose number is below one
-that was decided is void, as is one that changes another state than the one that the amendment posted last has made; so
-no old or doubled proposal is ever posted. What is added is paid by a line of an order, with which it is posted or
-void (`ramp.ledger.orders.order_rules`). A rule checks everything before it writes.
+A proposal is void if its number is below a decided one, or if it changes another state than the last posted one; so no
+old or repeated proposal is ever posted. An addition is paid by a line of an order, with which it is posted or void
+(`ramp.ledger.orders.order_rules`). A rule checks everything before it writes.
 """
 
 from __future__ import annotations
@@ -13,8 +12,14 @@ from typing import Final
 from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, standing_digest
 from ramp.ledger.entry import TransferEntered
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.partial_refunds import Problem, addition_named, check_no_addition, left_of
-from ramp.ledger.payment_rules import open_balances, store_evidence
+from ramp.ledger.payment_rules import (
+    Problem,
+    addition_named,
+    check_no_addition,
+    left_of,
+    open_balances,
+    store_evidence,
+)
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -79,11 +84,11 @@ def void_amendment(
 
 
 def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
-    """Why what an order's line adds to a slot cannot be paid: code and reason, or None if it can be now.
+    """Return code and reason why an order's line for an addition cannot be paid, or None.
 
     Args:
         records: the ledger.
-        user: whose order it is.
+        user: of the order.
         line: with the amendment that it pays for.
     """
     named = line.amended
@@ -143,7 +148,7 @@ def _problem(
     decided: tuple[DecidedAmendment, ...],
     at: Instant,
 ) -> Problem | None:
-    """Why an amendment can never be posted: code and reason, or None if it can be now."""
+    """Return code and reason why an amendment can never be posted, or None."""
     name = terms.agreement_id
     if records.transfer(name, TransferKind.REFUND) is not None:
         return RefusalCode.REFUNDED, f"the payment of {name} is already refunded in full"
@@ -161,7 +166,6 @@ def _problem(
 
 
 def _rebate(charge: Transfer, terms: AmendmentTerms, at: Instant) -> Transfer:
-    """What moves from who was paid to who has paid, posted at once."""
     key = amendment_key(terms.agreement_id, terms.number)
     return Transfer(
         transfer_id=transfer_id_of(key, TransferKind.REBATE),

@@ -1,1 +1,1 @@
-"""Orders of a buyer's agent: money set aside for all units of a purchase, and what becomes of it."""
+"""Orders of a buyer: money reserved for all units of a purchase, and its fate."""

@@ -1,8 +1,7 @@
-"""Orders: what a user asks the bank to pay together, posted whole or not at all.
+"""Orders: payments of a user that are posted as a whole or not at all.
 
-An order names the agreements of one request. Their money is set aside together (one pending transfer for each line),
-and together it is posted or given up. Sources: paper section 5.1.2 (payment of the units of a request); the words of
-the states are those of the transfers.
+An order names the agreements of one request (paper section 5.1.2). Their money is reserved together, with one pending
+transfer a line, and posted or voided together.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from ramp.model.probable_start import QUEUE_WAIT_MAX
 __all__ = ["ORDER_LINES_MAX", "VOID_REMEMBERED_MAX", "Order", "OrderLine", "OrderState"]
 
 ORDER_LINES_MAX: Final = 1000
-"""Most agreements in one order."""
+"""Maximum agreements in one order."""
 
 VOID_REMEMBERED_MAX: Final[Duration] = QUEUE_WAIT_MAX
-"""How far ahead the deadline of an order that is not here yet may lie for its void to be remembered."""
+"""Maximum time to the deadline of an unknown order whose void is remembered."""
 
 
 class OrderState(StrEnum):
-    """Where an order is: reserved is the only state that is left again."""
+    """State of an order; only a reserved order changes again."""
 
     RESERVED = "reserved"
     POSTED = "posted"
@@ -38,16 +37,14 @@ class Order:
     """One order in its present state.
 
     Attributes:
-        order_id: the user's name for it, its idempotency key.
+        order_id: the idempotency key.
         user: the account that is debited.
-        lines: what is paid; none in the answer to the void of an order that is not here.
-        valid_until: from this instant on it can no longer be posted.
-        entered_at: when the bank entered it.
-        state: reserved, posted, voided or refused.
+        lines: the payments; empty in the answer to the void of an unknown order.
+        valid_until: first instant at which it can no longer be posted.
         settled_at: when it was posted, voided or refused; None while it is reserved.
         code: machine-readable reason of a void or refusal, else empty.
         reason: the sentence for people, one line, else empty.
-        countersigned: agreements whose countersigned agreement is there, in the order of the lines.
+        countersigned: agreements that have arrived countersigned, in the order of the lines.
     """
 
     order_id: str
@@ -67,22 +64,20 @@ class Order:
         return sum(line.cost for line in self.lines)
 
     def line(self, agreement_id: str) -> OrderLine | None:
-        """The line of an agreement, or None."""
         return next((line for line in self.lines if line.agreement_id == agreement_id), None)
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedVoid:
-    """A void that came before its order: kept until its deadline, and no entry, since it moves nothing.
+    """A void that came before its order; kept until its deadline, and not an entry, as it moves nothing.
 
     Attributes:
-        order_id: which order it voids.
-        user: whose; another user's order of that name is not meant.
+        order_id: of the order.
+        user: of the order; another user's order of that id is not voided.
         valid_until: when it is forgotten.
-        voided_at: when it came.
         code: machine-readable reason.
         reason: the sentence for people.
-        evidence: the signed message on which it rests, or empty.
+        evidence: the signed message, or empty.
     """
 
     order_id: str

@@ -1,8 +1,8 @@
-"""The rules of orders: money set aside for several agreements at once, and posted or given up at once.
+"""The rules of orders: money reserved for several agreements at once, and posted or voided at once.
 
-An order is decided once: reserved or refused (or voided on arrival) when it comes, posted or voided later. Whoever asks
-after its deadline, by the time of the question alone, finds it voided, whether or not `expire_orders` came by before.
-A rule checks everything before it writes, so that a refused operation leaves nothing behind.
+An order is decided once: reserved or refused (or voided) on arrival, posted or voided later. After its deadline, by the
+time of the question, it counts as voided, whether or not `expire_orders` has run. A rule checks everything before it
+writes, so a refused operation leaves nothing behind.
 
 Sources: paper sections 5.1.1 and 5.1.2 (all units of a request or none, payment, the bank as a party of the commit).
 """
@@ -25,8 +25,7 @@ from ramp.ledger.entry import (
 )
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
-from ramp.ledger.partial_refunds import check_no_addition
-from ramp.ledger.payment_rules import give_back, store_evidence
+from ramp.ledger.payment_rules import Problem, check_no_addition, give_back, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     RefusalCode,
@@ -47,7 +46,7 @@ RESOURCE_FAILED: Final = "resource_failed"
 
 
 def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
-    """Set the money of an order aside, or refuse the order for good; `wanted` is the reserved order."""
+    """Reserve the money of an order, or refuse the order for good; `wanted` is the reserved order."""
     at = wanted.entered_at
     _check_order(wanted)
     check_evidence(evidence)
@@ -77,9 +76,9 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
 
 
 def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Instant, evidence: str) -> Order:
-    """Mark a line whose countersigned agreement or amendment has come; with the last one the order is posted.
+    """Mark the line of a countersigned agreement or amendment; the last line posts the order.
 
-    It is void instead where what it adds to a slot cannot be added any more.
+    The order is voided instead if one of its additions is no longer possible.
     """
     check_instant("start of the slot", starts_at)
     check_evidence(evidence)
@@ -112,7 +111,7 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
 
 
 def void_order(records: Records, void: RememberedVoid) -> Order:
-    """Give an order up, or remember that it is given up if it may still come; what is decided stays."""
+    """Void an order, or remember the void of one that may still come; an earlier decision stays."""
     check_identifier("order id", void.order_id)
     check_identifier("user", void.user)
     check_identifier("code", void.code)
@@ -136,7 +135,7 @@ def void_order(records: Records, void: RememberedVoid) -> Order:
 def fail_agreement(
     records: Records, agreement_id: str, resource: str, at: Instant, reason: str, evidence: str
 ) -> Order:
-    """Void the order of an agreement whose resource failed; if it is posted, give back what that resource got."""
+    """Void the order of an agreement whose resource failed; if it is posted, refund that resource's part."""
     check_identifier("resource", resource)
     check_evidence(evidence)
     check_no_addition(records, agreement_id)
@@ -158,7 +157,7 @@ def fail_agreement(
 
 
 def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
-    """Void every reserved order whose deadline has come, and forget such remembered voids."""
+    """Void every reserved order after its deadline, and forget expired voids."""
     check_instant("time", at)
     records.forget_voids(at)
     due = records.open_orders(due=at)
@@ -183,8 +182,8 @@ def _check_order(order: Order) -> None:
         check_amount(f"cost of {line.agreement_id}", line.cost)
 
 
-def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
-    """Why an order that is not here yet cannot be reserved: code and reason, or None if it can."""
+def _problem(records: Records, order: Order) -> Problem | None:
+    """Return code and reason why a new order cannot be reserved, or None."""
     if not order.lines:
         return RefusalCode.NO_LINES, f"order {order.order_id} has no lines, expected at least one agreement"
     if order.entered_at >= order.valid_until:
@@ -200,9 +199,7 @@ def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
     return problem or _funds_problem(order, balances[order.user].available)
 
 
-def _account_problem(
-    accounts: dict[str, Account], account_id: str, kind: AccountKind
-) -> tuple[RefusalCode, str] | None:
+def _account_problem(accounts: dict[str, Account], account_id: str, kind: AccountKind) -> Problem | None:
     account = accounts.get(account_id)
     if account is None:
         return RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}"
@@ -213,7 +210,7 @@ def _account_problem(
     return None
 
 
-def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[RefusalCode, str] | None:
+def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> Problem | None:
     for named in (Counter(line.agreement_id for line in lines), Counter(_slot_of(line) for line in lines)):
         for agreement_id, count in named.items():
             if count > 1:
@@ -232,12 +229,12 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[
 
 
 def _slot_of(line: OrderLine) -> str:
-    """The agreement about the slot that a line buys, or adds to."""
+    """Return the agreement whose slot a line buys or enlarges."""
     named = line.amended
     return line.agreement_id if named is None else named[0]
 
 
-def _funds_problem(order: Order, available: int) -> tuple[RefusalCode, str] | None:
+def _funds_problem(order: Order, available: int) -> Problem | None:
     if order.total <= available:
         return None
     reason = f"{order.user} has {credits_text(available)} available, needs {credits_text(order.total)}"
@@ -267,7 +264,7 @@ def _void(records: Records, order: Order, at: Instant, code: str, reason: str) -
 
 
 def _void_unseen(records: Records, void: RememberedVoid) -> Order:
-    """Remember the void of an order that may still come; where none can come, there is nothing to remember."""
+    """Remember the void of an order that may still come."""
     at = void.voided_at
     there = _remembered(records, void.order_id, void.user, at)
     if there is None:
@@ -296,7 +293,7 @@ def _remembered(records: Records, order_id: str, user: str, at: Instant) -> Reme
 
 
 def _settlement(records: Records, order: Order) -> list[Entry]:
-    """Entries that settle a reserved order as `order` says, its transfers with it."""
+    """Return the entries that settle a reserved order and its transfers."""
     records.balances(_accounts(order))  # keeps them from changing meanwhile
     entries: list[Entry] = [OrderSettled(order)]
     for transfer in _transfers(order):
@@ -312,7 +309,6 @@ def _accounts(order: Order) -> set[str]:
 
 
 def _transfers(order: Order) -> tuple[Transfer, ...]:
-    """The pending transfers of an order, one for each line."""
     return tuple(
         Transfer(
             transfer_id=transfer_id_of(line.agreement_id, TransferKind.PAYMENT),

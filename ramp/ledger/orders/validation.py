@@ -1,7 +1,6 @@
-"""Validation of orders: that every order is one whole, recomputed from the entries alone.
+"""Validation of orders from the entries alone: every order is settled as a whole.
 
-After an order's entry stand those of its transfers, one for each line, and nothing else stands between; so what an
-order says and what its transfers say is compared entry by entry.
+The entries of an order's transfers, one a line, follow its own entry directly, so both are compared entry by entry.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _TRANSFER_STATES = {
 
 
 def check_orders(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> list[str]:
-    """Nothing is posted that was not reserved; an order is posted whole or not at all; nothing pends without one.
+    """Check that only reserved orders are posted, as a whole, and that every pending transfer has an order.
 
     Args:
-        entries: everything that happened, in order.
-        transfers: each transfer as its last entry left it.
+        entries: all entries, in order.
+        transfers: each in its last state.
 
     Returns:
         One sentence for each finding.
@@ -53,18 +52,17 @@ def check_orders(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> lis
 
 
 class _Walk:
-    """Goes through the entries once and keeps what orders and their lines have come to."""
+    """Goes through the entries once, and keeps the state of orders and their lines."""
 
     def __init__(self) -> None:
         self.findings: list[str] = []
         self.orders: dict[str, Order] = {}
         self._kinds: dict[str, AccountKind] = {}
         self._order_ids: dict[str, str] = {}  # by agreement id, of reserved lines
-        self._order: Order | None = None  # whose transfers must follow now
+        self._order: Order | None = None  # its transfers must follow now
         self._due: deque[OrderLine] = deque()
 
     def step(self, entry: Entry) -> None:
-        """Judge one entry."""
         if isinstance(entry, TransferEntered | TransferSettled) and entry.transfer.kind is TransferKind.PAYMENT:
             self._payment(entry)
             return
@@ -80,7 +78,7 @@ class _Walk:
                 self._countersigned(entry)
 
     def end_order(self) -> None:
-        """Find what is missing of the order whose transfers were due."""
+        """Report missing transfers of the current order."""
         if self._order is not None and self._due:
             missing = ", ".join(line.agreement_id for line in self._due)
             self._find(f"order {self._order.order_id} is {self._order.state} without the payment of {missing}")

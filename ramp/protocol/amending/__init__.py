@@ -1,1 +1,1 @@
-"""What user, resource and bank have in common where a bought slot changes its size: questions, answers, memory."""
+"""Common parts of resizes at user, resource and bank: questions, answers and journal records."""

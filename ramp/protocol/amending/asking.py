@@ -1,4 +1,4 @@
-"""What is asked of machine and ledger, and by the owner, where a bought slot changes its size; and the answers."""
+"""Resizes: the owner's command, the questions to machine and ledger, and their answers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ramp.model.offer import Refusal
 from ramp.model.slot import Reservation
 
 QUOTED: Final = "quoted"
-"""Code of a change that was only to be priced."""
+"""Code of a resize that was only quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementResized:
-    """The owner wants a bought slot smaller or larger from now on.
+    """The owner resizes a bought slot.
 
     Attributes:
-        agreement_id: what is changed.
-        cores: that the slot shall have; None for as many as it has.
-        until: its end; None for the one that it has.
-        quote_only: only tell what would come back, or what it would cost.
-        price: what may be paid for what is added, credits per core hour; None for what was asked when it was bought.
-        max_cost: what may be paid for it in all, minor units; None where only the price counts.
-        together: other agreements whose slots shall have the same, paid by one order, all or none; only to add.
+        agreement_id: of the slot.
+        cores: new number of cores; None keeps the present one.
+        until: new end; None keeps the present one.
+        quote_only: only report the refund or cost.
+        price: maximum price of the addition, credits per core hour; None for the price asked at purchase.
+        max_cost: maximum total cost of the addition, minor units; None without a limit besides the price.
+        together: other agreements to resize alike by one order, all or none; only to add.
     """
 
     agreement_id: str
@@ -39,19 +39,18 @@ class AgreementResized:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentOutcome:
-    """How a change of size ended, or what it would give back or cost.
+    """How a resize ended, or its quoted refund or cost.
 
     Attributes:
-        agreement_id: of which agreement.
-        number: of the amendment; 0 where none was proposed.
+        number: of the amendment; 0 if none was proposed.
         done: whether the bank has posted it.
         cores: of the slot from `effective_at` on.
         until: its end from then on.
-        effective_at: from when on; 0 where nothing was proposed.
-        refund: minor units that it has given back, or would.
-        code: why it is not done, or `quoted`; empty where it is.
+        effective_at: start of the new size; 0 if nothing was proposed.
+        refund: minor units refunded or quoted.
+        code: why it is not done, or `quoted`; empty if it is.
         detail: the same as a sentence.
-        charge: minor units that it has cost, or would.
+        charge: minor units charged or quoted.
     """
 
     agreement_id: str
@@ -68,14 +67,13 @@ class AmendmentOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ResizeSlot:
-    """Ask the plug-in to give a firm slot another size from now on; answered by `SlotResized`.
+    """Ask the plug-in to resize a firm slot at once; answered by `SlotResized`.
 
     Attributes:
         key: of the slot.
-        step: counts the slot's changes; what comes after one with a higher step is not done, for questions overtake
-            each other.
-        cores: from now on.
-        until: its end from now on.
+        step: number of the request; one that arrives after a higher step is not done, as requests overtake each other.
+        cores: new number of cores.
+        until: new end.
     """
 
     key: str
@@ -91,9 +89,9 @@ class SlotResized:
     Attributes:
         key: of the slot.
         step: of the question.
-        answer: the slot as it is set aside now, or why it is not changed; None where nobody knows.
-        doubt: why nobody knows, as a sentence.
-        able: whether the machine can change what it has set aside at all.
+        answer: the new reservation, or a refusal; None if the result is unknown.
+        doubt: why it is unknown, as a sentence.
+        able: whether the machine can resize slots at all.
     """
 
     key: str
@@ -105,7 +103,7 @@ class SlotResized:
 
 @dataclass(frozen=True, slots=True)
 class PostAmendment:
-    """Ask the ledger to give back what an amendment gives up, or to void it; answered by `AmendmentDecided`."""
+    """Ask the ledger to refund for an amendment, or to void it; answered by `AmendmentDecided`."""
 
     call_id: str
     amendment: Amendment
@@ -114,7 +112,7 @@ class PostAmendment:
 
 @dataclass(frozen=True, slots=True)
 class VoidAmendment:
-    """Ask the ledger to void an amendment that is not posted, seen or not; answered by `AmendmentDecided`."""
+    """Ask the ledger to void an unposted amendment, known or not; answered by `AmendmentDecided`."""
 
     call_id: str
     agreement_id: str
@@ -125,7 +123,7 @@ class VoidAmendment:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentDecided:
-    """The ledger's answer about an amendment; with a code where it is not posted, nor ever will be."""
+    """The ledger's answer about an amendment; with a code if it is void for good."""
 
     call_id: str
     agreement_id: str
@@ -137,4 +135,3 @@ class AmendmentDecided:
 
 
 AmendingAnswer = SlotResized | AmendmentDecided
-"""What machine and ledger answer."""

@@ -1,4 +1,4 @@
-"""Journal records of changes of size: what user and resource must remember of them to keep their word after a crash."""
+"""Journal records of resizes, which user and resource need to keep their promises after a crash."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from ramp.protocol.amending.asking import AmendmentOutcome
 class AmendmentProposed:
     """User: an amendment is about to be proposed.
 
-    Attributes:
-        amendment: what is proposed.
-        at: when.
-        together: agreements whose amendments are paid by the same order, itself among them; empty where nothing is
-            paid. All are on record before any is proposed.
+    `together` has the agreements of all amendments paid by the same order; it is empty if nothing is paid. All are
+    recorded before any is proposed.
     """
 
     amendment: Amendment
@@ -29,7 +26,7 @@ class AmendmentProposed:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentConcluded:
-    """User: the bank's last word on a proposed amendment, with its seal."""
+    """User: the bank's final answer to a proposed amendment, with its seal."""
 
     outcome: AmendmentOutcome
     seal: Seal
@@ -38,14 +35,9 @@ class AmendmentConcluded:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentReceived:
-    """Resource: an amendment that the user has signed and the resource agrees to; its instant may be to come.
+    """Resource: it accepts an amendment signed by the user.
 
-    One that adds to a slot is on record before the machine is asked for more, so that it gives it back after a restart.
-
-    Attributes:
-        offer_id: the slot.
-        amendment: signed by the user.
-        at: when.
+    An addition is recorded before the machine is asked, so that a restarted resource can release it.
     """
 
     offer_id: str
@@ -55,7 +47,7 @@ class AmendmentReceived:
 
 @dataclass(frozen=True, slots=True)
 class CapacityTaken:
-    """Resource: the machine has given back what an amendment gives up, or what is added is to be paid: ask the bank."""
+    """Resource: the machine has released the cores, or the addition can be paid; the bank is asked next."""
 
     offer_id: str
     number: int
@@ -84,7 +76,12 @@ class AmendmentDropped:
 
 
 OwnAmendmentRecord = AmendmentProposed | AmendmentConcluded
-"""What a user keeps of the changes of what it has bought."""
+"""Records of a user about resizes."""
 
 SizeRecord = AmendmentReceived | CapacityTaken | AmendmentSettled | AmendmentDropped
-"""What a resource keeps of the changes of a slot that it has sold."""
+"""Records of a resource about resizes of a slot."""
+
+
+def document_name(agreement_id: str, number: int) -> str:
+    """Return the name under which an amendment's documents are saved, beside those of its agreement."""
+    return f"{agreement_id}.amendment-{number}"

@@ -1,7 +1,7 @@
-"""The bank's part in amendments: posting what both have signed, and voiding what the buyer withdraws.
+"""The bank's part in amendments: posting what both parties signed, and voiding what the buyer withdraws.
 
-What adds to a slot is paid by a line of an order, like an agreement: it counts as come with both signatures, and with
-the last line of its order everything is posted at once.
+An addition to a slot is a line of an order, like an agreement: it needs both signatures, and the bank posts the whole
+order with its last line.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
-from ramp.protocol.answers.ledger import OrderStanding
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import CountersignLine, LookUpAgreement, Send, VoidOrder, reply
+from ramp.protocol.events import OrderStanding
 from ramp.protocol.timing import Timing
 
 UNKNOWN_ORDER: Final = "unknown_order"
-"""Code of an amendment that adds to a slot and that no order pays."""
+"""Code of an addition without an order that pays for it."""
 
 BAD_TERMS: Final = "bad_terms"
-"""Code of an order that is void because what was signed is not what was ordered."""
+"""Code of a void order whose signed documents differ from it."""
 
 
 def is_about(message: Message) -> bool:
-    """Whether a message is about an amendment."""
+    """Return whether a message is about an amendment."""
     content = message.content
     if isinstance(content, Unverified):
         return content.kind == "amendment"
@@ -47,25 +47,25 @@ def asked(
     wait: Callable[[Message], str],
     orders: Mapping[str, OrderStanding],
 ) -> PostAmendment | VoidAmendment | CountersignLine | VoidOrder | LookUpAgreement | Send:
-    """What the ledger is asked when a resource brings an amendment, or its buyer gives it up.
+    """Return the question to the ledger when a resource sends an amendment, or its buyer withdraws it.
 
-    Whoever else brings one, or one that lacks a signature, is answered NOT_UNDERSTOOD: nothing is decided by it, and
-    its resource brings it again.
+    An amendment from another sender, or without a signature, is answered NOT_UNDERSTOOD and decides nothing; its
+    resource sends it again.
 
     Args:
-        message: as it came.
+        message: as received.
         bank: the bank's name.
         now: the present.
         timing: the protocol's limits.
-        wait: keeps the message until the ledger has answered, and names the question.
-        orders: those that are open.
+        wait: keeps the message until the ledger answers, and names the question.
+        orders: the open orders by id.
 
     Returns:
-        The question, or the answer where none is needed.
+        The question, or the answer if none is needed.
 
     Raises:
         RemoteProtocolError: if an amendment is not countersigned by its sender, or names another bank; if a withdrawal
-            is not its sender's own word, said lately.
+            has no recent seal of its sender.
     """
     content = message.content
     if isinstance(content, AmendmentWithdrawal):
@@ -92,7 +92,6 @@ def _paid_by_order(
     wait: Callable[[Message], str],
     order: OrderStanding | None,
 ) -> CountersignLine | VoidOrder | LookUpAgreement | Send:
-    """What the ledger is asked of an amendment that adds to a slot; see `asked`."""
     if order is None:
         return LookUpAgreement(wait(message), body.key)
     if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
@@ -106,7 +105,7 @@ def _paid_by_order(
 
 
 def decided(found: AmendmentDecided, message: Message) -> tuple[Performative, AmendmentPosted | AmendmentRefused]:
-    """What whoever has asked is told."""
+    """Return the answer about a decided amendment."""
     if found.code:
         refused = AmendmentRefused(found.agreement_id, found.number, found.code, found.detail)
         return Performative.REFUSE, refused

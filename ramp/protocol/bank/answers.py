@@ -19,7 +19,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.answers.ledger import OrderFate, OrderStanding
+from ramp.protocol.events import OrderFate, OrderStanding
 
 
 def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Content]:
@@ -50,13 +50,11 @@ def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performat
 
 
 def _paid(line: OrderLine | None, made: PaymentMade) -> PaymentMade | AmendmentPosted:
-    """Return the answer to a resource about a paid line."""
     named = None if line is None else line.amended
     return made if named is None else AmendmentPosted(*named, made.transfer_id, 0, made.amount)
 
 
 def _unpaid(line: OrderLine | None, refused: PaymentRefused) -> PaymentRefused | AmendmentRefused:
-    """Return the answer to a resource about a line that will never be paid."""
     named = None if line is None else line.amended
     return refused if named is None else AmendmentRefused(*named, refused.code, refused.detail)
 
@@ -78,7 +76,7 @@ def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content
 
 
 def agreement_of(content: Content) -> str:
-    """The agreement that a resource or user asks about."""
+    """Return the agreement id that a resource or user asks about."""
     match content:
         case Signed(body=Amendment() as amendment):
             return amendment.key

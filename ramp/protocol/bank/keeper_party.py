@@ -1,4 +1,4 @@
-"""The market's keeper: the paper's administrator of the Banking Agent (section 6.3), whose orders the bank obeys."""
+"""The market's keeper: the paper's administrator of the Banking Agent (section 6.3), who gives the bank orders."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ from ramp.protocol.timing import Pace, Timing
 
 
 class KeeperParty:
-    """Everything the keeper's agent does.
-
-    Args:
-        name: the agent's name.
-        bank: name of the Banking Agent.
-        timing: the protocol's limits.
-    """
+    """Everything the keeper's agent does."""
 
     def __init__(self, name: str, *, bank: str, timing: Timing) -> None:
         self.name = name
@@ -42,15 +36,13 @@ class KeeperParty:
         self._pages: dict[str, _Pages] = {}
 
     def start(self, now: Instant) -> list[Effect]:
-        """Nothing is to be done before the first command."""
         return []
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Nothing is kept: what was not answered is asked again by the keeper."""
+        """Start afresh: the keeper repeats unanswered commands."""
         return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask again what was not answered, or give it up."""
         effects = self._questions.tick(now)
         self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
         return self._armed(effects)
@@ -59,7 +51,7 @@ class KeeperParty:
         """Take a command of the keeper or an answer of the bank.
 
         Raises:
-            RemoteProtocolError: if a message has no place here, or is not the bank's own word.
+            RemoteProtocolError: if a message is not for a keeper, or not sealed by the bank.
         """
         match event:
             case DepositOrdered(deposit_id, account, amount, memo):
@@ -83,7 +75,6 @@ class KeeperParty:
         return self._armed(effects)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._questions.clock_set(by)
         self._armed([])
 
@@ -115,7 +106,7 @@ class KeeperParty:
 
 
 class _Pages:
-    """The pages of one overview, in order; a copy of one that is in adds nothing."""
+    """The pages of one overview, in order."""
 
     def __init__(self) -> None:
         self.after = 0
@@ -123,7 +114,7 @@ class _Pages:
         self.trades: list[TradeLine] = []
 
     def add(self, page: MarketOverview) -> bool:
-        """Take the next page; False for one that is in already."""
+        """Take the next page; return False for a copy."""
         first = page.trades[0].transfer_id if page.trades else ""
         if any(trade.transfer_id == first for trade in self.trades) or (
             page.next_after and page.next_after <= self.after

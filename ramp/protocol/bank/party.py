@@ -1,9 +1,9 @@
 """The Banking Agent's whole protocol (paper sections 5.1.2 and 6.3).
 
-The bank votes in the two-phase commit: it sets the whole cost of an order aside, or refuses. Once the countersigned
-agreements of all units are there it posts the order as one; the buyer's wish, a resource's own word that it has
-failed, or the end of its validity voids it as one. Each of these is durable in the ledger before it is told, and is
-from then on every answer. The bank needs no journal besides the ledger; in memory it keeps the orders that are open.
+The bank votes in the two-phase commit: it reserves the whole cost of an order, or refuses. When the countersigned
+agreements of all units have arrived, it posts the order as a whole. A withdrawal by the buyer, a resource's failure
+message or the end of the order's validity voids it as a whole. Each decision is durable in the ledger before it is
+sent, and final. The ledger is the bank's journal; memory has only the open orders.
 """
 
 from __future__ import annotations
@@ -43,16 +43,15 @@ from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
+from ramp.protocol import events as said
 from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.amending.asking import AmendmentDecided
-from ramp.protocol.answers import ledger as said
-from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 from ramp.protocol.bank import amending
 from ramp.protocol.bank.amending import BAD_TERMS
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
@@ -65,12 +64,7 @@ NOT_OWN = "not_own_account"
 
 
 class BankParty:
-    """Everything the Banking Agent does.
-
-    Args:
-        name: the agent's name.
-        timing: the protocol's limits.
-    """
+    """Everything the Banking Agent does."""
 
     def __init__(self, name: str, *, timing: Timing) -> None:
         self.name = name
@@ -81,15 +75,14 @@ class BankParty:
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
-        """Void what has run out while nobody looked, and know again what is open."""
+        """Void expired orders, and load the open ones."""
         return [fx.SweepOrders()]
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """The ledger is the bank's memory; of a journal it needs nothing."""
         return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Void what has run out."""
+        """Void expired orders."""
         if self.deadline is None or now < self.deadline:
             return []
         return [fx.SweepOrders()]
@@ -98,22 +91,22 @@ class BankParty:
         """Take a message or the ledger's answer.
 
         Raises:
-            RemoteProtocolError: if a message has no place here, or is not its sender's own word.
+            RemoteProtocolError: if a message is not for a bank, or not sealed by its sender.
         """
         effects = guarded("", lambda: self._on_event(event, now))
         self.deadline = earliest(*(order.valid_until for order in self._open.values()))
         return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Know again from the ledger, which is the bank's memory, what is open; who got no answer asks again."""
+        """Load the open orders from the ledger again; unanswered parties repeat their questions."""
         self._asked.clear()
         return [fx.SweepOrders()]
 
     def forget(self, reference: str) -> None:
-        """Nothing rests at the bank: its ledger remembers every order by itself."""
+        """Do nothing: the ledger keeps every order."""
 
     def clock_set(self, by: Duration) -> None:
-        """Nothing moves: an order's end is dated, and signed by those who agreed on it."""
+        """Do nothing: the end of an order is a signed date."""
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
@@ -175,9 +168,8 @@ class BankParty:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a bank")
 
     def _on_order(self, message: Message, order: PaymentOrder, now: Instant) -> list[Effect]:
-        """Vote: set everything aside, or refuse for good."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
-        # whether it is for a job that waits for its start shows when its agreement comes
+        # its agreement shows later whether it is for a queued job
         longest = QUEUE_WAIT_MAX if len(order.lines) == 1 else ORDER_VALIDITY_MAX
         if order.valid_until > now + longest:
             return [self._too_long(message, order.order_id)]
@@ -185,7 +177,6 @@ class BankParty:
         return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
 
     def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
-        """Void, unless it is posted; the answer is final."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
         if wish.valid_until > now + QUEUE_WAIT_MAX:
             return [self._too_long(message, wish.order_id)]
@@ -199,10 +190,10 @@ class BankParty:
         return reply(message, Performative.REFUSE, refused)
 
     def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement, now: Instant) -> list[Effect]:
-        """TransactionUpdate (section 6.3): both signatures, and the terms of the order.
+        """TransactionUpdate (section 6.3): check both signatures, and the terms of the order.
 
-        What the named resource asks in a wrong form is refused for good, for it releases the slot then; what anybody
-        else asks leaves no trace.
+        An invalid agreement from its resource voids the order, as the resource releases the slot then; from any other
+        sender it leaves no trace.
         """
         order = self._open.get(agreement.order_id)
         if order is None:
@@ -224,7 +215,7 @@ class BankParty:
         if unclear := probable_start_problem(agreement):
             return self._refuse_order(message, order, BAD_TERMS, unclear, signed.document)
         begins = agreement.offer.start
-        if agreement.offer.in_queue:  # its resource says by this that the job has started
+        if agreement.offer.in_queue:  # this message shows that the job has started
             begins = min(begins, now)
         call_id = self._wait(message)
         return [fx.CountersignLine(call_id, agreement.agreement_id, begins, signed.document)]
@@ -236,14 +227,14 @@ class BankParty:
         return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
 
     def _on_failed(self, message: Message, failed: Failed) -> list[Effect]:
-        """A resource says that its unit cannot be had: the order is void, or its money goes back."""
+        """Void the order of a resource that reports its failure, or refund it."""
         seal = sealed_by(message, Role.RESOURCE)
         detail = failed.detail or str(failed.code)
         call_id = self._wait(message)
         return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, message.sender, "", detail, seal.text)]
 
     def _on_claim(self, message: Message, claim: RefundClaim) -> list[Effect]:
-        """The buyer brings what the resource has sealed; it counts as if the resource had said it here."""
+        """Take a buyer's claim: the resource's sealed failure counts as if the resource had sent it here."""
         sealed_by(message, Role.USER)
         seal, failed = claim.failed_seal, claim.failed
         if seal.role is not Role.RESOURCE or seal.receiver != message.sender:
@@ -255,7 +246,7 @@ class BankParty:
         ]
 
     def _on_cancellation(self, message: Message, signed: Signed, cancellation: Cancellation) -> list[Effect]:
-        """CancelListener: both have signed, or the buyer alone while the slot has not begun by the bank's clock."""
+        """CancelListener: check both signatures; before the slot begins by the bank's clock, the buyer's suffices."""
         both = (cancellation.user, cancellation.resource)
         by_both = signed.signers == both and message.sender == cancellation.resource
         by_buyer = signed.signers == both[:1] and message.sender == cancellation.user
@@ -267,7 +258,7 @@ class BankParty:
         return [fx.PostRefund(call_id, cancellation.agreement_id, *both, by_buyer, signed.document)]
 
     def _on_account_query(self, message: Message, query: AccountQuery, now: Instant) -> list[Effect]:
-        """BalanceRequest: sealed by the account's owner, fresh, and never seen before."""
+        """BalanceRequest: check that the owner sealed it recently."""
         role = message.seal.role if message.seal is not None else Role.USER
         seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
@@ -282,7 +273,7 @@ class BankParty:
         return [fx.PostDeposit(call_id, order.deposit_id, order.account, order.amount, order.memo, seal.text)]
 
     def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
-        """A document whose signatures do not hold: its named resource releases the slot, so the order has to go."""
+        """Void the order of a document with invalid signatures, as its resource releases the slot."""
         if content.kind == "cancellation":
             refused = RefundRefused(content.reference, content.code, content.detail)
             return [reply(message, Performative.REFUSE, refused)]
@@ -314,7 +305,7 @@ class BankParty:
         return effects if answered is None or told else [*effects, answered]
 
     def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
-        """Keep what is open; tell everybody named in an order that has just been posted or voided, or been refunded."""
+        """Keep open orders; tell all parties of an order that was just posted, voided or refunded."""
         known = self._open.get(order.order_id)
         if order.fate is OrderFate.RESERVED:
             self._open[order.order_id] = order
@@ -339,7 +330,7 @@ class BankParty:
         ]
 
     def _fate_of(self, message: Message, order: OrderStanding) -> Send | None:
-        """What a party of an agreement is told of it; nobody else learns anything."""
+        """Return the answer to a party of an agreement; other senders learn nothing."""
         agreement_id = agreement_of(message.content)
         mine = message.sender == order.user or any(
             (line.agreement_id, line.resource) == (agreement_id, message.sender) for line in order.lines

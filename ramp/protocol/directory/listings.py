@@ -1,4 +1,4 @@
-"""What an owner asks of the directories, its answer put together from pages."""
+"""An owner's questions to the directories, answered from several pages."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ from ramp.model.acl import Message
 from ramp.model.contents import DirectoryListing, DirectoryQuery
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
-from ramp.protocol.directory.directories import Directories
-from ramp.protocol.directory.listing_pages import ListingPages
+from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect
 from ramp.protocol.questions import Questions
 
 
 class Listings:
-    """The open questions of one owner about who offers a service.
-
-    Args:
-        questions: the owner's open questions, among which these are.
-        directories: whom to ask.
-    """
+    """The open questions of one owner about the agents of a service."""
 
     def __init__(self, questions: Questions, directories: Directories) -> None:
         self._questions = questions
@@ -26,7 +20,6 @@ class Listings:
         self._pages: dict[str, ListingPages] = {}
 
     def ask(self, query_id: str, service: str, now: Instant) -> list[Effect]:
-        """Ask for the first page."""
         pages = self._pages[query_id] = ListingPages()
         return self._questions.ask(
             query_id,
@@ -37,10 +30,10 @@ class Listings:
         )
 
     def answered(self, message: Message, listing: DirectoryListing, now: Instant) -> list[Effect]:
-        """Take a page of an open question: ask for the next one, or tell the whole.
+        """Take a page; ask for the next one, or report the whole listing.
 
         Raises:
-            RemoteProtocolError: if it is not a directory's own word.
+            RemoteProtocolError: if no directory sealed it.
         """
         query_id = listing.query_id
         self._questions.check(query_id, message)
@@ -54,7 +47,6 @@ class Listings:
         return self._questions.again(query_id, now)
 
     def forget(self, query_id: str) -> None:
-        """Forget what has been given up."""
         self._pages.pop(query_id, None)
 
     def tick(self) -> None:

@@ -1,7 +1,7 @@
-"""The directory: who sells now. Registrations are leases renewed by heartbeats, so a resource that dies disappears.
+"""The directory of current sellers. Registrations are leases renewed by heartbeats, so a dead resource disappears.
 
-A registration or withdrawal is its resource's own sealed word, numbered: only a higher number than the last counts, so
-one that was captured strikes nobody out and keeps nobody listed.
+Registrations and withdrawals are sealed by their resource and numbered. Only a higher number than the last one counts,
+so a captured message cannot remove or keep an agent.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ LEASE_MAX: Duration = 10 * MINUTE
 """Maximum lease; longer ones are shortened, so that every listing expires."""
 
 REGISTRATIONS_MAX = 100_000
-"""More agents than this are not listed; each is certified, so this bounds the memory only."""
+"""Maximum number of listed agents; all are certified, so this only bounds memory."""
 
 PAGE_NAMES_MAX = 500
-"""Names in one listing; with 2 500 of them it would come near the size limit of a message."""
+"""Names on one page; 2 500 would come near the size limit of a message."""
 
 UNFIT_MAX = 100
-"""So many of those who could serve nothing of what is needed are told, with their terms, beside the first page."""
+"""Maximum agents on the first page that can serve none of the needs, with their terms."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of one agent.
+    """The registration of one agent.
 
     Attributes:
-        number: the highest.
-        until: when its lease ends, or 0 where it is not listed.
-        watched: when the heap of ends looks at it next; older items of the heap are stale.
+        number: highest so far.
+        until: end of the lease, or 0 if not listed.
+        watched: when the heap of ends checks it next; older items of the heap are stale.
     """
 
     number: int
@@ -61,7 +61,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class KnownAgent:
-    """What outlives a directory: an agent of a service, and the highest number seen of it."""
+    """An agent of a service with its highest number, kept over a restart of the directory."""
 
     service: str
     name: str
@@ -71,13 +71,13 @@ class KnownAgent:
 class DirectoryParty:
     """Everything the directory agent does.
 
-    After a restart it begins with those who were registered before, for one lease: were its memory rebuilt by
-    heartbeats alone, the first auctions would be told of a part of the market only.
+    After a restart it lists the agents registered before, for one lease. If it waited for heartbeats, the first
+    auctions would miss a part of the market.
 
     Args:
         name: the agent's name.
         timing: the protocol's limits.
-        known: those registered when it ended.
+        known: agents registered when it ended.
     """
 
     def __init__(self, name: str, *, timing: Timing, known: Iterable[KnownAgent] = ()) -> None:
@@ -91,7 +91,6 @@ class DirectoryParty:
         self._ends: list[tuple[Instant, str, str]] = []
 
     def start(self, now: Instant) -> list[Effect]:
-        """The directory waits for registrations."""
         for agent in self._known:
             if agent.service in ROLE_OF_SERVICE:
                 self._list(agent.service, agent.name, agent.number, self._timing.lease, None, now)
@@ -100,7 +99,7 @@ class DirectoryParty:
 
     @property
     def registered(self) -> tuple[KnownAgent, ...]:
-        """Everybody listed, in order; `changes` counts up whenever their names change."""
+        """All listed agents, in order; `changes` counts changes of their names."""
         return tuple(
             KnownAgent(service, name, self._entries[service, name].number)
             for service, listed in self._listed.items()
@@ -108,11 +107,10 @@ class DirectoryParty:
         )
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Nothing is kept in a journal: resources register again."""
         return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Strike out whose lease has run out."""
+        """Remove agents whose lease has ended."""
         while self._ends and self._ends[0][0] <= now:
             looked_at, service, name = heappop(self._ends)
             entry = self._entries[service, name]
@@ -127,7 +125,6 @@ class DirectoryParty:
         return []
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; every lease lasts as long as before."""
         for entry in self._entries.values():
             entry.until += by if entry.until else 0
             entry.watched += by if entry.watched else 0
@@ -135,10 +132,10 @@ class DirectoryParty:
         self._arm()
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
-        """Register, strike out, list.
+        """Register, remove or list agents.
 
         Raises:
-            RemoteProtocolError: if a message has no place here, or is not its sender's own word.
+            RemoteProtocolError: if a message is not for a directory, or not sealed by its sender.
         """
         if not isinstance(event, MessageReceived):
             return []
@@ -150,7 +147,7 @@ class DirectoryParty:
                 highest = self._list(service, message.sender, number, lease, terms[0] if terms else None, now)
                 self._arm()
                 if highest == number and self.changes == changes:
-                    return []  # a heartbeat; only who is new, or counts too low, has to be told
+                    return []  # a heartbeat; answer only new agents and too low numbers
                 return [reply(message, Performative.INFORM, Registered(service, highest))]
             case Deregistration(service, number):
                 self._check(message, service, now)
@@ -177,7 +174,7 @@ class DirectoryParty:
     def _list(
         self, service: str, name: str, number: int, lease: Duration, terms: StaticTerms | None, now: Instant
     ) -> int:
-        """Renew a lease, and take the terms, if the number is new; returns the highest number known."""
+        """Renew a lease and its terms if the number is new; return the highest number known."""
         entry = self._entries.get((service, name))
         if entry is None:
             if len(self._entries) >= REGISTRATIONS_MAX:
@@ -197,7 +194,7 @@ class DirectoryParty:
         return number
 
     def _watch(self, service: str, name: str, entry: _Entry) -> None:
-        """Put an end on the heap; a renewal leaves the one that is there, which is then looked at too early."""
+        """Put an end on the heap; a renewal keeps the item there, which is then checked too early."""
         entry.watched = entry.until
         heappush(self._ends, (entry.until, service, name))
 

@@ -1,9 +1,9 @@
-"""Which of very many machines meet what a request needs, without looking at each.
+"""An index of machines by their static terms, which finds matches without looking at each machine.
 
-A bit-sliced index (P. O'Neil and D. Quass, "Improved query performance with variant indexes", SIGMOD 1997): every
-machine has a place, and of every property there is one row of bits over all places for each binary digit of its values.
-Who has at least a value is then a few operations on whole rows, one or two for each digit; so a question costs in
-proportion to the digits, with a constant of one bit a machine, and a change touches one bit in each row that differs.
+It is bit-sliced (P. O'Neil and D. Quass, "Improved query performance with variant indexes", SIGMOD 1997): every machine
+has a place, and every property has one row of bits over all places for each binary digit of its values. A comparison
+with a value then takes one or two operations on whole rows for each digit. So a query costs in proportion to the
+digits, with a constant of one bit a machine, and an update touches one bit in each row that differs.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ _EVERYBODY_HAS: Final = {"cores": 1, "cores_per_node": 1, "nodes": 0}
 _EXACT: Final = ("operating_system", "os_version", "architecture")
 
 ROW_BYTES: Final = 1_024
-"""By so much rows grow, in bytes: room for eight times as many machines."""
+"""Growth of rows in bytes; each byte covers eight machines."""
 
 
 class _Property:
-    """The values of one property by place; 0 is for who states none."""
+    """The values of one property by place; 0 if none is stated."""
 
     def __init__(self) -> None:
         self._rows: list[bytearray] = []
         self._values: list[int] = []
 
     def put(self, place: int, value: int) -> None:
-        """Note the value of a place that is known, or of the next one."""
         if place == len(self._values):
             self._values.append(0)
         changed = self._values[place] ^ value
@@ -56,16 +55,13 @@ class _Property:
             row[byte] ^= bit
 
     def equal(self, value: int, among: int) -> int:
-        """Those among some places whose value this is, as bits."""
         return self._compared(value, among)[1]
 
     def at_least(self, value: int, among: int) -> int:
-        """Those among some places whose value is this or more, as bits."""
         more, equal = self._compared(value, among)
         return more | equal
 
     def _compared(self, value: int, among: int) -> tuple[int, int]:
-        """Who has more, and who has just as much."""
         if value.bit_length() > len(self._rows):
             return 0, 0
         more, equal = 0, among
@@ -82,7 +78,7 @@ class _Property:
 class TermsIndex:
     """The machines of a directory by their static terms.
 
-    Sets of machines are whole numbers with a bit for each place.
+    Sets of machines are integers with a bit for each place.
     """
 
     def __init__(self) -> None:
@@ -94,14 +90,14 @@ class TermsIndex:
         self._torus = _Property()
         self._least = {name: _Property() for name in _LEAST}
         self._exact = {name: _Property() for name in _EXACT}
-        self._words: dict[str, tuple[int, int]] = {}  # by word: its number, and how often it is stated
+        self._words: dict[str, tuple[int, int]] = {}  # word -> (number, uses)
         self._unused: list[int] = []
 
     def __len__(self) -> int:
         return len(self._places)
 
     def put(self, name: str, terms: StaticTerms | None) -> None:
-        """Note a machine, or that its terms are others now; without terms it may be anything."""
+        """Add a machine or replace its terms; a machine without terms may have any."""
         place = self._places.get(name)
         if place is None:
             place = self._places[name] = self._free.pop() if self._free else len(self._names)
@@ -116,25 +112,23 @@ class TermsIndex:
         self._note(place, terms, 1)
 
     def remove(self, name: str) -> None:
-        """Forget a machine."""
         place = self._places.pop(name)
         self._forget_terms(name)
         self._note(place, None, 0)
         self._free.append(place)
 
     def terms(self, name: str) -> StaticTerms:
-        """A machine's terms.
+        """Return a machine's terms.
 
         Raises:
-            KeyError: it states none, or is not here.
+            KeyError: if it states none, or is not here.
         """
         return self._terms[name]
 
     def meeting(self, needs: tuple[StaticNeeds, ...]) -> tuple[int, int]:
-        """Who could serve some of the needs, and who none of them; who states no terms is among the first.
+        """Return the sets of machines that can serve some of the needs (at least one), or none of them.
 
-        Args:
-            needs: at least one.
+        Machines without terms are in the first set.
         """
         everybody = self._listed.at_least(1, -1)
         stating = self._listed.equal(2, everybody)
@@ -144,7 +138,7 @@ class TermsIndex:
         return met, everybody & ~met
 
     def names(self, places: int) -> Iterator[str]:
-        """The names of a set, in no order."""
+        """Yield the names of a set, in any order."""
         for number, byte in enumerate(places.to_bytes((places.bit_length() + 7) // 8, "little")):
             left = byte
             while left:
@@ -152,7 +146,7 @@ class TermsIndex:
                 left &= left - 1
 
     def place(self, name: str) -> int:
-        """Which bit of a set stands for a machine."""
+        """Return the place of a machine's bit."""
         return self._places[name]
 
     def _meeting(self, need: StaticNeeds, among: int) -> int:
@@ -169,7 +163,7 @@ class TermsIndex:
         return among
 
     def _note(self, place: int, terms: StaticTerms | None, listed: int) -> None:
-        """Write a machine's terms into all rows; `listed` is 0 for who is no longer there."""
+        """Write a machine's terms into all rows; `listed` is 0 for a removed one."""
         self._listed.put(place, listed if terms is None else 2)
         self._torus.put(place, int(terms is not None and terms.torus))
         for name, property_ in self._exact.items():
@@ -180,7 +174,7 @@ class TermsIndex:
             property_.put(place, 0 if value is None else value + 1)
 
     def _number(self, word: str) -> int:
-        """The number that stands for a word, which is stated once more."""
+        """Return the number of a word, counting one more use."""
         number, times = self._words.get(word) or (self._unused.pop() if self._unused else len(self._words) + 1, 0)
         self._words[word] = number, times + 1
         return number

@@ -1,1 +1,1 @@
-"""The enrolment office, those who ask it for a certificate, and those who follow what it revokes."""
+"""The enrolment office, applicants for certificates, and followers of the revocation list."""

@@ -1,4 +1,4 @@
-"""Whoever asks the enrolment office for a certificate: asks again until it is answered, or the time is over."""
+"""An applicant asks the enrolment office for a certificate until it answers, or the time is over."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ramp.protocol.timing import Pace, Timing
 
 
 class Applicant:
-    """Asks for one certificate; the answer is told as `QueryAnswered`, with None where none has come.
+    """Asks for one certificate; reports the answer as `QueryAnswered`, with None if it got no answer.
 
     Args:
-        name: of the account with which it asks.
+        name: of the asking account.
         office: name of the enrolment office.
-        request: what it asks for.
-        timing: the protocol's limits; `query_limit` is how long it asks.
+        request: for the certificate.
+        timing: the protocol's limits; it asks for `query_limit`.
     """
 
     def __init__(self, name: str, *, office: str, request: EnrolmentRequest, timing: Timing) -> None:
@@ -34,7 +34,6 @@ class Applicant:
         self._questions = Questions(name, Pace(timing))
 
     def start(self, now: Instant) -> list[Effect]:
-        """Ask."""
         effects = self._questions.ask(
             self._request.invitation_id,
             self._office,
@@ -46,15 +45,13 @@ class Applicant:
         return self._armed(effects)
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Nothing is kept: asking again has the same answer."""
+        """Ask again; the answer is the same."""
         return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask again, or give up."""
         return self._armed(self._questions.tick(now))
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._questions.clock_set(by)
         self._armed([])
 
@@ -62,7 +59,7 @@ class Applicant:
         """Take the office's answer.
 
         Raises:
-            RemoteProtocolError: if a message has no place here, or is not the office's own word.
+            RemoteProtocolError: if a message is not for an applicant, or not sealed by the office.
         """
         if not isinstance(event, MessageReceived):
             return []

@@ -1,4 +1,4 @@
-"""What the office asks of the market's authority, what a site asks of its own keys, and the answers."""
+"""Questions of the office to the market's authority and of a site to its keys, with the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramp.model.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """Issue what a request asks for, or say why not; what is issued is durable before the answer."""
+    """Issue a requested certificate, or refuse; a certificate is durable before the answer."""
 
     call_id: str
     request: EnrolmentRequest
@@ -19,12 +19,12 @@ class JudgeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReadRevocations:
-    """What has been revoked, as a list that the authority has signed, and who is to be told."""
+    """Read the authority's signed revocation list, and its recipients."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeepRevocations:
-    """Keep a list beside the keys of this site, if the authority has signed it and it is newer than the one there."""
+    """Store a revocation list beside this site's keys, if the authority signed it and it is newer."""
 
     revocations: str
 
@@ -45,10 +45,10 @@ class RevocationsRead:
     """The answer to `ReadRevocations`.
 
     Attributes:
-        number: of the list; 0 where there is none, for the authority's key is elsewhere.
+        number: of the list; 0 if there is no list here, because the authority's key is elsewhere.
         revocations: the list in PEM.
-        members: full names of those who have enrolled.
-        reasons: why their certificates were revoked, by name, of those whose were.
+        members: full names of all enrolled parties.
+        reasons: reasons of revocations, by name.
     """
 
     number: int
@@ -59,7 +59,7 @@ class RevocationsRead:
 
 @dataclass(frozen=True, slots=True)
 class RevocationsKept:
-    """The answer to `KeepRevocations`: the list that is here now, or `number` 0 and what was wrong with the other."""
+    """The answer to `KeepRevocations`: the present list, or `number` 0 and the problem of the new one."""
 
     number: int
     expires_at: Instant

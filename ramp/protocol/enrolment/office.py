@@ -1,7 +1,7 @@
-"""The enrolment office: answers requests for certificates, and tells everybody what has been revoked.
+"""The enrolment office: answers requests for certificates, and distributes the revocation list.
 
-It decides nothing about a request but how many are looked at; what is issued is the authority's to judge. A list is
-sent to all who have enrolled as soon as it changes, and to whoever asks whether there is a newer one.
+The office only limits the number of requests; the authority decides about certificates. A changed list goes to all
+enrolled parties at once, and to any party that asks for a newer one.
 """
 
 from __future__ import annotations
@@ -19,19 +19,54 @@ from ramp.model.contents import (
     RevocationNotice,
     RevocationQuery,
 )
-from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.effects import Effect, Report, Send, reply
-from ramp.protocol.enrolment.attempts import Attempts
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.progress import EnrolmentAnswered
 from ramp.protocol.records import Record
 
 LOOK: Final[Duration] = 2 * SECOND
-"""How often the office looks whether something has been revoked; other processes revoke as well."""
+"""Pause between two reads of the revocation list, which other processes may change."""
 
 QUERIES_PER_ATTEMPT: Final = 10
-"""So many questions for the revocation list are answered for each request for a certificate that may be made."""
+"""Ratio of permitted revocation queries to permitted certificate requests."""
+
+
+class Attempts:
+    """Counts attempts in minutes that begin with the first one.
+
+    A site may send under any number of names. The limit over all senders therefore bounds the authority's work for
+    strangers, and the number of names counted at a time.
+
+    Args:
+        per_sender: maximum attempts of one sender in a minute.
+        in_all: maximum attempts of all senders in a minute.
+    """
+
+    def __init__(self, per_sender: int, in_all: int) -> None:
+        self._per_sender = per_sender
+        self._in_all = in_all
+        self._begun: Instant | None = None
+        self._total = 0
+        self._by_sender: dict[str, int] = {}
+
+    def allowed(self, sender: str, now: Instant) -> bool:
+        """Count an attempt within both limits and return True; else return False."""
+        if self._begun is None or now - self._begun >= MINUTE:
+            self._begun, self._total = now, 0
+            self._by_sender.clear()
+        count = self._by_sender.get(sender, 0)
+        if count >= self._per_sender or self._total >= self._in_all:
+            return False
+        self._by_sender[sender] = count + 1
+        self._total += 1
+        return True
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: the minute lasts as long as before."""
+        if self._begun is not None:
+            self._begun += by
 
 
 class EnrolmentOffice:
@@ -39,8 +74,8 @@ class EnrolmentOffice:
 
     Args:
         name: the agent's name.
-        per_sender: requests of one sender that are looked at in a minute.
-        in_all: requests of all senders that are looked at in a minute.
+        per_sender: maximum requests of one sender in a minute.
+        in_all: maximum requests of all senders in a minute.
     """
 
     def __init__(self, name: str, *, per_sender: int, in_all: int) -> None:
@@ -53,23 +88,20 @@ class EnrolmentOffice:
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:
-        """See what has been revoked."""
         self.deadline = now + LOOK
         return [ReadRevocations()]
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Nothing is kept in a journal: what was issued is in the register."""
+        """Start afresh: the register has all issued certificates."""
         return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """See what has been revoked meanwhile."""
         if self.deadline is None or now < self.deadline:
             return []
         self.deadline = now + LOOK
         return [ReadRevocations()]
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._attempts.clock_set(by)
         self._queries.clock_set(by)
         if self.deadline is not None:
@@ -79,7 +111,7 @@ class EnrolmentOffice:
         """Take a request, a question or the authority's answer.
 
         Raises:
-            RemoteProtocolError: if a message has no place here.
+            RemoteProtocolError: if a message is not for an enrolment office.
         """
         match event:
             case MessageReceived(message):
@@ -94,7 +126,7 @@ class EnrolmentOffice:
         match message.content:
             case EnrolmentRequest() as request:
                 if not self._attempts.allowed(message.sender, now):
-                    return []  # unanswered: an answer is sealed, and costs more than the question; it is repeated
+                    return []  # a sealed answer costs more than the question, which is repeated
                 self._calls += 1
                 call_id = f"call-{self._calls}"
                 self._asked[call_id] = message
@@ -118,7 +150,7 @@ class EnrolmentOffice:
     def _on_revocations(self, read: RevocationsRead) -> list[Effect]:
         before, self._list = self._list, read
         if before is None or read.number <= before.number:
-            return []  # at a start everybody asks by himself
+            return []  # after a start all parties ask by themselves
         return [
             Send(
                 Message(

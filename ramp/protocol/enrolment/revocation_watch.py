@@ -1,4 +1,4 @@
-"""How a party far from the market's files learns what has been revoked: it asks, and is told when something changes."""
+"""How a remote party learns of revocations: it asks, and receives every change."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class RevocationWatch:
         name: the agent.
         office: name of the enrolment office.
         pause: between two questions.
-        number: of the list that is here already; 0 where there is none.
-        expires_at: until when that list is to be relied on.
+        number: of the present list; 0 without a list.
+        expires_at: expiry of that list.
     """
 
     def __init__(self, name: str, *, office: str, pause: Duration, number: int = 0, expires_at: Instant = 0) -> None:
@@ -45,27 +45,25 @@ class RevocationWatch:
         self._told_expired = False
 
     def start(self, now: Instant) -> list[Effect]:
-        """Ask at once: something may have been revoked while this agent was away."""
+        """Ask at once, as revocations may have been missed."""
         return [*self._ask(now), *self._look(now)]
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Nothing is kept in a journal: the list is beside the keys."""
         return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask again; say when the list that is here is not to be relied on any more."""
+        """Ask again; report an expired list."""
         return [*(self._ask(now) if now >= self._ask_at else []), *self._look(now)]
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; a list's end is dated."""
         self._ask_at += by
         self._arm()
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
-        """Take a list, or what has become of it.
+        """Take a list, or the result of storing it.
 
         Raises:
-            RemoteProtocolError: if a message has no place here, or is not the office's own word.
+            RemoteProtocolError: if a message is not for a follower, or not sealed by the office.
         """
         match event:
             case MessageReceived(message):
@@ -102,7 +100,7 @@ class RevocationWatch:
         return [Send(Message(Performative.QUERY_REF, self.name, self._office, query.query_id, query))]
 
     def _look(self, now: Instant) -> list[Effect]:
-        """Say once that the list has run out; whom it names is struck out all the same."""
+        """Report once that the list has expired; its revocations stay in force."""
         self._arm()
         if not self._number or now <= self._expires_at or self._told_expired:
             return []

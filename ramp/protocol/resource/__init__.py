@@ -1,1 +1,1 @@
-"""The Resource Agent as a state machine: it sells, holds and books."""
+"""The Resource Agent as a state machine: it offers, holds and sells slots."""

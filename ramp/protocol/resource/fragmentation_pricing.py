@@ -1,10 +1,10 @@
-"""The pricing strategy `fragmentation`: a job pays for the room it spoils for others, not only for the load it meets.
+"""The pricing strategy `fragmentation`: a job also pays for the room that it spoils for others.
 
-A job in the middle of the machine's largest free box, or a torus that takes cables of lines it hardly uses, leaves
-pieces that later large jobs cannot have, at no more core hours than a job that stands in a corner. Here its share of
-spoilt room (of the largest free box beyond its own units, and of the free cables) moves the price from the paper's
-formula towards the start price: the reduction is scaled by what is not spoilt, and so is the distance of the least
-price from the start price. A job that spoils nothing is priced exactly by the paper's formula.
+A job in the middle of the machine's largest free box, or a torus that takes cables of hardly used lines, leaves pieces
+that large jobs cannot use, for no more core hours than a job in a corner. Its share of spoilt room (of the largest free
+box beyond its own units, and of the free cables) moves the price from the paper's formula towards the start price. Both
+the reduction and the distance of the minimum price from the start price shrink with the share. A job that spoils
+nothing pays exactly the paper's price.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ramp.protocol.pricing import LOAD_FLOOR, PriceQuestion, PriceRefusal
 
 
 def spoilt_share(question: PriceQuestion) -> Fraction:
-    """Share of the room for others that the job spoils, 0 to 1: what it spares of boxes and cables, taken off one."""
+    """Return the share of others' room that the job spoils, 0 to 1."""
     boxes, cables = (
         max(Fraction(0), min(Fraction(1), Fraction(share))) for share in (question.fragmentation, question.links_taken)
     )
@@ -25,13 +25,13 @@ def spoilt_share(question: PriceQuestion) -> Fraction:
 
 
 def fragmentation_price(question: PriceQuestion) -> int | PriceRefusal:
-    """The paper's formula (section 6.2.3), its reduction and the room below the start price cut by what is spoilt.
+    """Apply the paper's formula (section 6.2.3), with reduction and minimum scaled by the unspoilt share.
 
     Args:
         question: `fragmentation` and `links_taken` come from the machine's plug-in with the slot.
 
     Returns:
-        Whole credits per core hour, or why there is no bid; then the nearest price is the least one for this job.
+        Whole credits per core hour, or a refusal with the minimum price of this job.
     """
     if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
         return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)

@@ -1,4 +1,4 @@
-"""Questions for what a machine is and how busy it will be, while the machine is asked for it."""
+"""Buyers' questions about a machine, until the machine has answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramp.model.contents import MachineQuery, MachineStatus
 from ramp.protocol.effects import DescribeMachine, Effect, reply
 
 DESCRIBING_MAX: Final = 1_000
-"""Questions for the machine's state that wait for its answer; the oldest go first, and are asked again."""
+"""Maximum waiting questions; the oldest are dropped, and repeated by their sender."""
 
 
 class MachineQueries:
@@ -21,7 +21,7 @@ class MachineQueries:
         self._asked = 0
 
     def ask(self, message: Message, query: MachineQuery) -> list[Effect]:
-        """Ask the machine, under a name of our own: two buyers may call their questions the same."""
+        """Ask the machine under an id of our own, as two buyers may use the same."""
         for asked in self._open.values():
             if (asked.sender, asked.content) == (message.sender, query):
                 return []  # a copy; the machine is still at work on the first
@@ -33,7 +33,7 @@ class MachineQueries:
         return [DescribeMachine(call_id, query.horizon)]
 
     def answered(self, call_id: str, snapshot: str) -> list[Effect]:
-        """What the machine has answered goes to who asked; a question that has been given up needs no answer."""
+        """Send the machine's answer to the buyer; ignored if the question was dropped."""
         asked = self._open.pop(call_id, None)
         if asked is None:
             return []

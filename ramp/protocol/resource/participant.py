@@ -1,10 +1,9 @@
 """The resource's side of the two-phase commit for one accepted offer (paper section 5.1.1, steps 6 to 10).
 
-The reservation notification to the bank follows (section 5.1.2) and, if it comes to that, the cancellation. The slot is
-held with a deadline that is part of the durable state; the vote yes is durable before AGREE leaves; the signed
-agreement is durable before it is acknowledged and sent to the bank. No slot becomes firm without the bank's vote for
-it, and from then on only the bank's sealed word ends it: paid, void or refunded. What has once been answered stays
-answered: a repeated message gets the same reply.
+It also covers the reservation notification to the bank and the cancellation (section 5.1.2). The deadline of a hold is
+recorded. The vote yes is recorded before AGREE is sent, and the signed agreement before it is acknowledged and sent to
+the bank. No slot becomes firm without the bank's vote, and a firm one ends only by the bank's sealed message: paid,
+void or refunded. A repeated message gets the same answer.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ from ramp.protocol.transition_tables import ParticipantState
 S = ParticipantState
 
 IN_DOUBT = (S.HOLDING, S.CONFIRMING)
-"""States in which the machine has been asked to do something; if it fails, it is asked what it has."""
+"""States with an open request to the machine; if it fails, the slot is looked up."""
 
 
 class Participant(ParticipantAnswers):
     """One accepted offer.
 
     Args:
-        intended: what is to be held; also the first record of its journal.
-        resource: name of the selling agent.
-        bank: name of the Banking Agent that the resource trusts with its money.
-        pace: of the selling agent.
-        account: the buyer's local account; empty where the site maps the buyer to none.
+        intended: the hold, and its first record.
+        resource: name of the resource.
+        bank: name of the bank that the resource trusts.
+        pace: of the resource.
+        account: the buyer's local account, or empty.
     """
 
     def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace, account: str) -> None:
@@ -75,13 +74,12 @@ class Participant(ParticipantAnswers):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """The offer has been accepted: make the intention durable and ask the plug-in for the slot."""
+        """Record the intention and ask the plug-in for the slot."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
         return [Persist(self._intended), self._hold()]
 
     def replay(self, record: Record) -> None:
-        """Take one later record of this offer's journal, before `recover`."""
         if isinstance(record, HoldMade):
             self.reservation_id, self.until = record.reservation_id, record.until
         elif isinstance(record, AgreementReceived):
@@ -98,10 +96,10 @@ class Participant(ParticipantAnswers):
             self.released = record
 
     def recover(self, now: Instant) -> list[Effect]:
-        """Go on after a restart from what has been replayed; every call to plug-in and bank may be repeated."""
+        """Resume after a restart; every call to plug-in and bank may be repeated."""
         if self.released is not None:
             self._enter(S.RELEASED, "recover")
-            # what was asked before may still be on its way to the machine; what is over takes nothing any more
+            # an earlier request may still reach the machine, unless the slot is over
             over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
             return [ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self.failed is not None or (self._paid is not None and self._cancellation is not None):
@@ -125,7 +123,7 @@ class Participant(ParticipantAnswers):
         return [self._hold()]
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let a hold run out (step 10), or ask machine or bank again."""
+        """End a hold (step 10), or ask machine or bank again."""
         if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
             return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
@@ -135,15 +133,15 @@ class Participant(ParticipantAnswers):
             self._retry.again(now)
             self.deadline = self._retry.due
             return [self._to_bank()]
-        # else the sold slot begins: the bank's word from now on is final
+        # the sold slot begins: ask whether the sale still stands
         return [self._request(now)] if self.state is S.SOLD else []
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`.
+        """Move the deadlines with the clock.
 
-        A hold is dated in the machine's own book, which ends it at that date. So it ends at the date or after the time
-        promised, whichever comes first: a clock set back by an hour must not keep a slot from everybody for an hour,
-        and one that is right again must not end the hold.
+        The machine dates a hold in its own book and ends it then. So a hold ends at that date or after the promised
+        time, whichever comes first: a clock set back by an hour must not block a slot for an hour, and one set right
+        must not end the hold.
         """
         self._retry.clock_set(by)
         self._time_promised += by
@@ -156,7 +154,7 @@ class Participant(ParticipantAnswers):
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
     def on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
-        """The plug-in has set the slot aside, or not, or nobody knows: vote, or look it up."""
+        """Vote after the plug-in's answer, or look the slot up."""
         if self.state is not S.HOLDING:
             return self._late(answer)
         if isinstance(answer, MachineInDoubt):
@@ -166,7 +164,7 @@ class Participant(ParticipantAnswers):
         return self._held(answer, "SlotHeld", now)
 
     def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
-        """The plug-in has made the hold firm, or not, or nobody knows: go to the bank, give up, or look it up."""
+        """Turn to the bank after the plug-in's answer, give up, or look the slot up."""
         if self.state is not S.CONFIRMING:
             return self._late(answer)
         if isinstance(answer, MachineInDoubt):
@@ -176,23 +174,23 @@ class Participant(ParticipantAnswers):
         return self._firm(answer, "SlotConfirmed", now)
 
     def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[Effect]:
-        """An answer for which nobody waits any more. After a release the slot is released again.
+        """Handle a late answer: after a release, release the slot again.
 
-        The release may have come to the machine before what it was to undo. In every other state the slot was found
-        on the machine meanwhile, and is promised.
+        The release may have overtaken the request that it undoes. In every other state the slot was found on the
+        machine, and is promised.
         """
         if self.state is not S.RELEASED or isinstance(answer, Refusal):
             return []
         return [ReleaseSlot(self.offer.offer_id)]
 
     def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
-        """What the machine has of a slot that was in doubt; while it cannot say, it is asked again."""
+        """Take the machine's answer about a slot in doubt; ask again while it cannot say."""
         asked_in, self._looked_up_in = self._looked_up_in, None
         if self.state is S.QUEUED:
             return self._on_queue_seen(answer, now)
         if self.state not in IN_DOUBT or not self._doubted:
             return []
-        if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than what is in doubt
+        if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than the doubt
             return self._look_up_later(now)
         gone = "the machine failed and holds no slot"
         if self.state is S.HOLDING:
@@ -227,18 +225,18 @@ class Participant(ParticipantAnswers):
             self._enter(S.QUEUED, stimulus)
             self._retry.begin(now)
             self._await()
-            return [self._acknowledge(), self._to_bank()]  # which may have given it up while this agent was away
+            return [self._acknowledge(), self._to_bank()]  # which may have voided it while this agent was away
         self._enter(S.SETTLING, stimulus)
         return [self._acknowledge(), self._request(now)]
 
     def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
-        """How the job stands: paid is once it has started, and what the bank has given up meanwhile it says."""
+        """Request payment when the queued job has started; ask the bank after its deadline."""
         if answer is None:
             return self._not_firm(RefusalCode.NOT_DELIVERED, "the job ended without starting", "SlotLookedUp", now)
         if isinstance(answer, Reservation) and answer.started_at is not None:
             self._enter(S.SETTLING, "SlotLookedUp")
             return [self._request(now)]
-        self._retry.wait(now)
+        self._retry.again(now)
         self._await()
         return [self._to_bank()] if now >= self.agreed.valid_until else []
 
@@ -247,18 +245,18 @@ class Participant(ParticipantAnswers):
         return [*effects, self._failure(), self._failure_to_bank()]
 
     def _in_doubt(self, doubt: MachineInDoubt, now: Instant) -> list[Effect]:
-        """Ask the machine what it has, until it says so; what it says does not pass, at once, else after a pause.
+        """Look the slot up until the machine answers: at once after a permanent failure, else after a pause.
 
-        What it turns out not to have done is asked for again where it said that this may pass, and given up where it
-        said that it will not. Where it said neither, a hold is given up and a confirmation is asked for again: the
-        buyer of the one still has other offers, that of the other has decided.
+        If the request turns out undone, it is repeated after a transient failure and given up after a permanent one.
+        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated, as
+        its buyer has decided.
         """
         self._transient = doubt.transient
         later = self._look_up_later(now)
         return self._look_up() if doubt.transient is False else later
 
     def _look_up_later(self, now: Instant) -> list[Effect]:
-        """Ask the machine what it has, after a pause that grows with every answer in doubt."""
+        """Look the slot up after a pause that grows with every doubtful answer."""
         if self._retry.due is None:
             if self._doubted:
                 self._retry.again(now)
@@ -269,28 +267,28 @@ class Participant(ParticipantAnswers):
         return []
 
     def _look_up(self) -> list[Effect]:
-        """Ask the machine now; one question at a time, for it may be slow."""
+        """Look the slot up now; one question at a time, as machines may be slow."""
         self._retry.stop()
         self._await()
         if self._looked_up_in is not None:
-            return []  # the answer to an older question is under way, and then it is asked again
+            return []  # an older question is open; the look-up is repeated after its answer
         self._looked_up_in = self.state
         return [LookUpSlot(self.offer.offer_id)]
 
     def _await(self) -> None:
-        """Wait for the next try; a slot that is being held ends at its deadline whatever the machine says."""
+        """Wait for the next try; a hold ends at its deadline whatever the machine says."""
         self.deadline = earliest(self._retry.due, self.until if self.state in (S.HOLDING, S.HELD) else None)
 
     # -- the user's messages -------------------------------------------------------------------------------------
 
     def on_acceptance(self, now: Instant) -> list[Effect]:
-        """The acceptance again: the same vote again."""
+        """Repeat the vote after a repeated acceptance."""
         if self.state is S.HELD:
             return [self._agree(now)]
         return [self._refuse()] if self.state is S.RELEASED else []
 
     def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[Effect]:
-        """The user lets the hold go (step 9). A slot that is firm ends on the bank's word: ask it at once."""
+        """Release a cancelled hold (step 9); ask the bank at once about a firm slot."""
         if self.state in (S.HOLDING, S.HELD):
             detail = "the user cancelled the hold"
             effects = self._release(RefusalCode.CANCELLED, detail, "HoldCancelled", now, seal=seal)
@@ -302,10 +300,10 @@ class Participant(ParticipantAnswers):
         return [self._request(now)] if self.state is S.SETTLING else []
 
     def on_commitment(self, commitment: Commitment, now: Instant) -> list[Effect]:
-        """The user's signed agreement with the bank's vote (step 8), for the first time or again.
+        """Take the user's signed agreement with the bank's vote (step 8), for the first time or again.
 
         Raises:
-            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only, or not what was agreed.
+            RemoteProtocolError: if the buyer is not the only signer.
         """
         signed = commitment.agreement
         assert isinstance(signed.body, Agreement)
@@ -314,7 +312,7 @@ class Participant(ParticipantAnswers):
             accepted = self.agreement is not None and self.agreed.agreement_id == signed.body.agreement_id
             return [self._failure() if accepted else self._refuse()]
         problem = self._problem(commitment)
-        if problem:  # no Failed: sealed, it would buy back whatever is sold under that agreement id later
+        if problem:  # no sealed Failed, which would refund a later sale under this agreement id
             return [self._refuse_for(RefusalCode.BAD_AGREEMENT, problem)]
         unfair = agreed_price_problem(signed.body, self.unit, self._intended.rule)
         if unfair is not None:
@@ -330,10 +328,10 @@ class Participant(ParticipantAnswers):
         return [self._settled()] if self.state is S.SOLD else []
 
     def on_cancellation(self, signed: Signed, now: Instant) -> list[Effect]:
-        """The user's signed cancellation: the bank refunds first, then the slot is released.
+        """Take the user's signed cancellation: the bank refunds, then the slot is released.
 
         Raises:
-            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+            RemoteProtocolError: if the buyer is not the only signer.
         """
         body = signed.body
         assert isinstance(body, Cancellation)
@@ -354,7 +352,7 @@ class Participant(ParticipantAnswers):
         return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
     def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
-        """The slot cannot be had though it is sold: our own sealed word gives the money back, until the bank has."""
+        """Report a sold slot as failed; the resource's sealed message makes the bank refund it."""
         if self.state is not S.SOLD:
             return []
         self._enter(S.FAILING, "SlotLost")
@@ -364,7 +362,7 @@ class Participant(ParticipantAnswers):
     # -- the bank's answers --------------------------------------------------------------------------------------
 
     def on_bank(self, content: Content, seal: Seal, now: Instant) -> list[Effect]:
-        """What the bank says of the payment or the refund; repeated answers are ignored."""
+        """Take the bank's answer about payment or refund; repeated ones are ignored."""
         if isinstance(content, PaymentMade) and self.state is S.SETTLING:
             return self._on_paid(content, seal, now)
         if isinstance(content, PaymentMade) and self.state is S.SOLD:
@@ -397,7 +395,7 @@ class Participant(ParticipantAnswers):
         self._paid = paid, seal
         assert self.agreement is not None
         record = AgreementPaid(self.offer.offer_id, paid, seal, now)
-        # The agreement first: after a failure between the two the bank is asked again, and both are written.
+        # The agreement first: after a crash between the two the bank is asked again, and both are written.
         effects: list[Effect] = [SaveAgreement(paid.agreement_id, self.agreement, seal.text), Persist(record)]
         if self._cancellation is not None:
             self._enter(S.REFUNDING, "PaymentMade")
@@ -407,10 +405,10 @@ class Participant(ParticipantAnswers):
         return [*effects, self._settled()]
 
     def _still_sold(self, seal: Seal, now: Instant) -> None:
-        """Wait for the slot's start by the bank's clock: from then on it refunds no more on the buyer's word alone.
+        """Wait for the slot's start by the bank's clock, after which the bank needs both signatures to refund.
 
         Args:
-            seal: on the bank's last word.
+            seal: of the bank's last message.
             now: the present.
         """
         self._retry.stop()
@@ -435,7 +433,7 @@ class Participant(ParticipantAnswers):
         return self._to_bank()
 
     def _to_bank(self) -> Send:
-        """What the bank is being asked: the payment, the refund, or whether the sale still stands."""
+        """Return the present question to the bank: payment, refund, or state of the sale."""
         if self.state is S.FAILING:
             return self._failure_to_bank()
         asked: Signed | PaymentQuery = PaymentQuery(self.agreed.agreement_id)

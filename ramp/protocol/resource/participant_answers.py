@@ -1,4 +1,4 @@
-"""What a participant is about, what it asks the machine for, and one message for each thing to say to its buyer."""
+"""A participant's values, and its messages to buyer and bank."""
 
 from __future__ import annotations
 
@@ -30,25 +30,20 @@ from ramp.protocol.transition_tables import PARTICIPANT, ParticipantState
 
 
 class ParticipantAnswers(StateMachine[ParticipantState]):
-    """Base of the participant: its values and its words.
-
-    Args:
-        intended: what is to be held.
-        resource: name of the selling agent.
-        account: the buyer's local account; empty where the site maps the buyer to none.
+    """Base of the participant.
 
     Attributes:
-        unit: as it was called for; the machine is asked for the size that was offered.
-        offer: what was accepted.
+        unit: as called for; the machine is asked for the offered size.
+        offer: the accepted offer.
         user: the buyer.
-        until: when the hold runs out.
+        until: end of the hold.
         reservation_id: the machine's name for the slot; empty before the hold.
         agreement: signed by the buyer; None before the second phase.
-        size: cores and end of so much of the slot as may be used; less than was sold where an amendment says so.
-        not_before: before each of these instants no more than so many cores of it may be used: what is added by an
-            amendment is paid from its instant on.
-        failed: that it cannot be had though it was paid for, if so.
-        released: how it ended, if it has.
+        size: usable cores and end of the slot, which amendments may reduce.
+        not_before: instants with the maximum of usable cores before each, because additions are paid from their instant
+            on.
+        failed: the failure of a paid slot, or None.
+        released: how the slot ended, or None.
     """
 
     def __init__(self, intended: HoldIntended, *, resource: str, account: str) -> None:
@@ -71,12 +66,12 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
 
     @property
     def paid_at(self) -> Instant | None:
-        """When the bank has said that the slot is paid, by its clock; None before."""
+        """When the slot was paid, by the bank's clock; None before."""
         return None if self._paid is None else self._paid[1].signed_at
 
     @property
     def agreed(self) -> Agreement:
-        """The agreement, which exists from CONFIRMING on."""
+        """The agreement; it exists from CONFIRMING on."""
         assert self.agreement is not None
         assert isinstance(self.agreement.body, Agreement)
         return self.agreement.body
@@ -118,14 +113,14 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         return self._to_user(Performative.INFORM, proof)
 
     def _failure(self) -> Send:
-        """That a unit cannot be had whose agreement was accepted; it is worth a refund, so it is said of no other."""
+        """Report the failure of an accepted agreement; it justifies a refund, so no other failure is sent."""
         said = self.failed or self.released
         assert said is not None
         failed = Failed(self.agreed.agreement_id, self.offer.offer_id, said.code, said.detail)
         return self._to_user(Performative.FAILURE, failed)
 
     def _failure_to_bank(self) -> Send:
-        """The bank voids the whole order on it, so that nobody waits for this unit."""
+        """Report the failure to the bank, which voids the whole order."""
         failure = self._failure().message
         return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
 

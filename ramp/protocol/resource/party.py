@@ -1,4 +1,4 @@
-"""The Resource Agent's whole protocol: bidding, holding, selling, cancelling, and staying registered (section 6.2)."""
+"""The Resource Agent's whole protocol: bidding, holding, selling, cancelling, registration (section 6.2)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from ramp.model.contents import (
     HoldRefused,
     MachineQuery,
     NotUnderstood,
+    PaymentMade,
+    PaymentRefused,
+    RefundMade,
+    RefundRefused,
     Registered,
     Rejection,
     SlotMoveHeard,
@@ -63,7 +67,6 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
-from ramp.protocol.resource.slots.bank_words import BankWord
 from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
 from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
@@ -71,18 +74,21 @@ from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Pace, Timing, earliest
 
+BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
+"""Messages of the bank about what the resource has sold."""
 
-class ResourceParty(KeptParticipants):
+
+class ResourceParty:
     """Everything one Resource Agent does.
 
     Args:
         name: the agent's name.
-        directories: names of the directories, in each of which it is entered.
-        bank: name of the Banking Agent that the resource trusts with its money.
+        directories: names of the directories.
+        bank: name of the bank that the resource trusts.
         seller: the bidding side.
         timing: the protocol's limits.
-        quotas: what one buyer may have set aside without having paid.
-        launching: how it launches jobs; None where it does not.
+        quotas: limits of one buyer's unpaid slots.
+        launching: how it launches jobs; None if it does not.
     """
 
     def __init__(
@@ -97,18 +103,23 @@ class ResourceParty(KeptParticipants):
         launching: LaunchTerms | None = None,
     ) -> None:
         pace = Pace(timing)
-        jobs = JobDesk(name, launching, timing)
-        unpaid = Unpaid(quotas or Quotas(), seller.cores)
-        super().__init__(
-            unpaid=unpaid,
-            releases=Releases(pace),
-            over=Retention(timing),
-            jobs=jobs,
-            sizes=SizeDesk(pace, jobs.in_the_way, seller=seller, unpaid=unpaid),
-            tending=Tending(name, launching, pace),
-        )
         self.name = name
         self.deadline: Instant | None = None
+        self.jobs = JobDesk(name, launching, timing)
+        self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
+        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid)
+        self._releases = Releases(pace)
+        self._over = Retention(timing)
+        self._tending = Tending(name, launching, pace)
+        self._kept = KeptParticipants(
+            unpaid=self._unpaid,
+            releases=self._releases,
+            over=self._over,
+            jobs=self.jobs,
+            sizes=self.sizes,
+            tending=self._tending,
+        )
+        self.participants = self._kept.participants
         self._entry = DirectoryEntry(name, directories, timing, terms=seller.terms, draining=seller.draining)
         self._bank = bank
         self._seller = seller
@@ -119,47 +130,52 @@ class ResourceParty(KeptParticipants):
 
     @property
     def clock(self) -> ClockCompared | None:
-        """How far the clock is from the bank's, as far as is known."""
         return self._clock.known
 
     @property
     def source(self) -> str:
-        """What drives the machine's queue (`log`, `synthetic`, `live`)."""
         return self._seller.source
+
+    @property
+    def has_open_participants(self) -> bool:
+        """Whether an accepted offer is neither sold nor released on the machine."""
+        return self._kept.has_open or bool(self._releases)
+
+    def is_releasing(self, offer_id: str) -> bool:
+        """Return whether the machine has not confirmed the release of a slot."""
+        return offer_id in self._releases
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Register with every directory."""
         return self._armed(self._entry.renew(now))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take every hold and sale up again from the journal, and register."""
+        """Resume every hold and sale from the journal, and register."""
         self._replay(records)
         effects = self.start(now)
         for participant in list(self.participants.values()):
-            effects += self._act(participant, partial(self._recovered, participant, now))
+            effects += self._kept.act(participant, partial(self._recovered, participant, now))
         return self._armed(effects)
 
     def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
         offer_id = participant.offer.offer_id
         effects = participant.recover(now) + self.jobs.recover(participant, now) + self.sizes.recover(offer_id, now)
         for job in self.jobs.jobs_of(offer_id):
-            effects += self._delivered(job.order.job_id, now)
+            effects += self._kept.judge_delivery(job.order.job_id, now)
         return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take one accepted offer up again after a bug has raised in it; no other is touched."""
+        """Resume one accepted offer after a bug in it."""
         self.forget(reference)
         self._replay([each for each in records if reference_of(each) == reference])
         participant = self.participants.get(reference)
-        if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
+        if participant is None:  # without records nothing was promised or held
             return self._armed([])
-        return self._armed(self._kept(participant, self._recovered(participant, now)))
+        return self._armed(self._kept.follow(participant, self._recovered(participant, now)))
 
     def forget(self, reference: str) -> None:
-        """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
-        if not self._forget_participant(reference):
+        if not self._kept.forget(reference):
             self._seller.drop(reference)
 
     def _replay(self, records: Sequence[Record]) -> None:
@@ -177,28 +193,30 @@ class ResourceParty(KeptParticipants):
         """Take a message or the plug-in's answer.
 
         Raises:
-            RemoteProtocolError: if a message has no place here.
+            RemoteProtocolError: if a message is not for a resource.
         """
         effects: list[Effect] = []
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
-            case SlotsQuoted() | SlotsPriced() | MachineDescribed():
-                effects = self._on_selling(event, now)
+            case SlotsQuoted(call_id) | SlotsPriced(call_id):
+                effects = guarded(call_id, partial(self._on_quotes, event, now))
+            case MachineDescribed(call_id, snapshot):
+                effects = self._queries.answered(call_id, self._seller.described(snapshot))
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
-                effects = self._act(participant, partial(told_of_slot, participant, event, now))
+                effects = self._kept.act(participant, partial(told_of_slot, participant, event, now))
                 if isinstance(event, SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
             case JobSeen(job_id):
-                effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
+                effects = self.jobs.on_seen(event, now) + self._kept.judge_delivery(job_id, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
-                effects = self._with_given_up(guarded(key, partial(self.sizes.on_resized, event, now)), now)
+                effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
             case SlotsTended(lost, moved):
-                told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
+                told = (self._kept.lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
                 effects = [effect for each in told for effect in each] + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
                 self._seller.source = source
@@ -207,35 +225,30 @@ class ResourceParty(KeptParticipants):
                 effects = self._clock.ask(query_id, now)
         return self._armed(effects)
 
-    def _on_selling(self, event: SlotsQuoted | SlotsPriced | MachineDescribed, now: Instant) -> list[Effect]:
-        """What machine and strategy say before anything is sold."""
-        if isinstance(event, MachineDescribed):
-            return self._queries.answered(event.call_id, self._seller.described(event.snapshot))
-        return guarded(event.call_id, partial(self._on_quotes, event, now))
-
     def tick(self, now: Instant) -> list[Effect]:
-        """Let holds run out, ask the bank again, renew the registration."""
         effects: list[Effect] = []
         if now >= self._entry.deadline:
             effects += self._entry.renew(now)
         effects += (ReleaseSlot(key) for key in self._releases.tick(now))
-        for offer_id in self._alarms.due(now):
+        for offer_id in self._kept.alarms.due(now):
             if participant := self.participants.get(offer_id):
-                effects += self._act(participant, partial(participant.tick, now))
+                effects += self._kept.act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
-            effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
+            effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._kept.judge_delivery(
+                job.order.job_id, now
+            )
         effects += self.sizes.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
-        """What machine or strategy say of slots that are called for, or of what would be added to sold ones."""
+        """Hand an answer to the auction's seller or to the prices of additions."""
         asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
-        """Forget what has been over for long enough, and move it to the archive."""
+        """Archive offers whose retention is over."""
         keys: list[str] = []
         for offer_id in self._over.due(now):
             participant = self.participants.get(offer_id)
@@ -251,7 +264,6 @@ class ResourceParty(KeptParticipants):
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._entry.clock_set(by)
         self._clock.clock_set()
         self._seller.clock_set(by)
@@ -260,18 +272,17 @@ class ResourceParty(KeptParticipants):
         self.jobs.clock_set(by)
         self.sizes.clock_set(by)
         self._tending.clock_set(by)
-        self._alarms.clear()
+        self._kept.alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
-            self._kept(participant, [])
-        self._arm()
+            self._kept.follow(participant, [])
+        self._armed([])
 
     def leave(self, now: Instant) -> list[Effect]:
-        """Deregister, so that no later auction calls this resource."""
         return self._entry.leave(now)
 
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
-        """The administrator's prices from the next call on, and whether nothing new is sold."""
+        """Set prices from the next call on, and whether to stop new sales."""
         self._seller.set_selling(prices, draining=draining)
         return self._armed(self._entry.drain(draining, now))
 
@@ -321,7 +332,7 @@ class ResourceParty(KeptParticipants):
         participant = self.participants.get(acceptance.offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._act(participant, partial(participant.on_acceptance, now))
+            return self._kept.act(participant, partial(participant.on_acceptance, now))
         found = self._seller.offer(acceptance.offer_id, now)
         if found is None or found.user != message.sender:
             return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
@@ -335,7 +346,7 @@ class ResourceParty(KeptParticipants):
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
-        return self._act(participant, partial(participant.start, now))
+        return self._kept.act(participant, partial(participant.start, now))
 
     def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
         return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))
@@ -345,7 +356,7 @@ class ResourceParty(KeptParticipants):
         participant = self.participants.get(offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._act(participant, partial(participant.on_hold_cancelled, seal, now))
+            return self._kept.act(participant, partial(participant.on_hold_cancelled, seal, now))
         self._seller.rejected(offer_id, message.sender)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
@@ -354,19 +365,19 @@ class ResourceParty(KeptParticipants):
         body = commitment.agreement.body
         assert isinstance(body, Agreement)
         participant = self.participants.get(body.offer.offer_id)
-        sold = self._by_agreement.get(body.agreement_id)
-        if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
+        sold = self._kept.by_agreement.get(body.agreement_id)
+        if sold is not None and sold is not participant:  # the bank pays an agreement id once
             detail = "another slot is already sold under this agreement id"
             return [self._hold_refused(message, body.offer, RefusalCode.BAD_AGREEMENT, detail)]
         if participant is not None:
             self._check_user(participant, message)
-            return self._act(participant, partial(participant.on_commitment, commitment, now))
+            return self._kept.act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for this offer")]
 
     def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
-        """What a buyer says of what was sold to it: that it is given back, or shall have another size, or has it."""
+        """Take a buyer's cancellation or resize of a sold slot."""
         if not isinstance(content, Signed):
-            sold = self._by_agreement.get(content.agreement_id)
+            sold = self._kept.by_agreement.get(content.agreement_id)
             act = partial(self.sizes.on_growth, message, content, sold, now)
             return act() if sold is None else guarded(sold.offer.offer_id, act)
         body = content.body
@@ -375,23 +386,23 @@ class ResourceParty(KeptParticipants):
         if isinstance(body, Amendment):
             return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
         if participant is not None:
-            return self._act(participant, partial(participant.on_cancellation, content, now))
+            return self._kept.act(participant, partial(participant.on_cancellation, content, now))
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "no slot is sold under this agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
         seal = said_by(message, self._bank, Role.BANK)
-        participant = self._by_agreement.get(content.agreement_id)
+        participant = self._kept.by_agreement.get(content.agreement_id)
         if participant is None:
             return []
         if isinstance(content, AmendmentPosted | AmendmentRefused):
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
         act = partial(participant.on_bank, content, seal, now)
-        return self._act(participant, act) + self.jobs.follow(participant, now)
+        return self._kept.act(participant, act) + self.jobs.follow(participant, now)
 
     def _on_job(self, message: Message, word: JobWord, now: Instant) -> list[Effect]:
-        participant = self._by_agreement.get(word.agreement_id)
+        participant = self._kept.by_agreement.get(word.agreement_id)
         act = partial(self.jobs.on_message, message, word, participant, now)
         return act() if participant is None else guarded(participant.offer.offer_id, act)
 
@@ -412,10 +423,7 @@ class ResourceParty(KeptParticipants):
         return Participant(intended, pace=self._pace, **own)
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
-        self._arm()
-        return effects
-
-    def _arm(self) -> None:
-        own = (self._alarms, self._over, self._releases, self._tending)
+        own = (self._kept.alarms, self._over, self._releases, self._tending)
         parts = (self._entry, self.jobs, self.sizes, *own)
         self.deadline = earliest(*(each.deadline for each in parts))
+        return effects

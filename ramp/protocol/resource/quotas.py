@@ -1,4 +1,4 @@
-"""How much of a machine one buyer may have set aside without having paid."""
+"""Limits of the slots that one buyer may hold without having paid."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What a resource grants one buyer at a time; what is paid for does not count.
+    """Limits of one buyer's unpaid slots at one resource.
 
     Attributes:
-        holds_max: slots held or confirmed. A request has at most some dozens of units, and all may go to one resource.
-        cores_share_max: part of the machine's cores that all of them together may have, 0 to 1. A single slot may be
-            larger, for a job may need the whole machine.
+        holds_max: number of slots. A request has at most some dozens of units, which may all go to one resource.
+        cores_share_max: share of the machine's cores for all of them, 0 to 1. A single slot may be larger, as a job may
+            need the whole machine.
     """
 
     holds_max: int = 64
@@ -21,12 +21,7 @@ class Quotas:
 
 
 class Unpaid:
-    """What each buyer has set aside at one resource and has not paid for.
-
-    Args:
-        quotas: what is granted.
-        cores: of the machine.
-    """
+    """The unpaid slots of each buyer at one resource, whose machine has `cores` cores."""
 
     def __init__(self, quotas: Quotas, cores: int) -> None:
         self._quotas = quotas
@@ -34,7 +29,7 @@ class Unpaid:
         self._slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
 
     def problem(self, user: str, cores: int) -> str:
-        """Why one more slot would be too much, or the empty string."""
+        """Return why one more slot would exceed the limits, or the empty string."""
         slots = self._slots.get(user)
         if not slots:
             return ""
@@ -49,11 +44,9 @@ class Unpaid:
         return ""
 
     def add(self, user: str, offer_id: str, cores: int) -> None:
-        """A slot is set aside; a second time changes nothing."""
         self._slots[user][offer_id] = cores
 
     def remove(self, user: str, offer_id: str) -> None:
-        """It is paid or free again."""
         slots = self._slots.get(user)
         if slots is not None:
             slots.pop(offer_id, None)

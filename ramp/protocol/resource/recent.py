@@ -1,4 +1,4 @@
-"""What is remembered for a while after it was last said, and never more of it than so many."""
+"""Values remembered for a limited time, up to a limited number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """Values by key; those that were set longest ago go first.
+    """Values by key; the oldest go first.
 
     Args:
-        lifetime: how long a value is remembered after it was set; it goes when the next one is set.
-        most: values remembered at most.
+        lifetime: of a value since it was set; expired values go when the next one is set.
+        most: maximum number of values.
     """
 
     def __init__(self, lifetime: Duration, most: int) -> None:
@@ -29,22 +29,19 @@ class Recent(Generic[Key, Value]):
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """The value, or None."""
         found = self._values.get(key)
         return None if found is None else found[1]
 
     def standing(self, key: Key, now: Instant) -> Value | None:
-        """The value while its lifetime lasts, or None."""
+        """Return the value if its lifetime has not ended, else None."""
         found = self._values.get(key)
         return found[1] if found is not None and now < found[0] else None
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         for key, (until, value) in self._values.items():
             self._values[key] = until + by, value
 
     def put(self, key: Key, value: Value, now: Instant) -> None:
-        """Set a value, and forget what is too old or too much."""
         self._values[key] = now + self._lifetime, value
         self._values.move_to_end(key)
         while len(self._values) > self._most or next(iter(self._values.values()))[0] <= now:

@@ -1,4 +1,4 @@
-"""Slots that a resource gives back, until its machine has said so: cores that nobody has must be for sale again."""
+"""Slots that a resource releases, until its machine has confirmed it, so that the cores can be sold again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from ramp.protocol.timing import Pace, Retry, earliest
 class Releases:
     """All releases of one resource.
 
-    A slot may be released several times, and answers may overtake each other. So it counts as free only when all are
-    in and none was in doubt; else it is released once more.
-
-    Args:
-        pace: of the resource.
+    A slot may be released several times, and answers may overtake each other. It counts as free only when all answers
+    are in and none is in doubt; else it is released once more.
     """
 
     def __init__(self, pace: Pace) -> None:
@@ -32,17 +29,14 @@ class Releases:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
         return earliest(*(retry.due for retry in self._retries.values()))
 
     def asked(self, key: str) -> None:
-        """The machine is being told to release a slot."""
         self._under_way[key] += 1
         if key in self._retries:
             self._retries[key].stop()
 
     def answered(self, key: str, now: Instant, *, in_doubt: bool) -> None:
-        """The machine has done it, or nobody knows."""
         if in_doubt:
             self._doubted.add(key)
         self._under_way[key] -= 1
@@ -60,13 +54,12 @@ class Releases:
             self._retries[key].begin(now)
 
     def tick(self, now: Instant) -> list[str]:
-        """What is to be released once more."""
+        """Return the slots to release once more."""
         due = [key for key, retry in self._retries.items() if retry.is_due(now)]
         for key in due:
             self.asked(key)
         return due
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         for retry in self._retries.values():
             retry.clock_set(by)

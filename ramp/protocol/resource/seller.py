@@ -1,9 +1,8 @@
-"""The resource's side of the auction: evaluate a call, quote, price, and remember the offers made (section 6.2).
+"""The resource's side of the auction: evaluate calls, quote, price, and remember offers (section 6.2).
 
-Evaluating takes the paper's two steps: the static terms against the configuration, then the machine's load from the
-plug-in and a price by the strategy. A unit whose size the seller may choose is quoted and priced at several sizes, of
-which the cheapest is offered. Every unit is answered, with an offer or with a coded refusal. A call that comes
-again gets the same answer.
+Evaluation has the paper's two steps: the static terms against the configuration, then the machine's load from the
+plug-in and a price from the strategy. A moldable unit is quoted and priced at several sizes, and the cheapest is
+offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same answer.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ from ramp.protocol.resource.recent import Recent
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000
-"""Open offers remembered; the oldest go first. At 25 units and 10 rounds that is 200 auctions at once."""
+"""Maximum open offers; the oldest are dropped. With 25 units and 10 rounds this is 200 auctions at once."""
 
 ANSWERS_MAX = 5_000
-"""Answers remembered for repeated calls; a call is repeated within seconds."""
+"""Maximum answers kept for repeated calls, which come within seconds."""
 
 PENDING_MAX = 5_000
-"""Calls that wait for machine or strategy; the oldest go first, as if they had been lost on the way."""
+"""Maximum calls that wait for machine or strategy; the oldest are dropped, as if lost on the way."""
 
 
 DRAINING_DETAIL = "draining: the resource keeps its reservations and makes no new sales"
 
 
 def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Instant) -> Refusal | None:
-    """Why a job is not sold in place of a slot, with what would pass; None where it is, and for what is reserved.
+    """Return why a queued job is not sold for a unit, with the nearest acceptable terms, or None.
 
     Args:
-        unit: as it is called for.
-        slot: what the machine can give.
-        soonest: a purchase may take so long.
-        latest: until when the bank keeps money aside.
+        unit: as called for.
+        slot: of the machine.
+        soonest: earliest start after a purchase.
+        latest: until when the bank reserves money.
     """
     offered, asked = slot.start_probability, unit.start_probability
     if offered is None:
@@ -72,7 +71,7 @@ def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Inst
 
 @dataclass(frozen=True, slots=True)
 class PriceRange:
-    """What the administrator sets (section 6.2.3): whole credits per core hour, and the rounds expected."""
+    """The administrator's prices in whole credits per core hour, and the expected rounds (section 6.2.3)."""
 
     start_price: int
     minimum_price: int
@@ -81,7 +80,7 @@ class PriceRange:
 
 @dataclass(frozen=True, slots=True)
 class OpenOffer:
-    """An offer made, with what is needed to hold its slot and to know what it is owed."""
+    """An offer made, with the data to hold its slot and check its price."""
 
     offer: Offer
     unit: RequestUnit
@@ -93,40 +92,35 @@ class OpenOffer:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A call whose quotes the plug-in, and then whose prices the strategy is working out."""
+    """A call that waits for the plug-in's quotes, then for the strategy's prices."""
 
     message: Message
     call: CallForProposals
-    asked: tuple[RequestUnit, ...]  # as the machine is asked: of one size each
+    asked: tuple[RequestUnit, ...]  # one size each, as asked of the machine
     refused: tuple[Refusal, ...]
     slots: tuple[tuple[RequestUnit, Slot], ...] = ()
 
     def unit(self, number: int) -> RequestUnit:
-        """A unit as it was called for."""
         return self.call.request.unit(number)
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What copies of the call have in common."""
+        """The key that copies of the call share."""
         return self.message.sender, self.call.request_id, self.call.round_number
 
 
 class Seller:
-    """All the bidding of one resource.
+    """The bidding of one resource.
 
     Args:
-        resource: name of the selling agent.
+        resource: name of the resource.
         terms: the machine's static terms.
         prices: the administrator's prices.
-        source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
-        ids: where offer ids come from.
+        source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as known.
+        ids: source of offer ids.
         timing: the protocol's limits.
-        draining: whether it begins so.
-        launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
-
-    Attributes:
-        terms: as above.
-        draining: whether nothing new is sold; every unit of a call is refused then.
+        draining: whether it starts without new sales.
+        launching: how the resource launches jobs; None if it does not, so that any buyer may buy.
     """
 
     def __init__(
@@ -150,7 +144,7 @@ class Seller:
         self.draining = draining
         self._launching = launching
         self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
-        # as long as an offer stands: what is older belongs to no auction that goes on
+        # kept as long as an offer is valid: no auction lasts longer
         self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
         self._answers: Recent[tuple[str, str, int], Message] = Recent(timing.offer_validity, ANSWERS_MAX)
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
@@ -159,20 +153,15 @@ class Seller:
 
     @property
     def cores(self) -> int:
-        """Cores of the machine."""
         return self.terms.cores
 
     def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
-        """What the administrator asks from the next call on, and whether at all; offers that stand keep their price."""
+        """Set prices and draining from the next call on; open offers keep their prices."""
         self._prices = prices
         self.draining = draining
 
     def described(self, snapshot: str) -> str:
-        """A machine's snapshot with what the seller adds for buyers: system, architecture, and its first price.
-
-        Args:
-            snapshot: a JSON object as text.
-        """
+        """Add system, architecture and start price to a machine's snapshot, a JSON object as text."""
         stated = {
             "operating_system": self.terms.operating_system,
             "architecture": self.terms.architecture,
@@ -182,7 +171,7 @@ class Seller:
         return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))
 
     def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
-        """Step one: the static terms; then ask the plug-in for what is left."""
+        """Check the static terms (step one), then ask the plug-in."""
         answered = self._answers.get((message.sender, call.request_id, call.round_number))
         if answered is not None:
             return [Send(answered, sealed=bool(call.rule))]
@@ -213,7 +202,7 @@ class Seller:
         return [QuoteSlots(call_id, tuple(asked))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
-        """Step two: ask the strategy for a price for each slot."""
+        """Ask the strategy for a price of each slot (step two)."""
         pending = self._pending.get(call_id)
         if pending is None:
             return []
@@ -226,7 +215,7 @@ class Seller:
         return [PriceSlots(call_id, tuple(questions))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
-        """Answer the call: an offer for each slot that has a price, and a coded refusal of every other unit."""
+        """Answer the call with an offer for each priced slot and a refusal of every other unit."""
         pending = self.drop(call_id)
         if pending is None:
             return []
@@ -252,35 +241,33 @@ class Seller:
             in_reply_to=message.reply_with,
         )
         self._answers.put(pending.key, reply, now)
-        return [Send(reply, sealed=bool(call.rule))]  # the winner is shown the runner-up's offer
+        return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
     def drop(self, call_id: str) -> _Pending | None:
-        """Forget a call that has not been answered; a copy of it is answered from the start."""
+        """Forget an unanswered call; a copy of it is answered afresh."""
         pending = self._pending.pop(call_id, None)
         if pending is not None:
             self._being_quoted.discard(pending.key)
         return pending
 
     def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
-        """An offer that still stands."""
+        """Return an offer that is still valid, or None."""
         found = self._offers.get(offer_id)
         return found if found is not None and found.expires > now else None
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; an offer stands as long as it said."""
         for offer_id, each in self._offers.items():
             self._offers[offer_id] = replace(each, expires=each.expires + by)
         self._last_bids.clock_set(by)
         self._answers.clock_set(by)
 
     def rejected(self, offer_id: str, user: str) -> None:
-        """A user does not want an offer; nobody else's is forgotten."""
+        """Forget an offer that its user rejects."""
         found = self._offers.get(offer_id)
         if found is not None and found.user == user:
             self.forget(offer_id)
 
     def forget(self, offer_id: str) -> None:
-        """The offer was rejected or has been accepted."""
         self._offers.pop(offer_id, None)
 
     def _draining_refusal(self, unit: RequestUnit, message: Message) -> Refusal | None:
@@ -309,12 +296,12 @@ class Seller:
         )
 
     def question_for_growth(self, asking: int, user: str, slot: Slot) -> PriceQuestion:
-        """What the strategy is asked for what would be added to a slot: as in the first round of an auction.
+        """Return the strategy's question for an addition to a slot, as in the first round of an auction.
 
         Args:
-            asking: what its buyer would pay at most, credits per core hour.
+            asking: the buyer's maximum price, credits per core hour.
             user: the buyer.
-            slot: what would be added, as the machine has it.
+            slot: the addition, as quoted by the machine.
         """
         return PriceQuestion(
             asking=asking,
@@ -329,7 +316,7 @@ class Seller:
         )
 
     def _bid(self, pending: _Pending, unit: RequestUnit, sizes: Sequence[tuple[Slot, int]], now: Instant) -> Offer:
-        """Offer the unit at the size that costs least, of several the one that ends first; and remember the offer."""
+        """Offer the unit at the cheapest size, or of equal ones the one that ends first; remember the offer."""
         call, user = pending.call, pending.message.sender
         slot, price = min(
             sizes, key=lambda each: (cost(each[1], each[0].cores, each[0].end - each[0].start), each[0].end)
@@ -354,7 +341,7 @@ class Seller:
             offer = bound(offer, unit, call.rule)
         bidding = user, call.request_id, unit.number
         last = self._last_bids.get(bidding)
-        if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
+        if last is None or last[0] < call.round_number:  # else a slow quote is older than a later round's
             self._last_bids.put(bidding, (call.round_number, reference_price(unit, offer)), now)
         self._remember(OpenOffer(offer, unit, slot, user, now + offer.valid_for, call.rule), now)
         return offer
@@ -369,7 +356,7 @@ class Seller:
 
 
 def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: CallForProposals) -> Refusal | None:
-    """Why a slot is not offered; prices are told at the unit's reference size. None where it is."""
+    """Return why a slot is not offered, or None; prices are stated at the unit's reference size."""
     if isinstance(price, PriceRefusal):
         at = None if price.nearest is None else price_for(unit, price.nearest, slot.cores, slot.end - slot.start)
         return Refusal(unit.number, price.code, "" if at is None else f"{at} credits/core-hour", price.detail)
@@ -379,14 +366,14 @@ def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: 
 
 
 def _one_for_each(refusals: Sequence[Refusal], offered: Container[int]) -> Iterator[Refusal]:
-    """Of each unit that is offered at no size one refusal: of its sizes the one that most nearly passed."""
+    """Yield one refusal of each unit without an offer: the one that most nearly passed."""
     for number in dict.fromkeys(each.unit for each in refusals):
         if number not in offered:
             yield min((each for each in refusals if each.unit == number), key=_far_from_passing)
 
 
 def _far_from_passing(refusal: Refusal) -> tuple[int, tuple[float, str]]:
-    """Refusals for the sake of price or time come before those of machine and terms, which stand for good."""
+    """Order refusals for price or time before final ones of machine and terms."""
     order = (RefusalCode.OWN_OFFER_STANDS, RefusalCode.PRICE, RefusalCode.CORES_TAKEN, RefusalCode.WINDOW_TOO_SHORT)
     place = order.index(refusal.code) if refusal.code in order else len(order)
     return place, ease(refusal.code, refusal.nearest)

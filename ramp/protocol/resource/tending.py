@@ -1,8 +1,8 @@
-"""Sold slots on a machine that has to be told whose they are, and that may lose or move them (`plugins.TendedPlugin`).
+"""Sold slots on a machine that must know their buyers, and may lose or move slots (`plugins.TendedPlugin`).
 
-Such a machine is told every so often which slots are sold and to which local accounts, at once when one has been
-sold, and says which of them cannot be had any more and which it has moved. The same is said again and again, so that no
-failure in between needs a memory: after a restart the buyer of a moved slot is told once more, which changes nothing.
+The machine regularly gets all sold slots with the buyers' local accounts, at once after a sale, and answers with lost
+and moved slots. Repetition makes records unnecessary: after a restart the buyer of a moved slot gets the message once
+more, without effect.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import ParticipantState
 
 TEND_EVERY: Final[Duration] = 15 * SECOND
-"""A node that fails is noticed within it, and what could not be handed over is tried again."""
+"""Time within which a failed node is noticed, and a failed handover repeated."""
 
 REMIND_EVERY: Final[Duration] = 5 * MINUTE
-"""So seldom in the end a buyer is told again who has not acknowledged a move: his agent may be away for days, and his
-server may keep for him what was said meanwhile."""
+"""Longest pause between repeats of a move; the buyer's agent may be away for days while its server stores messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """What a buyer is told of a move, and when it is told again."""
+    """A move's message to the buyer, and its repetition."""
 
     message: Message
     moved_at: Instant
@@ -41,13 +40,7 @@ class _Word:
 
 
 class Tending:
-    """The sold slots of one resource.
-
-    Args:
-        resource: the agent's name.
-        terms: with the local accounts of buyers; None where there are none.
-        pace: of the resource.
-    """
+    """The sold slots of one resource."""
 
     def __init__(self, resource: str, terms: LaunchTerms | None, pace: Pace) -> None:
         self._resource = resource
@@ -60,16 +53,15 @@ class Tending:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
         return earliest(self._tend_at, *(word.retry.due for word in self._words.values()))
 
     def opened(self, *, tended: bool) -> None:
-        """The machine has been opened, again perhaps, and has to be tended or not."""
+        """Note whether the opened machine has to be tended."""
         self._tended = tended
         self._hurry()
 
     def kept(self, participant: Participant) -> None:
-        """A participant has moved, perhaps into a sale or out of it."""
+        """Follow a participant into or out of a sale."""
         key = participant.offer.offer_id
         if participant.state is not ParticipantState.SOLD:
             self.forget(key)
@@ -78,7 +70,7 @@ class Tending:
             self._hurry()
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Tell the machine again, and buyers who have not acknowledged a move."""
+        """Repeat the slots to the machine, and unacknowledged moves to buyers."""
         effects: list[Effect] = []
         for key, word in list(self._words.items()):
             if key not in self._sold or now >= self._sold[key].size[1]:
@@ -94,7 +86,7 @@ class Tending:
         return [*effects, TendSlots(slots)] if slots else effects
 
     def moved(self, moves: Sequence[tuple[str, SlotMove]], now: Instant) -> list[Effect]:
-        """The machine says which slots it has moved; of each the buyer is told what is new."""
+        """Report moved slots to their buyers."""
         effects: list[Effect] = []
         for key, move in moves:
             sale, before = self._sold.get(key), self._words.get(key)
@@ -112,12 +104,10 @@ class Tending:
         return effects
 
     def answered(self, message: Message, answer: SlotMoveHeard | NotUnderstood, now: Instant) -> None:
-        """A buyer has a word on record, or does not understand it; then it is not told again.
-
-        An answer to an earlier word leaves the last awaited.
+        """Stop repeating a move that its buyer has recorded or does not understand.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word.
+            RemoteProtocolError: if the buyer did not seal it.
         """
         if isinstance(answer, NotUnderstood):
             for word in self._words.values():
@@ -133,12 +123,10 @@ class Tending:
                 return
 
     def forget(self, key: str) -> None:
-        """A sale is forgotten."""
         self._sold.pop(key, None)
         self._words.pop(key, None)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: tell the machine at once, which does no harm; see `Party.clock_set`."""
         self._hurry()
         for word in self._words.values():
             word.retry.clock_set(by)

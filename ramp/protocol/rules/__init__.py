@@ -1,1 +1,1 @@
-"""What an auction rule is, how its answers are checked, what is paid by it; `shipped` has the rules."""
+"""Auction rules: interface, checks of their answers, and prices paid; `shipped` has the rules."""

@@ -1,8 +1,8 @@
-"""What an auction rule is: it says what the next round asks, who wins, and what is paid.
+"""The interface of auction rules: the asking prices of the next round, the winner, and the price paid.
 
-A rule is pure and keeps nothing: it is asked about one auction at a time, with all that there is to know. Shipped rules
-are one file each in `ramp.protocol.rules.shipped`, with a constant `RULE`; those of others come by the entry point
-group `ramp.auction_rules` or by their place. Whatever a rule answers is checked (`ramp.protocol.rules.checked_rule`).
+A rule is pure and keeps no state: each call has all it needs about one auction. Shipped rules are one file each in
+`ramp.protocol.rules.shipped`, with a constant `RULE`; others come by the entry point group `ramp.auction_rules` or by
+path. Every answer of a rule is checked (`ramp.protocol.rules.checked_rule`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ PAPER_RULE: Final = "open-rounds"
 
 @dataclass(frozen=True, slots=True)
 class UnitBids:
-    """What has been offered for one unit so far.
+    """The offers for one unit so far.
 
     Attributes:
-        unit: as the user wants it; its `cpu_hour_cost` is the cap, the most that may be paid a core hour.
-        asked: asking price of the round that has closed, credits per core hour.
-        offers: those that meet the request, at most one a resource, best first by the user's preference.
+        unit: as the user requests it; its `cpu_hour_cost` is the cap, the maximum price per core hour.
+        asked: asking price of the closed round, credits per core hour.
+        offers: those that meet the request, at most one from each resource, best first by the user's preference.
     """
 
     unit: RequestUnit
@@ -35,12 +35,12 @@ class UnitBids:
 
 @dataclass(frozen=True, slots=True)
 class Bidding:
-    """An auction when a round has closed.
+    """An auction after a closed round.
 
     Attributes:
-        rounds_held: rounds that have closed.
-        rounds_wanted: rounds that the user wants.
-        units: what there is of every unit.
+        rounds_held: number of closed rounds.
+        rounds_wanted: number of rounds in the user's options.
+        units: offers for every unit.
     """
 
     rounds_held: int
@@ -50,11 +50,11 @@ class Bidding:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What is paid for a unit.
+    """The price paid for a unit.
 
     Attributes:
         cost: minor units, at least the winning offer's cost and at most that of its slot at the cap.
-        set_by: the offer that sets it, to be shown to the winner; None where none does.
+        set_by: the offer that sets it, shown to the winner; None without one.
     """
 
     cost: int
@@ -62,13 +62,12 @@ class Price:
 
 
 class AuctionRule:
-    """Base of all rules: one round of open bidding, the user's ranking wins, the price offered is paid.
+    """Base of all rules: one round of open bidding; the best offer by the user's ranking wins at its own price.
 
     Attributes:
         about: one line.
-        sealed: whether bids are secret: calls carry none, and the asking price is the same in every round.
-        pays_offer: whether the price paid is the price offered. Where it is not, offers have to be signed, and
-            `price` is asked.
+        sealed: whether bids are secret: calls show none, and the asking price is the same in every round.
+        pays_offer: whether the price paid is the price offered. If not, offers must be signed, and `price` is called.
     """
 
     about: ClassVar[str] = ""
@@ -76,7 +75,7 @@ class AuctionRule:
     pays_offer: ClassVar[bool] = True
 
     def next_asks(self, bidding: Bidding) -> Mapping[int, int] | None:
-        """Asking price of every unit, by its number, in the next round; None ends the bidding.
+        """Return the asking price of every unit, by number, for the next round; None ends the bidding.
 
         Args:
             bidding: the auction so far. Prices may fall from round to round, never rise.
@@ -84,19 +83,19 @@ class AuctionRule:
         return None
 
     def winners(self, bids: UnitBids) -> Sequence[Offer]:
-        """The offers to accept for a unit, best first: the next one is tried where a hold is refused.
+        """Return the offers to accept for a unit, best first; the next one is tried after a refused hold.
 
         Args:
-            bids: what has been offered, at least one offer.
+            bids: with at least one offer.
         """
         return bids.offers
 
     def price(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
-        """What the winner is paid; asked only where `pays_offer` is False.
+        """Return the price for the winner; called only if `pays_offer` is False.
 
         Args:
-            bids: what has been offered.
-            winner: whose slot is held.
-            remaining: of `winners` those behind it that still stand, best first.
+            bids: for the unit.
+            winner: the offer whose slot is held.
+            remaining: valid offers behind it among `winners`, best first.
         """
         return Price(winner.cost)

@@ -1,7 +1,7 @@
-"""A rule whose answers are looked at before they are believed: rules of other packages are guests.
+"""A rule whose answers are checked, as rules may come from other packages.
 
-Whatever a rule raises or answers that cannot be becomes `RuleFailed`, which ends the auction it was asked about, and
-nothing else. So no unit is paid below its winner's offer or above its user's cap, whatever the rule.
+An exception or invalid answer becomes `RuleFailed`, which ends only the auction concerned. So no unit is paid below its
+winner's offer or above its user's cap, whatever the rule.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ramp.model.price_paid import cap_cost
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 ROUNDS_MAX: Final = 100
-"""So many rounds an auction may have at most."""
+"""Maximum rounds of an auction."""
 
 SHOWN_MAX: Final = 80
-"""Characters of an answer in a message."""
+"""Maximum characters of an answer in an error message."""
 
 _Answer = TypeVar("_Answer")
 
@@ -35,17 +35,7 @@ class RuleFault(StrEnum):
 
 
 class CheckedRule:
-    """A rule in use.
-
-    Args:
-        name: under which it is chosen.
-        rule: the rule.
-
-    Attributes:
-        name: under which it is chosen.
-        sealed: see `AuctionRule`.
-        pays_offer: see `AuctionRule`.
-    """
+    """A rule in use, under its name; `sealed` and `pays_offer` are as in `AuctionRule`."""
 
     def __init__(self, name: str, rule: AuctionRule) -> None:
         self.name = name
@@ -54,26 +44,26 @@ class CheckedRule:
         self._rule = rule
 
     def next_asks(self, bidding: Bidding) -> dict[int, int] | None:
-        """Asking prices of the next round, by unit; None where the bidding is over.
+        """Return the asking prices of the next round, by unit; None if the bidding is over.
 
         Raises:
-            RuleFailed: if the rule raises, or asks for something else, for more than before, or without end.
+            RuleFailed: if the rule raises, misses a unit, raises a price, or never ends.
         """
         return self._guarded("next_asks", lambda: self._asks(bidding, self._rule.next_asks(bidding)))
 
     def winners(self, bids: UnitBids) -> tuple[Offer, ...]:
-        """The offers to accept for a unit, best first.
+        """Return the offers to accept for a unit, best first.
 
         Raises:
-            RuleFailed: if the rule raises, or names none, one twice, or one that was not made.
+            RuleFailed: if the rule raises, or names no offer, one twice, or one that was not made.
         """
         return self._guarded("winners", lambda: self._won(bids, self._rule.winners(bids)))
 
     def price(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
-        """What the winner is paid.
+        """Return the price for the winner.
 
         Raises:
-            RuleFailed: if the rule raises, or names what is no price for this offer.
+            RuleFailed: if the rule raises, or its price is invalid.
         """
         if self.pays_offer:
             return Price(winner.cost)
@@ -81,7 +71,7 @@ class CheckedRule:
             "price", lambda: self._priced(bids, winner, remaining, self._rule.price(bids, winner, remaining))
         )
 
-    # What is answered belongs to the guest: to compare or to show it may raise as well, and nothing of it is kept.
+    # Answers may be objects of the guest, which can raise when compared or shown; no reference to them is kept.
 
     def _asks(self, bidding: Bidding, asks: object) -> dict[int, int] | None:
         if asks is None:
@@ -148,16 +138,15 @@ class CheckedRule:
 
 
 class _Found(RuleFailed):
-    """What is found here to be wrong; a rule may raise `RuleFailed` itself."""
+    """A failure found here; a rule may raise `RuleFailed` itself."""
 
 
 def _same(named: object, among: Sequence[Offer]) -> Offer | None:
-    """The offer that a rule names; of another type it could claim to be any."""
+    """Return the offer that a rule names; an object of another type could claim to equal any."""
     return next((offer for offer in among if offer is named or (type(named) is Offer and offer == named)), None)
 
 
 def _shown(value: object) -> str:
-    """What a rule has answered, for messages."""
     try:
         return plain(repr(value), SHOWN_MAX)
     except (Exception, SystemExit):

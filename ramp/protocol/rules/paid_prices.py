@@ -1,4 +1,4 @@
-"""What is paid for each unit of an auction: as it was offered, or as its rule says, with its proof."""
+"""The price paid for each unit of an auction: as offered, or by its rule with a proof."""
 
 from __future__ import annotations
 
@@ -16,25 +16,22 @@ from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule
 
 RUNNER_UP_BYTES_MAX: Final = 50_000
-"""Most bytes of a sealed proposal in the winner's commitment, whose limit is 90 000 with all that goes along.
-
-The answer to a request of 150 units fits, beside an order of 150 lines.
-"""
+"""Maximum bytes of a sealed proposal in a commitment (limit 90 000): fits 150 units beside an order of 150 lines."""
 
 
 def passed_on_bytes(seal: Seal) -> int:
-    """Bytes of a sealed message in a commitment: as text within the signed agreement, which is text within it again."""
+    """Return the bytes of a sealed message in a commitment, where its text is escaped twice."""
     once = escape(seal.text, {"\r": "&#13;"})
     return len(escape(once).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """What is paid for an offer.
+    """The price paid for an offer.
 
     Attributes:
         cost: minor units.
-        price: how it was found; None where it is the price offered.
+        price: how it was found; None if it is the price offered.
     """
 
     cost: int
@@ -45,9 +42,9 @@ class PaidPrices:
     """The prices of one auction.
 
     Args:
-        rule: says what is paid.
-        bids: of the units whose offers meet the request; all others are paid as offered.
-        seals: of the proposals, by the resources and ids of their offers.
+        rule: of the auction.
+        bids: of units with offers that meet the request; other units are paid as offered.
+        seals: of the proposals, by resource and id of the offer.
     """
 
     def __init__(self, rule: CheckedRule, bids: Mapping[int, UnitBids], seals: Mapping[tuple[str, str], Seal]) -> None:
@@ -56,16 +53,16 @@ class PaidPrices:
         self._seals = seals
 
     def of(self, number: int, winner: Offer, behind: Sequence[Offer], now: Instant) -> Priced:
-        """What is paid for an offer.
+        """Return the price for an offer.
 
         Args:
             number: the unit's.
             winner: the offer.
-            behind: the offers that would be tried after it.
-            now: the present, by which offers lapse.
+            behind: offers that would be tried after it.
+            now: the present, by which offers expire.
 
         Raises:
-            RuleFailed: if the rule does not say what can be paid.
+            RuleFailed: if the rule's answer is invalid.
         """
         bids = self._bids.get(number)
         if bids is None or self._rule.pays_offer:

@@ -1,4 +1,4 @@
-"""The auction rules that an agent knows by name, and which one it takes where a request names none."""
+"""The auction rules that an agent knows by name, with its default rule."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class RuleBook:
     """Rules by name.
 
     Args:
-        find: the rule of a name, or raises `ConfigurationError`.
-        default: name of the rule for requests that name none.
+        find: returns the rule of a name, or raises `ConfigurationError`.
+        default: name of the rule for requests without one.
     """
 
     def __init__(self, find: Callable[[str], AuctionRule], default: str = PAPER_RULE) -> None:
@@ -24,18 +24,18 @@ class RuleBook:
         self._default = default
 
     def settled(self, options: AuctionOptions) -> AuctionOptions:
-        """The options with the rule by which the request is auctioned; empty stays for the paper's, as in records."""
+        """Return the options with the rule of the auction; the empty name means the paper's rule, as in records."""
         return options if options.rule or self._default == PAPER_RULE else replace(options, rule=self._default)
 
     def rule(self, options: AuctionOptions) -> CheckedRule:
-        """The rule of settled options, in use.
+        """Return the rule of settled options.
 
         Raises:
             RuleFailed: if no rule has that name.
         """
         name = options.rule or PAPER_RULE
         try:
-            # a rule at a place (`FILE.py:Name`) goes by its own name: others have no such file
+            # a rule by path (`FILE.py:Name`) uses its own name, as other parties lack the file
             return CheckedRule(name.rpartition(":")[2], self._find(name))
         except ConfigurationError as error:
             raise RuleFailed(RuleFault.UNKNOWN, name, error.reason) from error

@@ -1,1 +1,1 @@
-"""The User Agent as a state machine: it asks, lets resources bid, and buys all or nothing."""
+"""The User Agent as a state machine: it requests offers and buys all units or none."""

@@ -1,9 +1,9 @@
 """The user's side of the reverse auction (paper section 5.1.1, steps 1 to 5).
 
-Rounds of bidding: every round calls for proposals for all units at the prices that the auction's rule says, by default
-the best so far, and closes as soon as every expected answer is in; the round time is only the limit. A resource that
-stayed silent is still called, but no longer waited for, until it answers again. Where some unit has no offer that meets
-the request, one extra round lets resources make their best offer (section 4.1).
+Each round calls for proposals for all units, at prices that the auction rule sets (by default the best so far). It ends
+when every expected answer is in, at the latest after the round time. A silent resource is still called, but no longer
+waited for until it answers again. If no offer meets the request for some unit, one extra round asks resources for their
+best offers (section 4.1).
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
-from ramp.protocol.directory.directories import Directories
-from ramp.protocol.directory.discovery import Discovery
+from ramp.protocol.directory.discovery import Directories, Discovery
 from ramp.protocol.effects import Effect, Report, Send, not_understood
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
@@ -55,13 +54,12 @@ class AuctionResult:
     """How the bidding ended.
 
     Attributes:
-        status: QUOTED, NO_OFFERS, REJECTED, or None where the candidates are to be bought.
-        reason: one sentence, empty where there is something to buy.
-        candidates: of each unit, the offers to try, best first.
+        status: QUOTED, NO_OFFERS, REJECTED or FAILED; None if the candidates are to be bought.
+        reason: one sentence; empty if there is something to buy.
+        candidates: offers to try for each unit, best first.
         meets_request: of each unit, whether its candidates meet the request.
-        prices: say what is paid for each.
-        code: of a rule that has failed, or empty.
-        shown: what the owner was told that each offer shown would cost, in minor units; empty where nobody was asked.
+        code: of a failed auction rule, or empty.
+        shown: costs in minor units that the owner was shown; empty without approval.
     """
 
     status: RequestStatus | None
@@ -76,17 +74,8 @@ class AuctionResult:
 class Auction(StateMachine[AuctionState]):
     """One request's auction.
 
-    Args:
-        request_id: names the auction; the conversation id of all its messages.
-        request: the units wanted.
-        options: rounds, round time, ranking, approval.
-        rule: what rounds ask, who wins, what is paid.
-        user: name of the calling agent.
-        directories: whom it asks who sells.
-        pace: of the calling agent.
-
     Attributes:
-        asked: what waits for the owner's answer; None where nothing does.
+        asked: the offers that await the owner's approval, or None.
     """
 
     def __init__(
@@ -136,17 +125,17 @@ class Auction(StateMachine[AuctionState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Ask a directory who sells."""
+        """Ask a directory for sellers."""
         self._enter(AuctionState.DISCOVERING, "start")
         effects = self._discovery.start(now)
         self._arm()
         return effects
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
-        """Take a listing or a proposal; late and doubled ones are harmless.
+        """Take a listing or a proposal; late and repeated ones change nothing.
 
         Raises:
-            RemoteProtocolError: if the sender or the content has no place in an auction.
+            RemoteProtocolError: if an auction does not expect the sender or the content.
         """
         content = message.content
         if isinstance(content, DirectoryListing):
@@ -171,25 +160,25 @@ class Auction(StateMachine[AuctionState]):
             return effects
         unfit = self._discovery.unfit
         self._resources = tuple(sorted({*self._discovery.names, *unfit}))
-        for name in self._resources:  # known before anybody is called
+        for name in self._resources:
             self._final.add(name, known_refusals(self.request.units, name, unfit.get(name)))
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
 
     def approve(self, approved: bool, now: Instant) -> list[Effect]:
-        """The owner's answer; outside the approving state it is ignored."""
+        """Take the owner's answer; ignored unless it is awaited."""
         if self.state is not AuctionState.APPROVING:
             return []
         return self._decide(approved, "OffersApproved", "the user declined the offers", now)
 
     def withdraw(self, now: Instant) -> list[Effect]:
-        """The owner no longer wants the request; ignored once the auction is closed."""
+        """Withdraw the request for its owner; ignored once the auction is closed."""
         if self.state is AuctionState.CLOSED:
             return []
         return self._close(RequestStatus.REJECTED, "the user withdrew the request", "RequestWithdrawn", now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Send again what was not answered, or end the wait."""
+        """Repeat unanswered messages, or end the wait."""
         limit = earliest(self._discovery.limit, self._limit)
         if limit is not None and now >= limit:
             return self._on_limit(now)
@@ -200,7 +189,6 @@ class Auction(StateMachine[AuctionState]):
         return effects
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._discovery.clock_set(by)
         if self._round is not None:
             self._round.clock_set(by)
@@ -215,7 +203,7 @@ class Auction(StateMachine[AuctionState]):
         best_offers = state is AuctionState.BEST_OFFERS
         called = self._may_bid(state)  # the others have refused for good
         if self._silent.issuperset(called):
-            self._silent.clear()  # a line was down, not everybody: the first voice must not end the round for all
+            self._silent.clear()  # the user's own line was down: the first answer must not end the round
         call = CallForProposals(
             self.conversation_id,
             self._round_number,
@@ -225,7 +213,7 @@ class Auction(StateMachine[AuctionState]):
             "" if self.rule.pays_offer else self.rule.name,
         )
         self._round = opened = BiddingRound(call, called, self._pace, now)
-        self._limit = now + self.options.round_time if called else now  # nobody is waited for
+        self._limit = now + self.options.round_time if called else now
         self._arm()
         told = RoundOpened(self.conversation_id, self._round_number, opened.asking_prices, len(called), best_offers)
         return [Report(told), *self._call(opened, called)]
@@ -250,7 +238,7 @@ class Auction(StateMachine[AuctionState]):
         ]
 
     def _seal_of(self, message: Message) -> Seal | None:
-        """The seal of a proposal: where the winner is shown others' offers, all have to be signed."""
+        """Return a proposal's seal, required if the rule shows the winner another's offer."""
         return message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
 
     def _on_proposal(self, message: Message, proposal: Proposal, seal: Seal | None, now: Instant) -> list[Effect]:
@@ -260,11 +248,11 @@ class Auction(StateMachine[AuctionState]):
         if sender not in self._resources or proposal.round_number > self._round_number:
             raise RemoteProtocolError(f"{sender} was not called in round {proposal.round_number}")
         if (sender, proposal.round_number) in self._heard:
-            return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts
+            return []  # a copy would be compared with a lower price and reject an offer that still counts
         self._heard.add((sender, proposal.round_number))
         effects: list[Effect] = []
         refusals = proposal.refusals
-        if problem := self._unusable(sender, proposal, seal):  # it has answered, and is told why that is no answer
+        if problem := self._unusable(sender, proposal, seal):
             refusals = self._refused_all(RefusalCode.BAD_PROPOSAL, problem)
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
@@ -285,9 +273,9 @@ class Auction(StateMachine[AuctionState]):
         return tuple(Refusal(number, code, detail=detail) for number in self._asked)
 
     def _unusable(self, sender: str, proposal: Proposal, seal: Seal | None) -> str:
-        """Why a proposal cannot be passed on to a winner, or the empty string; what its offers are called is noted.
+        """Return why a proposal cannot be passed on to a winner, or the empty string; record its offer ids.
 
-        By an id that stands for two offers, the winner would be shown the wrong one.
+        If one id named two offers, the winner could be shown the wrong one.
         """
         if not self.rule.pays_offer and seal is not None and (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
             most = f"expected at most {RUNNER_UP_BYTES_MAX}"
@@ -353,7 +341,7 @@ class Auction(StateMachine[AuctionState]):
         self._last_bids = () if self.rule.sealed else lowest_bids(bidding.offers, self._asked)
         try:
             return effects + self._after_round(stimulus, now)
-        except RuleFailed as failed:  # of the rule's only; it was asked before anything else was done
+        except RuleFailed as failed:
             return effects + self._close(RequestStatus.FAILED, failed.reason, stimulus, now, failed.code)
 
     def _after_round(self, stimulus: str, now: Instant) -> list[Effect]:
@@ -365,7 +353,7 @@ class Auction(StateMachine[AuctionState]):
             for number, price in asks.items():
                 self._asked[number] = replace(self._asked[number], cpu_hour_cost=price)
             return self._open_round(AuctionState.BIDDING, stimulus, now)
-        if unmet and self.rule.sealed:  # who bids again for what has been bid for would have the last word
+        if unmet and self.rule.sealed:  # a second bid for a decided unit would have an advantage
             self._decided = frozenset(self._asked) - frozenset(unmet)
         if unmet and self._may_bid(AuctionState.BEST_OFFERS):
             return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
@@ -426,7 +414,7 @@ class Auction(StateMachine[AuctionState]):
         meets = {number: self._made.is_met(number) for number in chosen}
         self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code, self._shown)
         kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
-        # why is the owner's affair: it may tell of the most that is paid, or of what another has offered
+        # the reason is private: it may reveal the owner's limit or another's offer
         text = "the auction rule did not choose this offer" if status is None else REQUEST_ENDED
         return [
             self._reject(offer.resource, offer, text)

@@ -1,4 +1,4 @@
-"""One round of bidding: who has been called, who has answered, and what has come."""
+"""One round of bidding: resources called, and their answers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,14 @@ from ramp.protocol.user.calls import Calls
 
 
 class BiddingRound:
-    """A round that is open.
-
-    Args:
-        call: what everybody called is asked; one content for all, so that the shells write it once.
-        called: names of those who are called.
-        pace: of the calling party.
-        now: when.
+    """An open round.
 
     Attributes:
-        call: as above.
-        called: as above.
-        calls: which of them to send again, and when.
-        offers: what has been offered.
-        answers: how long each answer took.
+        call: one content for all resources, so that the host serialises it once.
+        called: names of the resources.
+        calls: decides which calls to repeat, and when.
+        offers: received so far.
+        answers: time that each answer took.
     """
 
     def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
@@ -40,34 +34,31 @@ class BiddingRound:
 
     @property
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
-        """The price asked for each unit, by its number."""
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
     @property
     def silent(self) -> list[str]:
-        """Who has been called and has not answered."""
         return [name for name in self.called if name not in self.answers]
 
     def is_over(self, not_waited_for: Collection[str]) -> bool:
-        """Whether everybody has answered who is waited for."""
+        """Return whether all resources have answered, except those not waited for."""
         return all(name in not_waited_for for name in self.silent)
 
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
-        """Somebody has answered; returns whom to call again now."""
+        """Record an answer; return the resources to call again now."""
         self._refusals += [ResourceRefusal(sender, refusal) for refusal in refusals]
         self.answers.setdefault(sender, now - self._begun)
         return self.calls.answered(sender, now)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._begun += by
         self.calls.clock_set(by)
 
     def closed(self, not_called: Iterable[ResourceRefusal], now: Instant) -> RoundRecord:
-        """The round as it has ended.
+        """Return the record of the round.
 
         Args:
-            not_called: what those have refused who were not called any more.
+            not_called: known refusals of the resources that were not called.
             now: the present.
         """
         nobody = [

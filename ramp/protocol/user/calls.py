@@ -1,13 +1,13 @@
-"""Which calls of a round to send again, and when.
+"""Which calls of a round to repeat, and when.
 
-A lost call must be sent again; where the answer is only late it must not, or a crowded market gets still more to do.
-TCP has the same problem, and its rules are taken over:
+A lost call must be repeated. A call whose answer is only late must not, or a busy market gets busier. The rules are
+those of TCP:
 
-- every answer puts the time-out off (RFC 6298, 5.3);
-- when it passes without one, a few calls are sent again, and the pause doubles (5.4 and 5.5);
-- an answer to one of these few, while no other call is answered, means that calls were lost: two more follow, and two
-  for each answer to those (slow start, RFC 5681, 3.1);
-- an answer to a call that was sent only once means that answers are late: nothing more is sent (F-RTO, RFC 5682).
+- every answer restarts the time-out (RFC 6298, 5.3);
+- when it passes, a few calls are repeated and the pause doubles (5.4 and 5.5);
+- an answer to a repeated call, while no other call is answered, shows that calls were lost: two more are repeated, and
+  two for each answer to those (slow start, RFC 5681, 3.1);
+- an answer to a call that was sent once shows that answers are late: nothing more is repeated (F-RTO, RFC 5682).
 """
 
 from __future__ import annotations
@@ -19,20 +19,15 @@ from ramp.model.instant import Duration, Instant
 from ramp.protocol.timing import Pace, moved
 
 FEW: Final = 2
-"""Calls sent again when a round's first time-out has passed, and for every answer that shows a loss."""
+"""Calls repeated at the first time-out, and for every answer that shows a loss."""
 
 
 class Calls:
     """The calls of one round.
 
-    Args:
-        pace: of the calling party.
-        names: who has been called, in the order of sending.
-        now: when.
-
     Attributes:
-        due: when the time-out passes, or None when everybody has answered.
-        sent_again: how many calls have been sent again.
+        due: when the time-out passes; None when all have answered.
+        sent_again: number of repeated calls.
     """
 
     def __init__(self, pace: Pace, names: Iterable[str], now: Instant) -> None:
@@ -47,11 +42,10 @@ class Calls:
         self._wait(now)
 
     def is_due(self, now: Instant) -> bool:
-        """Whether the time-out has passed."""
         return self.due is not None and now >= self.due
 
     def answered(self, name: str, now: Instant) -> list[str]:
-        """Somebody has answered; returns whom to call again now."""
+        """Record an answer; return the resources to call again now."""
         times = self._missing.pop(name, None)
         if times is None:
             return []
@@ -66,11 +60,10 @@ class Calls:
         return again
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: the time-out stays as far away as it was."""
         self.due, self._begun = moved(self.due, by), self._begun + by
 
     def time_out(self, now: Instant) -> list[str]:
-        """The time-out has passed; returns whom to call again."""
+        """Return the resources to call again after the time-out."""
         self._lost = True
         self._pause = self._pace.back_off(self._pause)
         again = self._next(list(self._missing), self._few)
@@ -79,7 +72,7 @@ class Calls:
         return again
 
     def _next(self, names: list[str], most: int) -> list[str]:
-        """Those called least often, the last ones of the round first: their answers are the last to be expected."""
+        """Choose the resources called least often, the last of the round first, as their answers are due last."""
         last_first = names[::-1]
         chosen = sorted(last_first, key=self._missing.__getitem__)[:most]
         for name in chosen:

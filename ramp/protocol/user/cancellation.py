@@ -1,9 +1,8 @@
-"""The user's side of giving one bought unit back, or of claiming the money of one that its seller has failed.
+"""The user's side of cancelling one bought unit, or of claiming the money for one that its seller failed to deliver.
 
-The signed cancellation is sent to the resource, which countersigns it for the bank. Money is back only on the bank's
-own word, so whatever the resource answers, or if it does not, the bank is asked next: it refunds on the buyer's
-signature alone while the slot has not begun by its clock. A claim rests on what the resource itself has sealed, and
-goes to the bank at once.
+The user sends the signed cancellation to the resource, which countersigns it for the bank. Only the bank's answer is
+final, so the user asks the bank next, whatever the resource answers. The bank refunds on the buyer's signature alone
+until the slot begins by its clock. A claim rests on the resource's sealed message and goes to the bank at once.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ class CancellationRequest(PatientMachine[CancellationState]):
     """One cancellation or claim.
 
     Args:
-        demand: the cancellation, or what the resource has said of its failure, with its seal.
-        agreement: what is given back.
-        pace: of the cancelling agent.
+        demand: the cancellation, or the resource's message about its failure with its seal.
+        agreement: the agreement to cancel.
+        pace: of the user.
     """
 
     def __init__(self, demand: Cancellation | tuple[Failed, Seal], agreement: Agreement, pace: Pace) -> None:
@@ -42,24 +41,22 @@ class CancellationRequest(PatientMachine[CancellationState]):
 
     @property
     def doubt(self) -> str:
-        """What is not known yet and how it will end, or the empty string."""
         if self.state is S.ENDED:
             return ""
         whom = self.agreement.resource if self.state is S.ASKING else "the bank"
         return f"{whom} has been asked to cancel {self.agreement.agreement_id}; the bank's answer decides"
 
     def start(self, now: Instant) -> list[Effect]:
-        """Send the cancellation to the resource, or the claim to the bank."""
         if isinstance(self.demand, Cancellation):
             self._enter(S.ASKING, "start")
             return self._ask(self._pace.timing.cancellation_limit, now)
         return self._turn_to_bank("claim", now)
 
     def handle(self, message: Message, content: Answer, now: Instant) -> list[Effect]:
-        """Take the resource's or the bank's answer; after the end everything is ignored.
+        """Take the resource's or the bank's answer; ignored after the end.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word, or the sender has nothing to say here.
+            RemoteProtocolError: if the sender has no part in this, or did not seal it.
         """
         if self.state is S.ENDED:
             return []
@@ -76,7 +73,7 @@ class CancellationRequest(PatientMachine[CancellationState]):
         return []
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Send again; pass over a resource that takes too long."""
+        """Send again, or turn to the bank if the resource takes too long."""
         if self._is_out_of_patience(now):
             return self._turn_to_bank("deadline", now)
         return self._ask_again(now)

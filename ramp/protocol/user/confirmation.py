@@ -1,10 +1,9 @@
 """The bank's vote and the second phase of the two-phase commit, for the user (paper sections 5.1.1 step 8, 5.1.2).
 
-When all slots are held the bank is asked to set the whole cost aside: its vote comes before the decision. The decision
-is durable before the first CONFIRM leaves; a coordinator that restarts with that record goes on, one that restarts
-without it voids. Money moves only when the countersigned agreements of all units are at the bank, and then all at once.
-So there is nothing to roll back: where a unit fails, or takes too long, the bank is asked to void the order, and its
-answer, posted or void, is the end of it.
+When all slots are held, the bank is asked to reserve the whole cost. The decision is recorded before the first CONFIRM
+is sent: a user that restarts with that record continues, one that restarts without it voids the order. The bank pays
+all units at once, when it has the countersigned agreements of all. So nothing needs a rollback: if a unit fails or
+takes too long, the user asks the bank to void the order, and its answer (posted or void) is final.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from ramp.protocol.user.voting import cancel_hold
 S = ConfirmationState
 
 ORDER_EXPIRED: Final = "expired"
-"""Code of the bank's answer to an order whose time is over by its clock (`ramp.ledger.refusals`)."""
+"""Code of the bank's answer to an order that expired by its clock (`ramp.ledger.refusals`)."""
 
 
 OPEN = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
@@ -61,15 +60,14 @@ OPEN = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationResult:
-    """How it ended: everything paid, or nothing.
+    """How the confirmation ended: everything paid, or nothing.
 
     Attributes:
         posted: whether the order is paid.
-        reason: one sentence where it is not, or where a paid unit cannot be had.
-        units: what was bought.
-        blamed: the resources for whose failure or silence it is void; with the others one may go on.
-        claims: paid units that their resources say to have failed, with the resources' seals.
-        expired: whether the order's time was over by the bank's clock.
+        reason: one sentence if it is not paid, or if a paid unit is not available.
+        blamed: resources whose failure or silence voided the order; the purchase may continue with others.
+        claims: failures of paid units that their resources reported, with the seals.
+        expired: whether the order expired by the bank's clock.
     """
 
     posted: bool
@@ -84,9 +82,9 @@ class Confirmation(StateMachine[ConfirmationState]):
     """The second phase of one order.
 
     Args:
-        agreements: what is to be bought, one a unit; all of one request and one order.
-        pace: of the buying agent.
-        held: the holds on which it rests, one an agreement; none after a restart.
+        agreements: one a unit, all of one request and one order.
+        pace: of the user.
+        held: the holds, one an agreement; empty after a restart.
     """
 
     def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held: Sequence[HeldUnit] = ()) -> None:
@@ -111,33 +109,30 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     @property
     def decided(self) -> bool:
-        """Whether the decision to commit has been made."""
         return self._vote is not None
 
     @property
     def doubt(self) -> str:
-        """What is not known yet and how it will end, or the empty string."""
         if self.state is not S.VOIDING:
             return ""
         return f"{self._reason}; the bank has been asked to void order {self.order_id}, and its answer decides"
 
     @property
     def _waits(self) -> bool:
-        """Whether it is bought only when a job has started."""
         return any(each.offer.in_queue for each in self.agreements)
 
     def start(self, now: Instant) -> list[Effect]:
-        """Make the agreements durable, then ask the bank for its vote."""
+        """Record the agreements, then ask the bank for its vote."""
         self._enter(S.RESERVING, "start")
         self._asked_at = now
         margin = self._pace.timing.decision_margin
-        self._limit = self._held_until - margin  # there is no other bank: it may take as long as the holds last
+        self._limit = self._held_until - margin  # there is only one bank, so it may take as long as the holds last
         self._to_bank.begin(now)
         asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
         return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Go on after a restart from what is on record of this order; without a decision it is voided."""
+        """Resume an order from its records; without a decision it is voided."""
         void: VoidAsked | None = None
         for record in records:
             if isinstance(record, UnitSettled) and record.agreement_id in self._units:
@@ -165,18 +160,18 @@ class Confirmation(StateMachine[ConfirmationState]):
         return self._armed(self._confirm_all(now))
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
-        """Take what the bank says of the order or a resource of its unit; late and doubled messages are harmless.
+        """Take a message of the bank or a resource; late and repeated ones change nothing.
 
-        A HoldRefused has to concern one of the units: see `concerns`.
+        A HoldRefused must be about one of the units (`concerns`).
 
         Raises:
-            RemoteProtocolError: if the content has no place here, or is not its sender's own word.
+            RemoteProtocolError: if the content is unexpected, or the sender did not seal it.
         """
         content = message.content
         match content:
             case FundsReserved() | OrderRefused() | OrderPosted() | OrderVoided():
                 if content.order_id != self.order_id:
-                    return []  # an earlier attempt's; it has ended
+                    return []  # an earlier attempt, which has ended
                 effects = self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
             case Confirmed() | Settled() | Failed():
                 unit = self._units.get(content.agreement_id)
@@ -193,11 +188,11 @@ class Confirmation(StateMachine[ConfirmationState]):
         return self._armed(effects)
 
     def concerns(self, offer_id: str) -> bool:
-        """Whether this offer is being bought here."""
+        """Return whether an offer is being bought here."""
         return any(unit.agreement.offer.offer_id == offer_id for unit in self._units.values())
 
     def withdraw(self, now: Instant) -> list[Effect]:
-        """The owner no longer wants the request; ignored once it is decided, but for a job that has not started."""
+        """Withdraw the request; ignored after the decision, except for a job that has not started."""
         if self.state is S.CONFIRMING and self._waits:
             return self._armed(self._void("the user withdrew the request", "RequestWithdrawn", now))
         if self.state is not S.RESERVING:
@@ -206,12 +201,12 @@ class Confirmation(StateMachine[ConfirmationState]):
         return self._armed(cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now))
 
     def note_refund(self, agreement_id: str) -> None:
-        """The bank has said that the money of a unit is back."""
+        """Record that the bank has refunded a unit."""
         if agreement_id in self._units:
             self._units[agreement_id].refunded = True
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask or confirm again; void what takes too long."""
+        """Repeat messages, or void the order if it takes too long."""
         effects: list[Effect] = []
         if self._limit is not None and now >= self._limit:
             if self.state is S.RESERVING:
@@ -229,7 +224,6 @@ class Confirmation(StateMachine[ConfirmationState]):
         return self._armed(effects)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; holds and money last as long as they were promised to."""
         for retry in (self._to_bank, *(unit.retry for unit in self._units.values())):
             retry.clock_set(by)
         self._held_until += by
@@ -238,7 +232,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._armed([])
 
     def holds_end(self, at: Instant | None) -> None:
-        """A resource has said again how long its hold lasts, and it may be shorter by now."""
+        """Shorten the wait if a repeated vote says that a hold ends sooner."""
         if self.state is S.RESERVING and at is not None and at < self._held_until:
             self._held_until = at
             self._limit = at - self._pace.timing.decision_margin
@@ -275,7 +269,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         if isinstance(content, OrderPosted):
             return self._on_posted(content, seal, now) if self.state is S.VOIDING else []
         if isinstance(content, OrderRefused) and self.state is S.CONFIRMING:
-            return []  # a copy from before: the order cannot be refused and reserved
+            return []  # a late copy: a reserved order cannot be refused
         self._to_bank.answered(now)
         detail = content.detail or content.code
         reason = self._reason or f"the bank refuses the order: {detail}"
@@ -284,7 +278,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             reason = f"the bank has voided the order: {detail}"
             reason += "; the job has not started by then, so you pay nothing" if late else ""
         closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
-        let_go = self.state is S.VOIDING and not self.decided  # the holds were let go when the voiding began
+        let_go = self.state is S.VOIDING and not self.decided  # voiding has cancelled the holds
         self._enter(S.ENDED, type(content).__name__)
         if isinstance(content, OrderVoided) and self.decided and not late:
             awaited = frozenset(line.resource for line in content.awaited)
@@ -330,7 +324,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         return effects
 
     def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
-        """It is posted: an order that was closed without a payment is not taken up again."""
+        """Resume a posted order; a void one is never resumed."""
         self._enter(S.ENDED, "recover")
         for payment in closed.transfers:
             self._units[payment.agreement_id].transfer_id = payment.transfer_id
@@ -357,12 +351,12 @@ class Confirmation(StateMachine[ConfirmationState]):
         return frozenset(unit.resource for unit in self._units.values() if unit.stage is UnitStage.FAILED)
 
     def _laggards(self) -> frozenset[str]:
-        """Who keeps the order from being settled, as far as is known here: those who say nothing, else all."""
+        """Return the resources that delay the order: the silent ones, else all that have not settled."""
         silent = {unit.resource for unit in self._units.values() if unit.stage is UnitStage.CONFIRMING}
         return frozenset(silent or {unit.resource for unit in self._units.values() if unit.stage in OPEN})
 
     def _cancel_holds(self) -> list[Effect]:
-        """Let every slot go that may still be held; firm ones end on the bank's word, and holds end by themselves."""
+        """Cancel every hold; firm slots end by the bank's answer, and holds expire."""
         return [
             cancel_hold(self._user, unit.resource, self.conversation_id, unit.agreement.offer.offer_id)
             for unit in self._units.values()
@@ -394,7 +388,7 @@ class Confirmation(StateMachine[ConfirmationState]):
                 return []
             unit.stage = UnitStage.CONFIRMED
             unit.retry.heard(now)
-            if self._waits:  # the bank gives the money back at the end by itself; who hears nothing asks after it
+            if self._waits:  # the bank refunds by itself after the deadline; ask if nothing arrives
                 self._limit = self.valid_until + self._pace.patience(self._pace.timing.confirm_limit)
             return [unit.advanced()]
         check_failure(content, unit.agreement)
@@ -403,7 +397,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         return [Persist(told), *self._fail(unit, content, now)]
 
     def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
-        """The resource has not accepted the agreement, so it can never ask for its money."""
+        """Take a refused CONFIRM: the resource has not accepted the agreement, so it can never claim the money."""
         unit = next(each for each in self._units.values() if each.agreement.offer.offer_id == refused.offer_id)
         said_by(message, unit.resource, Role.RESOURCE)
         if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
@@ -421,7 +415,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         return effects
 
     def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
-        """The resource's proof that the bank has paid; one that comes after the end is only kept."""
+        """Take the resource's proof of payment; after the end it is only saved."""
         if self.state is S.RESERVING:
             raise RemoteProtocolError("settling needs an agreement")
         unit.check_proof(settled)

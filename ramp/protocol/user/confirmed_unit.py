@@ -1,4 +1,4 @@
-"""One unit in the second phase of the two-phase commit: its agreement, how far it has come, and what is said of it."""
+"""One unit in the second phase of the two-phase commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ramp.protocol.timing import Retry
 
 
 class UnitStage(StrEnum):
-    """How far the confirmation of one unit has come."""
+    """Stage of one unit's confirmation."""
 
     RESERVING = "reserving"
     CONFIRMING = "confirming"
@@ -33,12 +33,10 @@ class ConfirmedUnit:
     """One unit.
 
     Attributes:
-        agreement: what is to be bought.
+        agreement: the agreement.
         retry: of the CONFIRM.
-        stage: how far it has come.
-        transfer_id: of its payment.
-        failed: what its resource has said of its failure, with the seal.
-        refunded: whether the bank has given its money back, unasked: its resource has told the bank that it failed.
+        failed: the resource's message about its failure, with the seal.
+        refunded: whether the bank has already refunded it, because the resource reported its failure.
     """
 
     agreement: Agreement
@@ -50,19 +48,18 @@ class ConfirmedUnit:
 
     @property
     def resource(self) -> str:
-        """Who sells it."""
         return self.agreement.resource
 
     @property
     def complaint(self) -> str:
-        """Why it cannot be had although it was paid, or the empty string."""
+        """Return why a paid unit is not available, or the empty string."""
         paid = f"{self.resource} was paid for unit {self.agreement.request.number}"
         if self.failed is not None:
             return f"{paid} and reports a failure; a refund is requested"
         return f"{paid} and refunded the money" if self.refunded else ""
 
     def confirm(self, vote: FundsReserved, seal: Seal) -> Send:
-        """The CONFIRM: the agreement, to be signed by the host, and the bank's vote."""
+        """Return the CONFIRM: the agreement, which the host signs, and the bank's vote."""
         agreement = self.agreement
         return Send(
             Message(
@@ -76,16 +73,15 @@ class ConfirmedUnit:
         )
 
     def advanced(self, detail: str = "") -> Report:
-        """Tell whoever watches where the unit is."""
         agreement = self.agreement
         number = agreement.request.number
         return Report(UnitAdvanced(agreement.request_id, number, agreement.resource, self.stage.value, detail))
 
     def check_proof(self, settled: Settled) -> None:
-        """Check that a settlement proves that this unit is paid: both signatures, and the bank's word to the resource.
+        """Check both signatures of a settlement, and the bank's payment message to the resource.
 
         Raises:
-            RemoteProtocolError: if it does not.
+            RemoteProtocolError: if one is missing or about another agreement.
         """
         agreement = self.agreement
         if settled.agreement.body != agreement or settled.agreement.signers != (agreement.user, agreement.resource):
@@ -96,7 +92,6 @@ class ConfirmedUnit:
             raise RemoteProtocolError("the proof lacks the bank's statement of payment")
 
     def bought(self) -> BoughtUnit:
-        """The unit as the outcome has it."""
         agreement = self.agreement
         return BoughtUnit(
             agreement.request.number,
@@ -111,12 +106,12 @@ class ConfirmedUnit:
 
 
 def check_failure(failed: Failed, agreement: Agreement) -> None:
-    """Check that a seller says of the unit itself, and not of another offer under its id, that it failed.
+    """Check that a seller's failure message names the agreement's offer.
 
-    The bank gives no money back for a word that contradicts itself, so no claim can rest on one.
+    The bank refunds nothing for a message that contradicts itself, so no claim can rest on one.
 
     Raises:
-        RemoteProtocolError: if it does not.
+        RemoteProtocolError: if it names another offer.
     """
     sold = agreement.offer.offer_id
     if failed.offer_id != sold:

@@ -1,4 +1,4 @@
-"""A user's requests that have ended: how much of them is still at hand, and when they go to the archive."""
+"""A user's ended requests, from their end until they move to the archive."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from ramp.protocol.user.purchase import Purchase
 
 
 class EndedRequests:
-    """All of one user.
+    """The ended requests of one user.
 
-    An ended request first keeps its whole course, for what was on its way when it ended (a late offer, a late proof of
-    payment); as long as an offer stands. Then only how it ended is kept, as after a restart.
-
-    Args:
-        purchases: the user's requests by id.
-        agreements: the user's agreements by id.
-        timing: the protocol's limits.
+    An ended request keeps its full course for as long as an offer is valid, for late offers and proofs of payment.
+    After that only its outcome is kept, as after a restart.
     """
 
     def __init__(self, purchases: dict[str, Purchase], agreements: dict[str, Agreement], timing: Timing) -> None:
@@ -35,17 +30,16 @@ class EndedRequests:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `over` has something to tell, or None."""
         return self._retention.deadline
 
     def drew_up(self, agreement: Agreement) -> None:
-        """A request has come to an agreement, which may be void later."""
+        """Record an agreement of a request; it may be voided later."""
         if agreement.agreement_id not in self._agreements:
             self._agreements[agreement.agreement_id] = agreement
             self._drawn_up.setdefault(agreement.request_id, []).append(agreement.agreement_id)
 
     def ended(self, purchase: Purchase, now: Instant) -> None:
-        """A request has ended, now or in an earlier life."""
+        """Record that a request has ended, now or before a restart."""
         outcome = purchase.outcome
         assert outcome is not None
         of_request = [self._agreements[each] for each in self._drawn_up.get(purchase.request_id, ())]
@@ -62,17 +56,17 @@ class EndedRequests:
 
         Args:
             now: the present.
-            is_open: whether an agreement is being given back or changed, so that its request has to wait.
-            until: the end that amendments have given to an agreement's slot, or 0.
+            is_open: whether an agreement is being cancelled or resized, so that its request must wait.
+            until: end of an agreement's resized slot, or 0.
 
         Returns:
-            The references of everything that is to be archived.
+            The references to archive.
         """
         references: list[str] = []
         for request_id in self._retention.due(now):
             purchase = self._purchases.get(request_id)
             if purchase is None or purchase.outcome is None:
-                continue  # a bug has struck it: it rests until the next start
+                continue  # suspended after a bug until the next start
             agreement_ids = self._drawn_up.get(request_id, [])
             if any(map(is_open, agreement_ids)):
                 self._retention.keep(request_id, now)
@@ -88,7 +82,6 @@ class EndedRequests:
         return tuple(references)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._retention.clock_set(by)
         self._at_length = deque((until + by, request_id) for until, request_id in self._at_length)
 

@@ -1,4 +1,4 @@
-"""Ranking offers on the user's side: which is best (paper section 6.1), and what all of them cost."""
+"""Ranking and total cost of offers on the user's side (paper section 6.1)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from ramp.model.sizes.moldable import cost_cap, reference_price, size_problem
 from ramp.protocol.events import Preference
 
 BIDS_SHOWN = 5
-"""Bids of a round that the next call shows of each unit, the lowest: so a call does not grow with the resources, whose
-calls together would grow with their square."""
+"""Lowest bids of a unit that the next call shows; with all, traffic would grow with the square of the resources."""
 
 BIDS_MAX = 400
-"""Bids shown in all; keeps a call of many units within the size limit."""
+"""Maximum bids shown in one call; keeps a call of many units within the size limit."""
 
 
 @dataclass(slots=True)
 class Ranking:
-    """The user's ranked list of offers for one unit: at most one a resource, its best.
+    """The ranked offers for one unit: at most one from each resource, its best.
 
-    Order: cost, then end of the slot, then order of arrival; with the preference for soonest, end before cost.
+    The order is cost, end of the slot, arrival; with the preference for soonest, end comes before cost.
     """
 
     preference: Preference
@@ -37,7 +36,7 @@ class Ranking:
         self._ranked = []
 
     def add(self, offer: Offer) -> None:
-        """Take an offer that meets the request; a resource's earlier offer gives way to a better one."""
+        """Take an offer that meets the request, unless the resource already has a better one."""
         key = (offer.end, offer.cost) if self.preference is Preference.SOONEST else (offer.cost, offer.end)
         for index, (its_key, known) in enumerate(self._ranked):
             if known.resource == offer.resource:
@@ -50,21 +49,19 @@ class Ranking:
 
     @property
     def offers(self) -> tuple[Offer, ...]:
-        """Best first."""
         return tuple(offer for _, offer in self._ranked)
 
     @property
     def best(self) -> Offer | None:
-        """The best offer so far."""
         return self._ranked[0][1] if self._ranked else None
 
 
 def lowest_bids(offers: Sequence[Offer], asked: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
-    """The bids of a round as the next call shows them: the lowest of each unit, in the order of their coming.
+    """Return the lowest bids of a round for each unit, in order of arrival, as the next call shows them.
 
     Args:
-        offers: what was offered.
-        asked: the units as called for, by number; bids for a range of sizes are told at the reference one.
+        offers: received in the round.
+        asked: the units as called for, by number; bids are converted to the reference size.
     """
     bids = [Bid(offer.unit, offer.resource, reference_price(asked[offer.unit], offer)) for offer in offers]
     units = {bid.unit for bid in bids}
@@ -77,11 +74,11 @@ def lowest_bids(offers: Sequence[Offer], asked: Mapping[int, RequestUnit]) -> tu
 
 
 def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
-    """Why prices are too high together, or the empty string.
+    """Return why the total cost is too high, or the empty string.
 
     Args:
-        costs: what is to be paid for each unit, in minor units.
-        max_cost: most that they may cost together, in minor units, or None.
+        costs: of each unit, in minor units.
+        max_cost: maximum total in minor units, or None.
     """
     cost = sum(costs)
     if max_cost is None or cost <= max_cost:
@@ -90,14 +87,14 @@ def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
 
 
 def misfits(offers: Iterable[Offer], units: Mapping[int, RequestUnit], *, best_offers: bool) -> tuple[Refusal, ...]:
-    """Coded refusals of the offers for moldable units that no size allows.
+    """Return refusals for offers of moldable units whose size does not fit.
 
-    Their size and time do not go together by the speed-up law, or they cost more than the run may at any size.
+    Size and time violate the speed-up law, or the cost is above the limit at any size.
 
     Args:
-        offers: what a resource has offered.
+        offers: of one resource.
         units: as called for, by number.
-        best_offers: whether sellers were asked for their best, which may cost more.
+        best_offers: whether this is the best-offer round, in which offers may cost more.
     """
     found = []
     for offer in offers:

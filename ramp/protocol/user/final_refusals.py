@@ -1,8 +1,8 @@
-"""Which refusals stand for a whole auction: whoever has made one is not called again for what it will not sell.
+"""Refusals that hold for a whole auction: a resource is not called again for units that it refused for good.
 
-The original system calls every resource in every round. A machine that is too small is so in every round, and the price
-asked only falls; a call whose answer is known costs both sides a message and the round the wait for it. What a resource
-has refused for good is shown with every later round's refusals, as if it had been said again.
+The original system calls every resource in every round. A machine that is too small stays too small, and asking prices
+only fall, so such calls cost both sides a message and the round a wait. Final refusals appear in every later round as
+if repeated.
 """
 
 from __future__ import annotations
@@ -36,30 +36,29 @@ FOR_GOOD: Final = frozenset(
         RefusalCode.OTHER_SITE,
     }
 )
-"""What neither a lower price asked nor a few seconds change; cores that are taken may come free."""
+"""Refusals that neither a lower asking price nor a few seconds change; taken cores may become free."""
 
 
 def known_refusals(units: Iterable[RequestUnit], resource: str, terms: StaticTerms | None) -> list[Refusal]:
-    """What a resource would refuse for good, without asking it: for its site's sake, or its machine's.
+    """Return the final refusals of a resource that are known without asking it.
 
     Args:
         units: of the request.
         resource: its name.
-        terms: that it has stated to the directory, where the directory says that it could serve none of them.
+        terms: its static terms, if the directory says that it can serve no unit; else None.
     """
     found = (site_refusal(unit, resource) or (None if terms is None else static_refusal(unit, terms)) for unit in units)
     return [refusal for refusal in found if refusal is not None]
 
 
 class FinalRefusals:
-    """What the resources of one auction have refused for good."""
+    """The final refusals of one auction."""
 
     def __init__(self) -> None:
         self._for_good: dict[str, dict[int, Refusal]] = {}
         self._at_price: dict[str, dict[int, Refusal]] = {}
 
     def add(self, resource: str, refusals: Iterable[Refusal]) -> None:
-        """Take what a resource has refused."""
         for refusal in refusals:
             if refusal.code in FOR_GOOD:
                 self._for_good.setdefault(resource, {})[refusal.unit] = refusal
@@ -67,23 +66,23 @@ class FinalRefusals:
                 self._at_price.setdefault(resource, {})[refusal.unit] = refusal
 
     def callable(self, resources: Sequence[str], units: Iterable[int], *, best_offers: bool) -> tuple[str, ...]:
-        """The resources that may still bid for some of the units, in their order.
+        """Return the resources that may still bid for some of the units, in their order.
 
         Args:
-            resources: names of all that sell.
-            units: numbers of the units asked for.
-            best_offers: whether the price asked need not be met, so that who refused for its sake may bid.
+            resources: names of all sellers.
+            units: numbers of the units called for.
+            best_offers: whether resources that refused the price may bid again.
         """
         asked = frozenset(units)
         return tuple(each for each in resources if not asked <= self._refused(each, best_offers=best_offers).keys())
 
     def of(self, resource: str, units: Iterable[int], *, best_offers: bool) -> list[ResourceRefusal]:
-        """What a resource that is not called has refused of the units asked for."""
+        """Return the refusals of a resource that is not called."""
         refused = self._refused(resource, best_offers=best_offers)
         return [ResourceRefusal(resource, refused[number]) for number in units if number in refused]
 
     def hopeless(self, resources: Iterable[str], units: Iterable[int]) -> list[int]:
-        """The units that every resource has refused for good, so that no price will buy them."""
+        """Return the units that every resource has refused for good."""
         everybody = [self._for_good.get(each, {}).keys() for each in resources]
         return [number for number in units if all(number in refused for refused in everybody)]
 

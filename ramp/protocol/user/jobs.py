@@ -1,7 +1,7 @@
-"""A user's jobs on what it has bought: ordered once each, asked for and ended at the resource that has sold the slot.
+"""A user's jobs on bought slots.
 
-An order is on record before it leaves, and goes out again after a restart until the resource has answered it; the
-resource runs a job once, however often it is ordered.
+An order is recorded before it is sent, and sent again after a restart until the resource answers. The resource runs a
+job once, however often it is ordered.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ramp.protocol.questions import Questions
 from ramp.protocol.records import JobHeard, JobOrdered, OwnJobRecord
 
 NOT_BOUGHT = "not_active"
-"""Code of an order on something that this user does not have, or no longer."""
+"""Code of an order for an agreement that is not active."""
 
 UNKNOWN_JOB = "unknown_job"
-"""Code of a question about a job that this user never ordered."""
+"""Code of a question about a job that was never ordered."""
 
 ORDER_MARK = "order/"
-"""The question that an order is; its rest is the job's name."""
+"""Prefix of an order's query id, before the job id."""
 
 JobCommand = JobSubmitted | JobAsked | JobCancelled | JobOutputAsked
 JobAnswer = JobStatus | JobRefused | JobOutput
@@ -47,11 +47,8 @@ class OwnJob:
     """One job as its user knows it.
 
     Attributes:
-        request_id: of the auction that its slot was bought in.
-        resource: who runs it.
-        order: what was ordered.
-        ordered_at: when.
-        word: what the resource has said of it last; None before it has answered.
+        request_id: auction in which its slot was bought.
+        word: the resource's last answer, or None.
     """
 
     request_id: str
@@ -62,13 +59,13 @@ class OwnJob:
 
 
 class OwnJobs:
-    """All jobs of one user.
+    """The jobs of one user.
 
     Args:
         agreements: the user's agreements by id.
-        state_of: how one of them stands.
+        state_of: state of an agreement.
         questions: the user's open questions.
-        until: the end of the slot of one of them as it stands.
+        until: present end of an agreement's slot.
     """
 
     def __init__(
@@ -86,18 +83,16 @@ class OwnJobs:
 
     @property
     def known(self) -> tuple[OwnJob, ...]:
-        """Every job, in the order of ordering."""
         return tuple(self._jobs.values())
 
     def replay(self, record: OwnJobRecord) -> None:
-        """Take one record of the journal."""
         if isinstance(record, JobOrdered):
             self._jobs[record.order.job_id] = OwnJob(record.request_id, record.resource, record.order, record.at)
         elif record.word.job_id in self._jobs:
             self._jobs[record.word.job_id].word = record.word
 
     def recover(self, records: Sequence[object], now: Instant) -> list[Effect]:
-        """Take them up again after a restart: what has not been answered is ordered again while its slot lasts."""
+        """Resume after a restart; order unanswered jobs again while their slots last."""
         for record in records:
             if isinstance(record, OwnJobRecord):
                 self.replay(record)
@@ -109,11 +104,10 @@ class OwnJobs:
         return effects
 
     def forget(self, references: Sequence[str]) -> None:
-        """Let the jobs of requests go that have been archived."""
+        """Forget the jobs of archived requests."""
         self._jobs = {job_id: job for job_id, job in self._jobs.items() if job.request_id not in references}
 
     def command(self, command: JobCommand, now: Instant) -> list[Effect]:
-        """Do what the owner wants."""
         if isinstance(command, JobSubmitted):
             return self._submit(command.order, now)
         job = self._jobs.get(command.job_id)
@@ -162,10 +156,10 @@ class OwnJobs:
         )
 
     def answered(self, message: Message, answer: JobAnswer, now: Instant) -> list[Effect]:
-        """Take what a resource says of a job; an answer to no open question is old news.
+        """Take a resource's answer about a job; ignored unless its question is open.
 
         Raises:
-            RemoteProtocolError: if it is not of whom was asked, or not its own word.
+            RemoteProtocolError: if it is not from the resource asked, or not sealed by it.
         """
         query_id = message.in_reply_to
         if query_id not in self._questions:

@@ -1,4 +1,4 @@
-"""What has been offered in an auction, ranked; and what its rule makes of it when the bidding is over."""
+"""The ranked offers of an auction, and the rule's choice among them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,9 @@ from ramp.protocol.user.evaluator import Ranking
 class OffersMade:
     """The offers of one auction.
 
-    Args:
-        request: the units wanted.
-        preference: how offers are ranked.
-        rule: the auction's.
-
     Attributes:
-        chosen: of each unit, the offers to try, best first; empty until `choose`.
-        prices: say what is paid for them.
+        chosen: offers to try for each unit, best first; empty until `choose`.
+        prices: computes the price paid for each.
     """
 
     def __init__(self, request: RequestForQuotation, preference: Preference, rule: CheckedRule) -> None:
@@ -38,71 +33,57 @@ class OffersMade:
         self._seals: dict[tuple[str, str], Seal] = {}
 
     def add(self, offer: Offer, seal: Seal | None) -> None:
-        """Take an offer that meets the request.
-
-        Args:
-            offer: what is offered.
-            seal: on its proposal, where there is one.
-        """
+        """Take an offer that meets the request, with the seal of its proposal."""
         self._meeting[offer.unit].add(offer)
         if seal is not None:
             self._seals[offer.resource, offer.offer_id] = seal  # another may call its offer the same
 
     def add_closest(self, offer: Offer) -> None:
-        """Take an offer that does not meet the request, for a unit that no other offer meets."""
+        """Take an offer below the request, for a unit without a better one."""
         self._closest[offer.unit].add(offer)
 
     def is_met(self, number: int) -> bool:
-        """Whether a unit has an offer that meets the request."""
         return self._meeting[number].best is not None
 
     def unmet(self) -> list[int]:
-        """The units that have none."""
         return [number for number in self._meeting if not self.is_met(number)]
 
     def hopeless(self) -> list[int]:
-        """The units that have no offer at all."""
+        """Return the units without any offer."""
         return [number for number in self.unmet() if self._closest[number].best is None]
 
     def best(self) -> tuple[tuple[int, Offer], ...]:
-        """The best offer of each unit that has one which meets the request, with the unit's number."""
+        """Return the best offer that meets the request, with the number of its unit."""
         return tuple((number, each.best) for number, each in self._meeting.items() if each.best is not None)
 
     def bids(self, asked: Mapping[int, RequestUnit]) -> tuple[UnitBids, ...]:
-        """What has been offered for every unit that meets the request.
-
-        Args:
-            asked: the units as they were called for last, by number.
-        """
+        """Return the offers that meet the request; `asked` are the units as last called for, by number."""
         return tuple(
             UnitBids(unit, asked[unit.number].cpu_hour_cost, self._meeting[unit.number].offers)
             for unit in self._request.units
         )
 
     def all(self) -> dict[int, tuple[Offer, ...]]:
-        """Of each unit all offers, best first: those that meet the request, or the closest where none does."""
+        """Return all offers of each unit, best first: those that meet the request, else the closest."""
         return {
             number: ranking.offers if ranking.best is not None else self._closest[number].offers
             for number, ranking in self._meeting.items()
         }
 
     def choose(self, asked: Mapping[int, RequestUnit]) -> None:
-        """Let the rule say who wins where offers meet the request; the others are the owner's to judge.
-
-        Args:
-            asked: the units as they were called for last, by number.
+        """Let the rule choose the winners; units without a sufficient offer keep all for the owner to judge.
 
         Raises:
-            RuleFailed: if the rule does not say what can be.
+            RuleFailed: if the rule's answer is invalid.
         """
         bids = {each.unit.number: each for each in self.bids(asked) if each.offers}
         self.chosen = self.all() | {number: self._rule.winners(each) for number, each in bids.items()}
         self.prices = PaidPrices(self._rule, bids, self._seals)
 
     def best_prices(self, now: Instant) -> list[Priced]:
-        """What is paid for the best of each unit, as things stand.
+        """Return the price of each unit's best offer at present.
 
         Raises:
-            RuleFailed: if the rule does not say what can be.
+            RuleFailed: if the rule's answer is invalid.
         """
         return [self.prices.of(number, offers[0], offers[1:], now) for number, offers in self.chosen.items()]

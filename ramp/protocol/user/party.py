@@ -1,4 +1,4 @@
-"""The User Agent's whole protocol: any number of requests, cancellations and queries at once (paper section 6.1)."""
+"""The User Agent's whole protocol (paper section 6.1): any number of requests, cancellations and queries at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.directory.directories import Directories
+from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.directory.listings import Listings
 from ramp.protocol.effects import Archive, Effect, Report
 from ramp.protocol.events import (
@@ -75,30 +75,21 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
-from ramp.protocol.user.bought.moves import Moves
 from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
+from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.reservation_resizes import Changes
 from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
 NONCE_MARK = "#"
-"""Separates a query's id from the count of its tries; a nonce is good for one answer, and that may get lost."""
+"""Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
 
 
 class UserParty:
-    """Everything one User Agent does.
-
-    Args:
-        name: the agent's name.
-        bank: name of the Banking Agent.
-        directories: names of the directories; any may be asked.
-        ids: where new identifiers come from.
-        timing: the protocol's limits.
-        rules: the auction rules by name.
-    """
+    """Everything one User Agent does."""
 
     def __init__(
         self, name: str, *, bank: str, directories: Sequence[str], ids: IdSource, timing: Timing, rules: RuleBook
@@ -127,16 +118,14 @@ class UserParty:
 
     @property
     def clock(self) -> ClockCompared | None:
-        """How far the clock is from the bank's, as far as is known."""
         return self._clock.known
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
-        """Agreements that the owner is giving back and that have not been answered for."""
         return self._returns.open
 
     def agreement_state(self, agreement_id: str) -> str:
-        """What an agreement is now: `settling`, `active`, `cancelling`, `cancelled`, or `void` with its order."""
+        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, or `void`."""
         if agreement_id in self._returns.done:
             return "cancelled"
         if agreement_id in self._returns:
@@ -150,18 +139,17 @@ class UserParty:
         return "settling"
 
     def doubts(self) -> dict[str, str]:
-        """Everything that is in doubt at present, by request or agreement, and how it will end."""
+        """Return everything in doubt, by request or agreement, and how it will be decided."""
         found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
         return found | self.changes.doubts | self._returns.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Nothing is to be done before the first command."""
         return []
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take every unfinished request and cancellation up again from the journal."""
+        """Resume every unfinished request and cancellation from the journal."""
         by_request: dict[str, list[RequestRecord]] = {}
         for record in records:
             if isinstance(record, RequestRecord):
@@ -178,7 +166,7 @@ class UserParty:
         return self._armed(effects + self.jobs.recover(records, now))
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take one request, cancellation or query up again after a bug has raised in it; no other is touched."""
+        """Resume one request, cancellation or query after a bug in it."""
         effects = self._questions.drop(reference)
         if reference in self.agreements:
             effects += self._returns.resume(reference, records, now)
@@ -190,14 +178,13 @@ class UserParty:
             effects += self._recover_request(reference, its_records, now)
             claims, self._claims = self._claims, []
             effects += self._claimed(claims, now)
-        elif purchase is not None:  # nothing of it has left this agent
+        elif purchase is not None:
             reason = "the user agent failed before the request began"
             outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
             effects.append(Report(RequestEnded(outcome)))
         return self._armed(effects)
 
     def forget(self, reference: str) -> None:
-        """Let a request or cancellation rest until the next start; see `Recoverable.forget`."""
         self.purchases.pop(reference, None)
         self._running.pop(reference, None)
         self._listings.forget(reference)
@@ -208,14 +195,13 @@ class UserParty:
         """Take a command of the owner or a message.
 
         Raises:
-            RemoteProtocolError: if a message has no place in any conversation of this user.
+            RemoteProtocolError: if a message belongs to no conversation of this user.
         """
         if isinstance(event, MessageReceived):
             return self._armed(self._on_message(event.message, now))
         return self._armed(self._on_command(event, now))
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has come."""
         effects: list[Effect] = []
         for purchase in list(self._running.values()):
             if purchase.deadline is not None and now >= purchase.deadline:
@@ -226,7 +212,6 @@ class UserParty:
         return self._armed(effects + self._let_go(now))
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         for purchase in self._running.values():
             purchase.clock_set(by)
         self._returns.clock_set(by)
@@ -283,7 +268,7 @@ class UserParty:
             refusal, code = failed.reason, failed.code
         else:
             refusal = refusal or request_problem(submitted.request, pays_offer=rule.pays_offer)
-        if refusal:  # nobody would take a word of it, and nothing has been said
+        if refusal:  # nothing has been sent yet
             status, name = RequestStatus.FAILED, submitted.options.rule
             outcome = RequestOutcome(submitted.request_id, status, refusal, (), (), now, 0, name, code)
             return [Report(RequestEnded(outcome))]
@@ -372,7 +357,7 @@ class UserParty:
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
 
     def _purchase_of(self, message: Message) -> Purchase | None:
-        """The purchase that a message belongs to; what the bank says unasked names the order only."""
+        """Return the purchase of a message; the bank's announcements name only the order."""
         content = message.content
         if not isinstance(content, FundsReserved | OrderRefused | OrderPosted | OrderVoided):
             return self.purchases.get(message.conversation_id)
@@ -382,7 +367,7 @@ class UserParty:
         return None
 
     def _note_refund(self, agreement_id: str) -> None:
-        """A unit whose money is back before its purchase has ended is not bought."""
+        """Mark a unit as not bought if it was refunded before its purchase ended."""
         if agreement_id in self._returns.done:
             purchase = self._running.get(self.agreements[agreement_id].request_id)
             if purchase is not None and purchase.confirmation is not None:
@@ -393,7 +378,7 @@ class UserParty:
     ) -> list[Effect]:
         query_id = answer.nonce.partition(NONCE_MARK)[0]
         if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
-            return []  # a copy of our own query that the network made; the real answer is on its way
+            return []  # the network copied our query; the real answer follows
         return self._questions.answered(query_id, message, answer, now)
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
@@ -403,7 +388,7 @@ class UserParty:
             what = f"the journal has no {' and no '.join(lacking)} of it, so it is not resumed; restore a backup"
             return [Report(RecordsMissing(request_id, what))]
         started = next(record for record in records if isinstance(record, RequestStarted))
-        # what is on record goes on without its rule: no auction does, and prices that are agreed stand
+        # a recorded purchase needs no rule: the auction is over, and agreed prices stay
         again = RequestSubmitted(request_id, started.request, started.options)
         purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))
         for record in records:
@@ -429,11 +414,10 @@ class UserParty:
         return [effect for failed, seal in claims for effect in self._returns.claim(failed, seal, now)]
 
     def _act(self, purchase: Purchase, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
-        """Let a purchase act and keep what it comes to; a bug in it stays its own."""
         return guarded(purchase.request_id, lambda: self._kept(purchase, act(), now))
 
     def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Keep the agreements that a purchase has come to; forget its deadline once it has ended."""
+        """Keep a purchase's agreements; remove it from the running ones once it has ended."""
         confirmation = purchase.confirmation
         if confirmation is not None:
             for agreement in confirmation.agreements:
@@ -449,7 +433,7 @@ class UserParty:
         return effects
 
     def _let_go(self, now: Instant) -> list[Effect]:
-        """Forget what has been over for long enough, and move it to the archive."""
+        """Archive requests whose retention is over."""
         open_ones = lambda each: each in self._returns or each in self.changes  # noqa: E731
         references = self._ended.over(now, open_ones, self.changes.new_end)
         self.jobs.forget(references)
@@ -471,7 +455,7 @@ class UserParty:
 
 
 def _lacking(records: Sequence[RequestRecord]) -> list[str]:
-    """Names of the records without which a request cannot be taken up, where the journal has later ones of it."""
+    """Return the record types that a request needs and its journal lacks."""
     found = {type(each) for each in records}
     needed: list[type] = [RequestStarted]
     if not found.isdisjoint({CommitDecided, UnitSettled, VoidAsked, OrderClosed}):

@@ -13,7 +13,7 @@ from ramp.model.offer import Offer
 from ramp.model.ports import IdSource
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
-from ramp.protocol.directory.directories import Directories
+from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
@@ -27,17 +27,17 @@ from ramp.protocol.user.voting import REQUEST_ENDED, Voting, cancel_hold, reject
 
 
 class Purchase:
-    """The chain of machines that one request goes through; itself a machine.
+    """The machines of one request in turn: auction, voting, confirmation.
 
     Args:
         submitted: the owner's command.
-        user: name of the buying agent.
-        bank: name of the settling agent.
-        directories: whom its auction asks who sells.
+        user: name of the user.
+        bank: name of the bank.
+        directories: the market's directories.
         rule: of the auction.
-        ids: where new identifiers come from.
-        pace: of the buying agent.
-        clock_warning: says that the agent's clock is wrong, and by how much, or nothing.
+        ids: source of identifiers.
+        pace: of the user.
+        clock_warning: returns a warning if the user's clock is wrong, else the empty string.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Purchase:
 
     @property
     def stage(self) -> str:
-        """Where it stands, for `ramp status`: the state of the machine at work."""
+        """The state of the active machine, for `ramp status`."""
         if self.outcome is not None:
             return self.outcome.status.value
         if self.confirmation is not None:
@@ -94,27 +94,19 @@ class Purchase:
 
     @property
     def asked(self) -> ApprovalAsked | None:
-        """What waits for the owner's approval; None where nothing does."""
         return self._auction.asked
 
     @property
     def doubt(self) -> str:
-        """What is in doubt at present and how it will end, or the empty string."""
         return self.confirmation.doubt if self.outcome is None and self.confirmation is not None else ""
 
     def start(self, now: Instant) -> list[Effect]:
-        """Begin the auction."""
         self.started_at = now
         started = RequestStarted(self.request_id, self.request, self.options, now)
         return self._armed([Persist(started), *self._auction.start(now)])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Go on after a restart.
-
-        Args:
-            records: this request's records, the first being its RequestStarted.
-            now: the present.
-        """
+        """Resume after a restart from the records of this request."""
         self.started_at = next(record.at for record in records if isinstance(record, RequestStarted))
         asked = [record for record in records if isinstance(record, FundsAsked)]
         closed = {record.order_id: record for record in records if isinstance(record, OrderClosed)}
@@ -133,11 +125,11 @@ class Purchase:
         return self._armed(effects + self._advance(now))
 
     def recall(self, outcome: RequestOutcome, *, decided: bool) -> None:
-        """Know again how this request ended in an earlier life; its rounds are on record, and here no longer.
+        """Restore only the outcome of an ended request.
 
         Args:
-            outcome: how it ended.
-            decided: whether the two-phase commit had been decided, so that no hold is cancelled any more.
+            outcome: without its rounds, which stay on record.
+            decided: whether the two-phase commit was decided, so that no hold may be cancelled.
         """
         self.outcome = replace(outcome, rounds=())
         self.started_at = outcome.started_at
@@ -145,7 +137,7 @@ class Purchase:
         self._recalled_decided = decided
 
     def shorten(self) -> None:
-        """Keep only how it ended, as after a restart; ignored while it goes on."""
+        """Keep only the outcome, as after a restart; ignored while the request runs."""
         if self.outcome is None or self._recalled:
             return
         self.recall(self.outcome, decided=self.confirmation is not None and self.confirmation.decided)
@@ -153,7 +145,6 @@ class Purchase:
         self._voting = self.confirmation = self._won = None
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
-        """Hand a message to the machine it concerns."""
         content = message.content
         if self._recalled:
             return self._after_the_end(message)
@@ -171,18 +162,16 @@ class Purchase:
         return self._armed(effects + self._advance(now))
 
     def approve(self, approved: bool, now: Instant) -> list[Effect]:
-        """The owner's answer to the offers shown."""
         return self._armed(self._auction.approve(approved, now) + self._advance(now))
 
     def withdraw(self, now: Instant) -> list[Effect]:
-        """The owner no longer wants the request; ignored once it is decided."""
+        """Withdraw the request; ignored once it has ended."""
         if self.outcome is not None:
             return []
         machine = self.confirmation or self._voting or self._auction
         return self._armed(machine.withdraw(now) + self._advance(now))
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let every machine act whose deadline has come."""
         effects: list[Effect] = []
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
@@ -190,7 +179,6 @@ class Purchase:
         return self._armed(effects + self._advance(now))
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self.started_at += by
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None:
@@ -209,14 +197,14 @@ class Purchase:
                 self.confirmation.holds_end(self._voting.held_until)
             return effects
         decided = self.confirmation is not None and self.confirmation.decided
-        if isinstance(content, HoldGranted) and not decided:  # the vote was cut off by a restart
+        if isinstance(content, HoldGranted) and not decided:  # a restart interrupted the vote
             return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
         return []
 
     # -- late messages -------------------------------------------------------------------------------------------
 
     def _after_the_end(self, message: Message) -> list[Effect]:
-        """A late message to a request of an earlier life: an undecided hold is let go, the rest is no news."""
+        """Cancel a late hold of an undecided request; ignore everything else."""
         content = message.content
         if isinstance(content, HoldGranted) and not self._recalled_decided:
             return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
@@ -261,7 +249,7 @@ class Purchase:
         return self._voting.start(now)
 
     def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
-        """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
+        """Return the best offer of a unit that is not bought; at the offered price if its rule failed."""
         asked = as_offered(self.request.unit(number), offers[0]).cores.total
         quoted = BoughtUnit(number, offers[0], asked, meets_request=result.meets_request[number])
         try:
@@ -309,13 +297,12 @@ class Purchase:
         if result.posted:
             status = RequestStatus.FAILED if result.reason else RequestStatus.COMMITTED
             return self._end(status, result.reason, result.units, now)
-        # who was blamed earlier is no candidate of this voting any more
         left = self._voting.remaining(result.blamed) if self._voting is not None and result.blamed else {}
         if self._won is None or not left or not all(left.values()):
             warning = self._clock_warning() if result.expired else ""
             reason = f"{result.reason}; {warning}" if warning else result.reason
             return self._end(RequestStatus.FAILED, reason, (), now)
-        self.confirmation = None  # nothing was paid: go on with the next best of every unit
+        self.confirmation = None  # nothing was paid: try the next best of every unit
         self._voting = self._vote(self._won, left)
         return self._voting.start(now)
 

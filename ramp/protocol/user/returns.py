@@ -1,4 +1,4 @@
-"""What a user gives back: its open cancellations and claims, and what has come back (paper section 5.1.2)."""
+"""A user's cancellations and refund claims (paper section 5.1.2)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,17 @@ from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.cancellation import CancellationRequest
 
 NOT_ACTIVE = "not_active"
-"""Code of a cancellation whose agreement this user does not have, or no longer."""
+"""Code of a cancellation whose agreement is not active."""
 
 AGENT_FAILED = "agent_failed"
-"""Code of a cancellation that a bug of the user's own agent has ended before anything of it was on record."""
+"""Code of a cancellation that a bug of the user agent ended before it was recorded."""
 
 
 class Returns:
-    """All of one user.
-
-    Args:
-        agreements: the user's agreements by id.
-        pace: of the user.
+    """The cancellations and claims of one user.
 
     Attributes:
-        done: agreements whose money is back.
+        done: agreements that were refunded.
     """
 
     def __init__(self, agreements: Mapping[str, Agreement], pace: Pace) -> None:
@@ -48,28 +44,24 @@ class Returns:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Agreements that are being given back and not answered for."""
         return tuple(self._open)
 
     @property
     def doubts(self) -> dict[str, str]:
-        """What is not known yet of each of them, and how it will end."""
         return {agreement_id: machine.doubt for agreement_id, machine in self._open.items()}
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
         return earliest(*(machine.deadline for machine in self._open.values()))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take up again after a restart what is not concluded; the agreements are known by then."""
+        """Resume open cancellations after a restart; the agreements must be known."""
         effects: list[Effect] = []
         for agreement_id, demand in self._replayed(records).items():
             effects += guarded(agreement_id, partial(self._begin, agreement_id, demand, now))
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take one of them up again after a bug has raised in it."""
         was_open = self._open.pop(agreement_id, None) is not None
         demand = self._replayed(records).get(agreement_id)
         if demand is not None:
@@ -78,11 +70,9 @@ class Returns:
         return [Report(CancellationEnded(failed))] if was_open else []
 
     def forget(self, agreement_id: str) -> None:
-        """Let one of them rest until the next start."""
         self._open.pop(agreement_id, None)
 
     def _replayed(self, records: Sequence[Record]) -> dict[str, Cancellation | tuple[Failed, Seal]]:
-        """What is on record and not concluded, by agreement."""
         demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
         for record in records:
             if isinstance(record, CancellationStarted):
@@ -96,13 +86,12 @@ class Returns:
         return demands
 
     def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
-        """Give a unit back."""
         started = Persist(CancellationStarted(cancellation, now))
         begin = partial(self._begin, cancellation.agreement_id, cancellation, now)
         return guarded(cancellation.agreement_id, lambda: [started, *begin()])
 
     def claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
-        """A resource that has been paid says that it has failed: its own word brings the money back."""
+        """Claim a refund on the failure message of a paid resource."""
         if failed.agreement_id in self._open or failed.agreement_id in self.done:
             return []
         claimed = Persist(RefundClaimed(failed, seal, now))
@@ -114,10 +103,10 @@ class Returns:
         content: CancellationDone | CancellationRefused | RefundMade | RefundRefused,
         now: Instant,
     ) -> list[Effect]:
-        """Take what resource or bank say of a bought unit.
+        """Take a message of the resource or the bank.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word.
+            RemoteProtocolError: if the expected sender did not seal it.
         """
         agreement_id = content.agreement_id
         machine = self._open.get(agreement_id)
@@ -126,14 +115,13 @@ class Returns:
         agreement = self._agreements.get(agreement_id)
         if not isinstance(content, RefundMade) or agreement is None or agreement_id in self.done:
             return []
-        # the money is back after all: a refusal came first, or the resource itself has told the bank that it failed
+        # refunded after a refusal, or because the resource reported its failure to the bank
         seal = said_by(message, agreement.bank, Role.BANK)
         self.done.add(agreement_id)
         outcome = CancellationOutcome(agreement_id, True, content.amount)
         return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has come."""
         effects: list[Effect] = []
         for agreement_id, machine in list(self._open.items()):
             if machine.deadline is not None and now >= machine.deadline:
@@ -141,7 +129,6 @@ class Returns:
         return effects
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         for machine in self._open.values():
             machine.clock_set(by)
 
@@ -165,6 +152,6 @@ class Returns:
 
 
 def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:
-    """That something cannot be given back, for it is not active but something else; None for what is not known."""
+    """Report that an agreement cannot be cancelled in its state; None if it is unknown."""
     detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
     return [Report(CancellationEnded(CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)))]

@@ -1,8 +1,8 @@
 """First phase of the two-phase commit on the user's side (paper section 5.1.1, steps 5 to 7 and 9).
 
-Every unit's best offer is accepted, which asks its resource to hold the slot. A refusal or silence moves on to the next
-best until the offers are exhausted; then, or when the coordinator restarts before its decision (presumed abort), every
-hold is cancelled.
+The user accepts every unit's best offer, which asks its resource to hold the slot. After a refusal or silence it tries
+the next best. When no offer is left, or when the user restarts before its decision (presumed abort), every hold is
+cancelled.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ INTERRUPTED = "the user agent was interrupted before the decision; nothing was b
 """Reason of a request that a restarted coordinator presumes aborted."""
 
 REQUEST_ENDED = "the request has ended"
-"""What sellers are told of a request that buys nothing."""
+"""Reason sent to sellers when a request ends without a purchase."""
 
 PRICE_RISEN = "the price has risen since approval"
-"""Reason of a request whose owner was shown less: another offer, by which a price was found, has lapsed meanwhile."""
+"""Reason of a rejected request whose price rose after approval, because an offer that set it has expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class VotingResult:
     """How the vote ended: all units held (`status` None), or WITHDRAWN, REJECTED or FAILED with the reason.
 
-    `code` is that of an auction rule that has failed, or empty.
+    `code` is that of a failed auction rule, or empty.
     """
 
     status: RequestStatus | None
@@ -66,12 +66,10 @@ class _Ballot:
 
     @property
     def offer(self) -> Offer:
-        """The offer whose vote is awaited, or comes next."""
         return self.candidates[self.index]
 
     @property
     def open(self) -> bool:
-        """Whether the unit is neither held nor lost."""
         return self.held is None and not self.lost
 
 
@@ -80,12 +78,12 @@ class Voting(StateMachine[VotingState]):
 
     Args:
         request_id: the auction.
-        candidates: of each unit, the offers to try, best first.
-        user: name of the buying agent.
-        pace: of the buying agent.
-        max_cost: most that all units may cost together, in minor units: a next best offer may be dearer.
-        prices: say what is paid; None where each is paid as it was offered.
-        shown: what the owner was told that offers would cost, in minor units: they are not bought for more.
+        candidates: offers to try for each unit, best first.
+        user: name of the user.
+        pace: of the user.
+        max_cost: maximum total cost in minor units, as a next best offer may be dearer.
+        prices: computes the prices paid; None if each offer is paid as offered.
+        shown: costs in minor units that the owner approved; the units are not bought for more.
     """
 
     def __init__(
@@ -113,7 +111,6 @@ class Voting(StateMachine[VotingState]):
         self._end_code = ""
 
     def start(self, now: Instant) -> list[Effect]:
-        """Accept every unit's best offer."""
         self._enter(VotingState.VOTING, "start")
         effects: list[Effect] = []
         for ballot in self._ballots.values():
@@ -121,7 +118,6 @@ class Voting(StateMachine[VotingState]):
         return self._armed(effects)
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Presume abort: cancel every hold that may have been made."""
         self._enter(VotingState.ABORTING, "recover")
         effects: list[Effect] = [
             self._cancel_hold(record.offer, now) for record in records if isinstance(record, AcceptanceAsked)
@@ -130,10 +126,10 @@ class Voting(StateMachine[VotingState]):
         return self._armed(effects)
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
-        """Take a vote or the acknowledgement of a cancelled hold; late and doubled ones are harmless.
+        """Take a vote, or the acknowledgement of a cancelled hold; late and repeated ones change nothing.
 
         Raises:
-            RemoteProtocolError: if the content is no vote, or the voter is not the one asked.
+            RemoteProtocolError: if the content is not a vote, or the voter is not the resource asked.
         """
         content = message.content
         effects: list[Effect] = []
@@ -153,14 +149,13 @@ class Voting(StateMachine[VotingState]):
         return self._armed(effects)
 
     def withdraw(self, now: Instant) -> list[Effect]:
-        """The owner no longer wants the request; ignored once the vote is over."""
+        """Withdraw the request; ignored once the vote is over."""
         if self.state is not VotingState.VOTING:
             return []
         reason = "the user withdrew the request"
         return self._armed(self._abort(RequestStatus.REJECTED, reason, "RequestWithdrawn", now))
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Ask again, pass over silent resources, cancel again."""
         effects: list[Effect] = []
         for ballot in self._ballots.values():
             if self.state is VotingState.VOTING and ballot.open:
@@ -175,7 +170,6 @@ class Voting(StateMachine[VotingState]):
         return self._armed(effects)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; a hold lasts as long as it was promised to."""
         for ballot in self._ballots.values():
             ballot.retry.clock_set(by)
             ballot.asked_at += by
@@ -189,15 +183,15 @@ class Voting(StateMachine[VotingState]):
 
     @property
     def held_until(self) -> Instant | None:
-        """When the first of the holds that have been granted runs out; None while there is none."""
+        """The end of the first hold to expire, or None without holds."""
         return earliest(*(ballot.held.held_until for ballot in self._ballots.values() if ballot.held is not None))
 
     def losers(self) -> tuple[Offer, ...]:
-        """The candidates that were never asked because a better one was held."""
+        """Return the candidates that were never asked because a better one was held."""
         return tuple(offer for ballot in self._ballots.values() for offer in ballot.candidates[ballot.index + 1 :])
 
     def remaining(self, blamed: frozenset[str]) -> dict[int, tuple[Offer, ...]]:
-        """Of each unit, the candidates that were never asked and are of none of these resources, best first."""
+        """Return the candidates of each unit that were never asked, without those of blamed resources, best first."""
         return {
             number: tuple(offer for offer in ballot.candidates[ballot.index + 1 :] if offer.resource not in blamed)
             for number, ballot in self._ballots.items()
@@ -259,10 +253,10 @@ class Voting(StateMachine[VotingState]):
         if ballot is None or ballot.lost or self.state in (VotingState.ABORTING, VotingState.ENDED):
             return [cancel_hold(self._user, sender, self.conversation_id, granted.offer_id)]
         self._check_voter(sender, granted.offer_id)
-        if ballot.held is not None:  # told again: its clock may have been set meanwhile, and it goes by that
+        if ballot.held is not None:  # a repeated vote: the clock of the resource may have been set
             ballot.held = replace(ballot.held, held_until=min(ballot.held.held_until, now + granted.hold_for))
             return []
-        held_until = ballot.asked_at + granted.hold_for  # from the question on: the answer may have taken long
+        held_until = ballot.asked_at + granted.hold_for  # counted from the question, as the answer may be late
         ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until, seal)
         ballot.retry.answered(now)
         agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)
@@ -352,12 +346,12 @@ class Voting(StateMachine[VotingState]):
 
 
 def cancel_hold(user: str, resource: str, request_id: str, offer_id: str) -> Send:
-    """A CANCEL of a hold (step 9), acknowledged by INFORM."""
+    """Return a CANCEL of a hold (step 9), acknowledged by INFORM."""
     cancelled = HoldCancelled(request_id, offer_id)
     return Send(Message(Performative.CANCEL, user, resource, request_id, cancelled, reply_with=offer_id))
 
 
 def reject(user: str, resource: str, request_id: str, offer_id: str, reason: str) -> Send:
-    """A REJECT_PROPOSAL for one offer; it expects no answer."""
+    """Return a REJECT_PROPOSAL for one offer; it expects no answer."""
     rejection = Rejection(request_id, offer_id, reason)
     return Send(Message(Performative.REJECT_PROPOSAL, user, resource, request_id, rejection))

@@ -14,8 +14,8 @@ from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol import events as said
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
-from ramp.protocol.answers import ledger as said
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Time to remember nonces of account queries; the queries themselves expire much earlier."""

@@ -65,7 +65,7 @@ TORUS_DISTANCE: Final = Variant("torus-distance", "torus-distance")
 ROOM_AHEAD: Final = Variant("room-ahead (ours)", "room-ahead")
 ANY_NODES: Final = Variant("any free nodes (no torus)", NO_TORUS)
 METHODS: Final = (BASE_NO_WRAP, BASE, BASE_RING, FIND_SYSTEMS, MSS, MSS_EXACT, TORUS_DISTANCE, ROOM_AHEAD, ANY_NODES)
-"""The last one is no allocator but the ceiling: what window first-fit comes to when any free nodes serve."""
+"""The last one is no allocator but the ceiling: window first-fit where any free nodes serve."""
 
 LOADS: Final = (0.6, 0.7)
 """Other loads, at which mss is compared with both bases."""

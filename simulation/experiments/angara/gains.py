@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.confidence_interval import confidence_interval
-from simulation.experiments.result import Column, Columns
+from simulation.experiments.result import Column, Columns, grouped
 
 MEASURES: Final = ("utilisation", "relative_wait")
 UTILISATION_GAIN: Final = 7.0
@@ -55,7 +55,7 @@ def average_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     table = []
     for measure in MEASURES:
         scale = 100 if measure == "utilisation" else 1
-        for (method, window), group in _grouped(rows, "method", "window").items():
+        for (method, window), group in grouped(rows, "method", "window").items():
             values = confidence_interval([scale * value for value in means_by_seed(group, measure).values()])
             table.append(_entry({"measure": measure, "method": method, "window": window}, values))
     return table
@@ -66,7 +66,7 @@ def system_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     table = []
     for measure in MEASURES:
         scale = 100 if measure == "utilisation" else 1
-        for (system, method, window), group in _grouped(rows, "system", "method", "window").items():
+        for (system, method, window), group in grouped(rows, "system", "method", "window").items():
             values = confidence_interval([scale * row[measure] for row in group])
             table.append(_entry({"measure": measure, "system": system, "method": method, "window": window}, values))
     return table
@@ -79,7 +79,7 @@ def differences(rows: Sequence[Row], *better: str) -> list[dict[str, Any]]:
     the mean over the windows of the ratios of the means over the systems (what figure 6 shows).
     """
     table = []
-    for (load,), group in _grouped(rows, "load").items():
+    for (load,), group in grouped(rows, "load").items():
         labels = list(dict.fromkeys(row["method"] for row in group))
         for one in better:
             table += [
@@ -127,7 +127,7 @@ def gain(rows: Sequence[Row], one: str, other: str) -> dict[str, float]:
 def readings_table(rows: Sequence[Row], readings: Sequence[Row], belongs_to: Mapping[str, str]) -> list[dict[str, Any]]:
     """What each other reading changes, against its method at the same seed, over all systems and windows."""
     table = []
-    for (label,), group in _grouped(readings, "method").items():
+    for (label,), group in grouped(readings, "method").items():
         method = belongs_to[label]
         seeds = {row["seed"] for row in group}
         ours = gain([*group, *(row for row in rows if row["method"] == method and row["seed"] in seeds)], label, method)
@@ -146,14 +146,9 @@ def readings_table(rows: Sequence[Row], readings: Sequence[Row], belongs_to: Map
 
 
 def comparisons(rows: Sequence[Row], *, mss: str, bases: Sequence[str], plain: str, ours: str) -> list[Comparison]:
-    """The study's headlines beside ours, of each reading of base and both statistics of waits.
+    """Compare the study's headlines with ours, for each reading of base and both statistics of waits.
 
-    Args:
-        rows: of the main simulations.
-        mss: label of find-systems-mss.
-        bases: labels of the readings of base.
-        plain: label of find-systems.
-        ours: label of our own allocator.
+    Methods are given by their labels in the tables.
     """
     result = []
     for base in bases:
@@ -224,13 +219,6 @@ def _is(row: Row, method: str, window: int) -> bool:
 
 def _key(row: Row) -> tuple[Any, ...]:
     return (row["system"], row["window"])
-
-
-def _grouped(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[column] for column in columns), []).append(row)
-    return found
 
 
 def _entry(names: dict[str, Any], values: Any) -> dict[str, Any]:

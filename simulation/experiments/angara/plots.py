@@ -40,13 +40,7 @@ _LEAST_SEEDS: Final = 3
 
 
 def draw_figure3(source: Path, target: Path, *, quick: bool) -> None:
-    """Figure 3: share of each size, one panel a number of nodes, in the study's order.
-
-    Args:
-        source: table of shares.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Figure 3: share of each size, one panel a number of nodes, in the study's order."""
     rows = read_rows(source)
     panels = sorted({row["panel"] for row in rows}, key=lambda panel: (int(panel.split()[0]), panel))
     lines = -(-len(panels) // 2)
@@ -75,13 +69,7 @@ def draw_figure3(source: Path, target: Path, *, quick: bool) -> None:
 
 
 def draw_figure4(source: Path, target: Path, *, quick: bool) -> None:
-    """Figure 4: duration as a share of the maximum over the percentile of jobs.
-
-    Args:
-        source: table of percentiles.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Figure 4: duration as a share of the maximum over the percentile of jobs."""
     rows = read_rows(source)
     figure = new_figure(6.5, 4.1, f"Figure 4 {_STUDY}: durations of the jobs", quick=quick)
     axes = figure.subplots()
@@ -104,17 +92,7 @@ def draw_figure4(source: Path, target: Path, *, quick: bool) -> None:
 def draw_bars(
     source: Path, target: Path, methods: Mapping[str, str], number: int, ylabel: str, most: float | None, *, quick: bool
 ) -> None:
-    """Figures 5 and 6 as the study draws them: bars of base, Find_Systems and Find_Systems+MSS for each window.
-
-    Args:
-        source: table of means.
-        target: the picture.
-        methods: label of each of the three methods by its name in the table.
-        number: of the figure.
-        ylabel: of the axis.
-        most: end of the axis; None = as needed.
-        quick: whether it shows the small version.
-    """
+    """Figures 5 and 6 as the study draws them: bars of base, Find_Systems and Find_Systems+MSS for each window."""
     rows = read_rows(source)
     figure = new_figure(8.5, 4.8, f"Figure {number} {_STUDY}: mean over the systems", quick=quick)
     axes = figure.subplots()
@@ -139,16 +117,7 @@ def draw_bars(
 
 
 def draw_others(source: Path, target: Path, methods: Sequence[str], number: int, ylabel: str, *, quick: bool) -> None:
-    """The same of all methods, one line each.
-
-    Args:
-        source: table of means.
-        target: the picture.
-        methods: in the order of their colours.
-        number: of the figure that it belongs to.
-        ylabel: of the axis.
-        quick: whether it shows the small version.
-    """
+    """The same of all methods, one line each."""
     rows = read_rows(source)
     title = f"Beside figure {number} {_STUDY}: all allocators and readings, mean over the systems"
     figure = new_figure(8.5, 5.2, title, quick=quick)
@@ -165,18 +134,7 @@ def draw_systems(
     source: Path, target: Path, methods: Sequence[str], everyone: Sequence[str], measure: str, number: int, ylabel: str,
     *, quick: bool,
 ) -> None:  # fmt: skip
-    """The same for each system, one panel each.
-
-    Args:
-        source: table of means.
-        target: the picture.
-        methods: that are drawn.
-        everyone: all methods, in the order of their colours.
-        measure: of the table.
-        number: of the figure that it belongs to.
-        ylabel: of the axes.
-        quick: whether it shows the small version.
-    """
+    """The same for each system, one panel each."""
     rows = [row for row in read_rows(source) if row["measure"] == measure]
     systems = list(dict.fromkeys(row["system"] for row in rows))
     columns = min(_PANELS_A_ROW, len(systems))

@@ -35,12 +35,7 @@ NO_TORUS: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A torus and where its jobs' sizes come from.
-
-    Attributes:
-        extents: of the torus.
-        sizes: distribution of the sizes.
-    """
+    """A torus and the distribution of its jobs' sizes."""
 
     extents: tuple[int, ...]
     sizes: Sizes = Sizes.SMOOTH

@@ -7,7 +7,6 @@ stretch the end of a log out of all proportion, utilisation is taken while jobs 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -25,7 +24,7 @@ from simulation.experiments.bluegene.runs import (
 )
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.result import Column, Columns, grouped, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
 
 SHARES: Final = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -114,12 +113,8 @@ def _redundancy(means: Sequence[Mapping[str, Any]], shares: Sequence[float]) -> 
 
 
 def _means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and standard deviation over the draws."""
-    by_case: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        by_case[tuple(row[key] for key in _CASE)].append(row)
     table = []
-    for case, draws in by_case.items():
+    for case, draws in grouped(rows, *_CASE).items():
         utilisation = [row["utilisation_while_arriving"] for row in draws]
         table.append(
             {

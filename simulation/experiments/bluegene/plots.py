@@ -36,13 +36,7 @@ _SAID_OF_SLIM: Final = {"CTC": 'the four are "almost identical"', "SDSC": 'the v
 
 
 def draw_figure6(source: Path, target: Path, *, quick: bool) -> None:
-    """Figure 6: sizes of the jobs before and after fattening, as histograms over powers of two.
-
-    Args:
-        source: table of sizes.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Figure 6: sizes of the jobs before and after fattening, as histograms over powers of two."""
     rows = read_rows(source)
     figure = new_figure(9, 3.9, f"Figure 6 {_STUDY}: sizes of the jobs before and after fattening", quick=quick)
     panels = figure.subplots(1, 2, sharey=True)
@@ -75,11 +69,7 @@ def draw_figure7(
 ) -> None:
     """Figure 7: utilisation over offered load, slim above and fat below, one column a log.
 
-    Args:
-        source: rows of the simulations.
-        target: the picture.
-        paper_at_full_load: the paper's values in per cent by (log, machine), drawn into the fat panels.
-        quick: whether it shows the small version.
+    `paper_at_full_load` has the paper's values in per cent by (log, machine), for the fat panels.
     """
     rows = read_rows(source)
     figure = new_figure(10, 9, f"Figure 7 {_STUDY}: utilisation over offered load", quick=quick)
@@ -136,13 +126,7 @@ def _apart_at_full_load(rows: list[Row], log: str) -> float:
 
 
 def draw_figure8(source: Path, target: Path, *, quick: bool) -> None:
-    """Figure 8: utilisation over offered load for slim, mixed and fat shapes of the same sizes, all tori.
-
-    Args:
-        source: rows of the simulations.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Figure 8: utilisation over offered load for slim, mixed and fat shapes of the same sizes, all tori."""
     rows = read_rows(source)
     title = f"Figure 8 {_STUDY}: shapes at equal sizes, Blue Gene/L, all tori"
     figure = new_figure(9, 4.8, title, quick=quick)

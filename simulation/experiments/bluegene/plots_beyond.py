@@ -15,13 +15,7 @@ _PALE: Final = 0.4
 
 
 def draw_noncontiguous(source: Path, target: Path, *, quick: bool) -> None:
-    """Utilisation with and without gaps at the highest load, one panel a log.
-
-    Args:
-        source: table of gains.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Utilisation with and without gaps at the highest load, one panel a log."""
     from matplotlib.patches import Patch
 
     rows = read_rows(source)
@@ -59,13 +53,7 @@ def draw_noncontiguous(source: Path, target: Path, *, quick: bool) -> None:
 
 
 def draw_failed_links(source: Path, target: Path, *, quick: bool) -> None:
-    """Utilisation (above) and refused work (below) over the share of broken cables, one column a workload.
-
-    Args:
-        source: table of means.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Utilisation (above) and refused work (below) over the share of broken cables, one column a workload."""
     rows = read_rows(source)
     figure = new_figure(13, 6.6, "Beyond Aridor and others 2005: broken cables, full load", quick=quick)
     panels = figure.subplots(2, 4, sharex=True, sharey="row")

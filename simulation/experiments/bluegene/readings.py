@@ -49,12 +49,12 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the study is read.
+    """A way of reading the study.
 
     Attributes:
-        scheduler: what its aggressive backfilling is.
-        first_job: jobs of each log that are left out before.
-        jobs: so many then; None = all.
+        scheduler: the scheduler taken for its aggressive backfilling.
+        first_job: number of jobs of each log left out at the beginning.
+        jobs: number of jobs taken after those; None = all.
     """
 
     scheduler: str
@@ -71,12 +71,7 @@ class Reading:
 
 
 def readings(max_jobs: int, *, whole_logs: bool) -> list[Reading]:
-    """The main reading first, then first-fit beside it; over whole logs also both over everything, and the spans.
-
-    Args:
-        max_jobs: jobs of the main reading.
-        whole_logs: whether to read more than these.
-    """
+    """The main reading first, then first-fit beside it; over whole logs also both over everything, and the spans."""
     found = [Reading(EASY, 0, max_jobs), Reading(FIRST_FIT, 0, max_jobs)]
     if whole_logs:
         found += [Reading(EASY, 0, None), Reading(FIRST_FIT, 0, None)]
@@ -85,12 +80,7 @@ def readings(max_jobs: int, *, whole_logs: bool) -> list[Reading]:
 
 
 def settings_of(reading: Reading, seed: int) -> list[Setting]:
-    """The simulations of a reading, of each log: fat tori on both machines, the slim curves, both shapes of figure 8.
-
-    Args:
-        reading: the reading.
-        seed: of the draws.
-    """
+    """Return a reading's simulations of each log: fat tori on both machines, slim curves, both shapes of figure 8."""
     result = []
     for log in LOGS:
         base = Setting(
@@ -106,12 +96,7 @@ def settings_of(reading: Reading, seed: int) -> list[Setting]:
 
 
 def tabulate(reading: Reading, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """A row for each log and way to count.
-
-    Args:
-        reading: the reading.
-        rows: results of its `settings_of`.
-    """
+    """A row for each log and way to count."""
     table = []
     each = len(rows) // len(LOGS)
     for counted, column in _COUNTED.items():
@@ -150,12 +135,7 @@ def _judged(row: Row) -> dict[str, str]:
 
 
 def variants(seed: int, max_jobs: int) -> list[tuple[str, Setting]]:
-    """Smaller things that the study leaves open, for its printed values.
-
-    Args:
-        seed: of the draws.
-        max_jobs: jobs of each log.
-    """
+    """Smaller things that the study leaves open, for its printed values."""
     result = []
     for log, machine in PAPER_FULL_LOAD:
         base = Setting(log, machine, 1.0, 1.0, 1.0, seed, max_jobs)
@@ -169,12 +149,7 @@ def variants(seed: int, max_jobs: int) -> list[tuple[str, Setting]]:
 
 
 def tabulate_variants(settings: Sequence[tuple[str, Setting]], rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The printed values beside ours, a row a variant.
-
-    Args:
-        settings: of `variants`.
-        rows: their results.
-    """
+    """The printed values beside ours, a row a variant."""
     table = []
     for (words, setting), row in zip(settings, rows, strict=True):
         ours = 100 * row["utilisation"]

@@ -76,8 +76,8 @@ class Setting:
         torus_probability: share of tori.
         load: offered load.
         seed: of the drawn shapes, connections and failures.
-        max_jobs: so many jobs of the log only; None = all.
-        first_job: jobs of the log that are left out before.
+        max_jobs: number of jobs taken from the log; None = all.
+        first_job: number of jobs of the log left out at the beginning.
         sizes_as_fat: every job has the size that fattening would give it, whatever its shape (figure 8).
         load_by_log_sizes: the offered load counts the log's sizes instead of the shapes' volumes.
         round_down: sizes of a divided log are rounded down instead of up.
@@ -103,13 +103,7 @@ class Setting:
 
 
 def log_sizes(log: str, *, max_jobs: int | None = None, round_down: bool = False, first_job: int = 0) -> JobTable:
-    """The jobs of one of the study's logs, with sizes in midplanes.
-
-    Args:
-        log: key of `LOGS`.
-        max_jobs: so many jobs only; None = all.
-        round_down: sizes of a divided log are rounded down instead of up.
-        first_job: jobs that are left out before.
+    """Return the jobs of one of the study's logs, with sizes in midplanes; arguments as of `Setting`.
 
     Raises:
         WorkloadError: the log is not on this computer.

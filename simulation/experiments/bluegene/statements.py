@@ -31,12 +31,7 @@ Row = Mapping[str, Any]
 
 
 def statements(rows7: Sequence[Row], rows8: Sequence[Row]) -> list[Comparison]:
-    """All that the study says of its figures 7 and 8, beside ours.
-
-    Args:
-        rows7: of figure 7.
-        rows8: of figure 8.
-    """
+    """All that the study says of its figures 7 and 8, beside ours."""
     return [*_headlines(rows7), *_slim(rows7), *_meshes(rows7), *_order(rows7), *_losses(rows8)]
 
 
@@ -52,13 +47,7 @@ def largest_gap(curves: Sequence[Mapping[float, float]]) -> float:
 
 
 def headline(log: str, machine: str, ours: float) -> Comparison:
-    """One of the utilisations that the study prints.
-
-    Args:
-        log: key of `LOGS`.
-        machine: name of a machine file.
-        ours: utilisation in per cent.
-    """
+    """Compare one of the utilisations that the study prints with ours, in per cent."""
     apart = PAPER_FULL_LOAD[log, MULTI_TOROIDAL] - PAPER_FULL_LOAD[log, PLAIN]
     return Comparison(
         f"{log}: utilisation, fat tori at full load, {machine}", PAPER_FULL_LOAD[log, machine], ours, "%",
@@ -67,24 +56,14 @@ def headline(log: str, machine: str, ours: float) -> Comparison:
 
 
 def slim_gap(log: str, words: str, points: float) -> Comparison:
-    """How far slim curves lie apart.
-
-    Args:
-        log: key of `LOGS`.
-        words: which curves.
-        points: largest gap between them.
-    """
+    """Compare the largest gap between slim curves, in points."""
     paper = "almost identical" if log == "CTC" else "very small variation"
     what = f"{log}: slim jobs, {words} apart at most"
     return Comparison(what, paper, points, "points", at_most=TOGETHER_POINTS, why=_SLIM, picture=_FIGURE7)
 
 
 def loss_in_points(points: float) -> Comparison:
-    """Figure 8's loss read as points of utilisation, the unit of its axis.
-
-    Args:
-        points: largest loss.
-    """
+    """Compare figure 8's largest loss, read as points of utilisation, the unit of its axis."""
     what = "loss from slim to fat at equal sizes, in points (as read)"
     return Comparison(
         what, PAPER_LOSS, points, "points", TOLERANCE_POINTS,

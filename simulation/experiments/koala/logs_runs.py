@@ -57,7 +57,7 @@ class LogOfStudy:
         file: name of the log.
         capacity: units of the machine.
         divisor: processors of the log that make one unit.
-        spans: of its jobs in order of submission, each simulated by itself; the whole log where there is none.
+        spans: parts of its jobs, each simulated by itself; empty = the whole log.
     """
 
     file: str
@@ -67,7 +67,7 @@ class LogOfStudy:
 
 
 def _spans(every: int) -> tuple[Span, ...]:
-    """Five spans of 20 000 jobs, so many jobs from begin to begin; a log's first 10 000 are left out."""
+    """Return five spans of 20 000 jobs, `every` jobs from begin to begin; a log's first 10 000 are left out."""
     return tuple(Span(10_000 + number * every, 20_000) for number in range(5))
 
 
@@ -181,5 +181,4 @@ def run_log_setting(setting: LogSetting) -> dict[str, Any]:
 
 
 def _hours(times: NDArray[np.int64]) -> float | str:
-    """Mean in hours; empty without jobs."""
     return float(times.mean()) / HOUR if len(times) else ""

@@ -26,7 +26,7 @@ from simulation.experiments.koala.logs_runs import (
     span_words,
 )
 from simulation.experiments.koala.plots import draw_gains
-from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.result import Column, Columns, grouped, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
 from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP
 
@@ -100,11 +100,11 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
 
 def _gains(rows: Sequence[Row], rigid: Sequence[Row]) -> list[dict[str, Any]]:
     """Every strategy and share against rigid EASY: per cent, mean over seeds with half intervals."""
-    plain = {log: _together(spans) for log, spans in _grouped(rigid, "log").items()}
+    plain = {log: _together(spans) for (log,), spans in grouped(rigid, "log").items()}
     found = []
-    for (log, strategy, known, share), mine in _grouped(rows, "log", "strategy", "speed_up_known", "share").items():
+    for (log, strategy, known, share), mine in grouped(rows, "log", "strategy", "speed_up_known", "share").items():
         line: dict[str, Any] = {"log": log, "strategy": strategy, "speed_up_known": known, "share": share}
-        seeds = [_together(spans) for spans in _grouped(mine, "seed").values()]
+        seeds = [_together(spans) for spans in grouped(mine, "seed").values()]
         for measure in MEASURES:
             base = plain[log][measure]
             value = confidence_interval([100 * (one[measure] / base - 1) if base else 0.0 for one in seeds])
@@ -114,15 +114,6 @@ def _gains(rows: Sequence[Row], rigid: Sequence[Row]) -> list[dict[str, Any]]:
         line["longest_wait_h"] = round(max(row["longest_wait_h"] for row in mine), 1)
         found.append(line)
     return found
-
-
-def _grouped(rows: Sequence[Row], *names: str) -> dict[Any, list[Row]]:
-    """Rows that are alike in some columns, by their value there (a tuple of several)."""
-    groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in names)
-        groups.setdefault(key if len(names) > 1 else key[0], []).append(row)
-    return groups
 
 
 def _together(spans: Sequence[Row]) -> dict[str, float]:
@@ -191,11 +182,11 @@ def _notes(gains: Sequence[Row], logs: Sequence[str], shares: Sequence[float]) -
 def _span_note(rows: Sequence[Row], shares: Sequence[float]) -> str:
     """In how many spans the mean turnaround over the seeds is the lowest with ours, at each share."""
     lowest = dict.fromkeys((share for share in shares if share), 0)
-    spans = _grouped(rows, "log", "first")
+    spans = grouped(rows, "log", "first")
     for mine in spans.values():
         for share in lowest:
             told = [row for row in mine if row["share"] == share and row["speed_up_known"]]
-            of = {name: sum(row["turnaround_h"] for row in seeds) for name, seeds in _grouped(told, "strategy").items()}
+            of = {name: sum(row["turnaround_h"] for row in ones) for (name,), ones in grouped(told, "strategy").items()}
             lowest[share] += min(of, key=lambda name: of[name]) == OURS
     words = ", ".join(f"{count} at {share:.0%}" for share, count in lowest.items())
     return f"Of {len(spans)} spans ours has the lowest mean turnaround in {words}"

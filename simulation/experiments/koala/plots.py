@@ -44,13 +44,7 @@ _MESSAGES: Final = {7: ((0, 36_000), 1000, "grown messages"), 8: ((0, 12_000), 5
 
 
 def draw_figure6(source: Path, target: Path, *, quick: bool) -> None:
-    """Run time over machines of both applications.
-
-    Args:
-        source: table of run times.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Run time over machines of both applications."""
     rows = read_rows(source)
     figure = new_figure(7.5, 4.4, f"Figure 6 {PAPER_NAME}: run times (fitted; its curve is lost)", quick=quick)
     axes = figure.subplots()
@@ -71,15 +65,7 @@ def draw_figure6(source: Path, target: Path, *, quick: bool) -> None:
 
 
 def draw_figure(number: int, out: Path, target: Path, note: str, *, quick: bool) -> None:
-    """Figure 7 (PRA) or 8 (PWA): its six panels.
-
-    Args:
-        number: 7 or 8.
-        out: folder with `figure7a.csv` and so on.
-        target: the picture.
-        note: small print: the reading.
-        quick: whether it shows the small version.
-    """
+    """Figure 7 (PRA) or 8 (PWA): its six panels."""
     approach = "PRA, no shrinking" if number == 7 else "PWA, growing and shrinking"
     figure = new_figure(12, 7.6, f"Figure {number} {PAPER_NAME}: FPSMA and EGS, {approach}", quick=quick)
     panels = dict(zip("abcdef", figure.subplots(2, 3).flat, strict=True))
@@ -122,7 +108,7 @@ def _curves(axes: Axes, rows: list[Row], x: str, y: str, *, steps: bool) -> None
 
 
 def _minute_means(rows: list[Row]) -> list[Row]:
-    """Means of every minute of each combination's step curve, which changes too often to be told apart."""
+    """Return the means of every minute of each combination's step curve, whose single steps are too dense to draw."""
     found: list[Row] = []
     for name in dict.fromkeys(row["combination"] for row in rows):
         mine = [(float(row["time_s"]), float(row["processors"])) for row in rows if row["combination"] == name]
@@ -138,13 +124,7 @@ def _minute_means(rows: list[Row]) -> list[Row]:
 
 
 def draw_readings(source: Path, target: Path, *, quick: bool) -> None:
-    """Waits and processors in use of the four combinations under PWA, one group a reading, with 95 % intervals.
-
-    Args:
-        source: table of the readings.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Waits and processors in use of the four combinations under PWA, one group a reading, with 95 % intervals."""
     rows = read_rows(source)
     figure = new_figure(12, 3 + 0.34 * len(rows), f"Readings {PAPER_NAME}: who waits, and who uses most", quick=quick)
     wait, used = figure.subplots(1, 2, sharey=True)
@@ -176,13 +156,7 @@ _MEASURES: Final = (("turnaround_h", "mean turnaround"), ("wait_h", "mean wait")
 
 
 def draw_gains(source: Path, target: Path, *, quick: bool) -> None:
-    """Turnaround and wait against rigid EASY over the share of malleable jobs, a column a log.
-
-    Args:
-        source: table of the gains.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Turnaround and wait against rigid EASY over the share of malleable jobs, a column a log."""
     rows = read_rows(source)
     logs = list(dict.fromkeys(row["log"] for row in rows))
     names = list(dict.fromkeys((row["strategy"], row["speed_up_known"]) for row in rows))
@@ -219,13 +193,7 @@ def draw_gains(source: Path, target: Path, *, quick: bool) -> None:
 
 
 def draw_tori(source: Path, target: Path, *, quick: bool) -> None:
-    """Mean wait over the share of malleable jobs, a panel for each machine and case.
-
-    Args:
-        source: table of the means.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Mean wait over the share of malleable jobs, a panel for each machine and case."""
     rows = read_rows(source)
     panels = list(dict.fromkeys((row["machine"], row["case"]) for row in rows))
     title = "Beyond Buisson and others: malleable jobs where places count"

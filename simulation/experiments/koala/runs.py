@@ -78,7 +78,7 @@ class RunResult:
 
 
 def clusters_of(capacity: int, *, of_cpus: bool = False) -> list[Cluster]:
-    """DAS-3's clusters, of which so many nodes in all may be used, by largest remainders."""
+    """Return DAS-3's clusters with this many usable nodes in all, by largest remainders."""
     description = load_multicluster("das3")
     shares = [cluster.nodes * capacity / description.nodes for cluster in description.cluster]
     usable = [int(share) for share in shares]

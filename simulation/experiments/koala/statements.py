@@ -59,11 +59,9 @@ def _above(one: ConfidenceInterval, other: ConfidenceInterval) -> bool:
 
 
 def comparisons(rows: Sequence[Row], reference: Sequence[Row]) -> list[Comparison]:
-    """The paper's statements.
+    """Compare the paper's statements with ours.
 
-    Args:
-        rows: of the main reading.
-        reference: the same jobs when all stay at their minimum.
+    `reference` has the same jobs when all stay at their minimum.
     """
     return [*_pwa(rows), *_malleability_helps(rows, reference), *_axes(rows)]
 

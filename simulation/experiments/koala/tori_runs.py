@@ -39,7 +39,7 @@ class ToriSetting:
         flat: the same jobs run on a flat machine of as many units, where only their number counts.
         share: probability that a job is malleable.
         load: offered load, of the shapes.
-        jobs: first so many of the log.
+        jobs: number of jobs taken from the beginning of the log.
         seed: of shapes, connections and speed-ups; jobs that are malleable at a share are so at every larger one.
         suspension_s: for how long a job stands still at every change of its size, seconds.
     """

@@ -15,7 +15,7 @@ from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.koala.plots import draw_tori
 from simulation.experiments.koala.tori_runs import MACHINES, ToriSetting, cases_of, run_tori_setting
-from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.result import Column, Columns, grouped, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
 from simulation.malleable.assignment import LARGER, SMALLER
 
@@ -89,14 +89,11 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
 def means(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Means over seeds with half intervals, one line a case."""
     keys = ("machine", "case", "places", "share", "suspension_s")
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    rigid: dict[tuple[Any, ...], float] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-        if not row["share"]:
-            rigid[row["machine"], row["case"], row["places"], row["seed"]] = row["wait_h"]
+    rigid = {
+        (row["machine"], row["case"], row["places"], row["seed"]): row["wait_h"] for row in rows if not row["share"]
+    }
     found = []
-    for group, mine in groups.items():
+    for group, mine in grouped(rows, *keys).items():
         line: dict[str, Any] = dict(zip(keys, group, strict=True))
         for measure in MEASURES:
             value = confidence_interval([row[measure] for row in mine])

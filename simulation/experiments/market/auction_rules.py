@@ -29,7 +29,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.market.plots.auction_rules import draw_rules
-from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.result import Column, Columns, grouped, write_rows, write_summary
 from simulation.experiments.trials.plan import table2_resources
 from simulation.experiments.worker_processes import run_all
 from simulation.market.random_streams import stream
@@ -145,15 +145,12 @@ def run_case(case: Case) -> dict[str, Any]:
 
 
 def measured(outcomes: Sequence[RequestOutcome], need_of: Mapping[str, int], slots: Sequence[int]) -> dict[str, Any]:
-    """What a market came to.
+    """Return the measures of a market whose requests have one unit each.
 
-    Args:
-        outcomes: how its requests ended, of one unit each.
-        need_of: minimum price of each seller.
-        slots: the same once for every slot that was free at the begin.
+    `need_of` has each seller's minimum price; `slots` has that price once for every slot free at the begin.
     """
     bought = [unit for each in outcomes if each.status is RequestStatus.COMMITTED for unit in each.units]
-    hours = SLOT  # of every request: so many cores for an hour
+    hours = SLOT  # of every request: its cores for an hour
     revenue = sum(unit.cost for unit in bought) / money.MINOR_UNITS_PER_CREDIT
     needed = sum(need_of[unit.offer.resource] for unit in bought)
     cheapest = sum(sorted(each for each in slots if each <= CAP)[: len(bought)])
@@ -176,8 +173,7 @@ _CELL: Final = ("rule", "rounds", "load", "sellers")
 def means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The mean over the repetitions of each rule, number of rounds, load and sort of sellers."""
     table = []
-    for cell in dict.fromkeys(tuple(row[key] for key in _CELL) for row in rows):
-        mine = [row for row in rows if tuple(row[key] for key in _CELL) == cell]
+    for cell, mine in grouped(rows, *_CELL).items():
         found: dict[str, Any] = dict(zip(_CELL, cell, strict=True))
         for measure in _MEASURES:
             values = [row[measure] for row in mine if row[measure] is not None]

@@ -11,9 +11,10 @@ from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.market.statistics import market_parameters
 from simulation.experiments.result import Column, Columns, write_summary
-from simulation.experiments.trials.backends import run_plans
 from simulation.experiments.trials.own_market import OPTIONS, OwnMarket
 from simulation.experiments.trials.plan import STAND_IN_NOTE, MarketPlan, MarketResult, Mode, stand_ins
+from simulation.experiments.trials.simulated import run_simulated
+from simulation.experiments.worker_processes import run_all
 
 MARKET_COLUMNS: Final[Columns] = {
     "repetition": Column("", "number of the market; each opens with machines of another age"),
@@ -35,6 +36,36 @@ MARKET_COLUMNS: Final[Columns] = {
     "foreign_cores": Column("cores", "that others on this machine kept busy meanwhile; 0 in virtual time"),
 }
 """Of columns that mean the same in all experiments on markets."""
+
+
+def run_plans(
+    mode: Mode, plans: Sequence[MarketPlan], *, processes: int | None, on_progress: Progress | None
+) -> list[MarketResult]:
+    """Run plans and return their results, in their order.
+
+    Args:
+        mode: in virtual time, or over XMPP; over XMPP they run one after another, to have the machine to themselves, in
+            as few launched markets as possible. There a plan with links gets two hosts.
+        plans: what to run.
+        processes: processes of the simulator; None = one a core.
+        on_progress: told how many of how many plans are done; over XMPP, of how many requests.
+
+    Raises:
+        TransportError: if a market over XMPP does not come up, or an agent ends in the middle.
+    """
+    if mode is Mode.SIMULATED:
+        return run_all(run_simulated, plans, processes=processes, on_progress=on_progress)
+    # only here, for what they need would slow every other command down
+    from simulation.experiments.market.trading import Tally, sharing
+    from simulation.experiments.trials.hosts import run_over_hosts
+    from simulation.experiments.trials.xmpp import run_over_xmpp
+
+    tally = Tally(sum(len(plan.submissions) for plan in plans), on_progress)
+    tally.begun()
+    for numbers in sharing(plans):
+        run = run_over_xmpp if plans[numbers[0]].links is None else run_over_hosts
+        run({number: plans[number] for number in numbers}, tally)
+    return [tally.results[number] for number in range(len(plans))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +95,15 @@ class Study:
     own: OwnMarket = OwnMarket()  # noqa: RUF009 -- it is frozen
 
     def repetitions(self, full: int, quick: int = 1) -> int:
-        """How many repetitions: those wanted, else the experiment's.
-
-        Args:
-            full: of the whole experiment.
-            quick: of its small version.
-        """
+        """How many repetitions: those wanted, else the experiment's."""
         return self.repeat or (quick if self.quick else full)
 
     def run(self, plans: Sequence[MarketPlan]) -> list[MarketResult]:
-        """Results of plans, in their order.
-
-        Args:
-            plans: what to run.
-        """
+        """Results of plans, in their order."""
         return run_plans(self.mode, plans, processes=self.processes, on_progress=self.on_progress)
 
     def footnote(self, plans: Sequence[MarketPlan]) -> str:
-        """What pictures say of workloads; empty where all are real.
-
-        Args:
-            plans: what was run.
-        """
+        """What pictures say of workloads; empty where all are real."""
         found = stand_ins(plans[0].resources)
         return f"{found}: synthetic workloads in place of logs that are not on this machine." if found else ""
 
@@ -97,15 +115,7 @@ class Study:
         findings: Mapping[str, Any],
         columns: Columns,
     ) -> dict[str, Any]:
-        """Write the summary; returns it.
-
-        Args:
-            plans: what was run.
-            parameters: the experiment's own, beside those that all have.
-            comparisons: the paper's numbers beside ours.
-            findings: further results.
-            columns: what the columns of its tables mean, beside `MARKET_COLUMNS`.
-        """
+        """Write the summary; returns it."""
         return write_summary(
             self.out,
             experiment=self.name,
@@ -127,14 +137,9 @@ def market_experiment(
     *,
     own: bool = False,
 ) -> Experiment:
-    """An experiment on markets, with the options that all of them take.
+    """Declare an experiment on markets, with the options that all of them take.
 
-    Args:
-        name: on the command line.
-        about: one line.
-        run: runs a study and returns its summary.
-        tell: lines for people about a summary, without the comparison.
-        own: whether it takes another rule, price strategy, requests and machines.
+    With `own` it also takes another rule, price strategy, requests and machines.
     """
 
     def run_study(

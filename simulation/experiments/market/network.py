@@ -4,7 +4,7 @@ The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one lab
 in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
 such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
 Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
-(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel has it, else by a
+(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel offers it, else by a
 relay in front of each server; the summary's `line` says which. Where the machine permits no namespaces, the experiment
 says why and measures one host only.
 """
@@ -52,7 +52,7 @@ LABORATORY_LATENCY: Final[Duration] = 150
 JITTER: Final[Duration] = 1 * MILLISECOND
 BAD_FACTOR: Final = 5
 BAD_LOSS: Final = 0.01
-"""The bad network: so many times the latency and jitter, and so many packets lost."""
+"""The bad network: factor on latency and jitter, and share of packets lost."""
 
 SPREAD: Final = "fifteen hosts"
 """The paper's deployment."""
@@ -64,11 +64,7 @@ PICTURE: Final = "figure13.png"
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     repetitions = study.repetitions(REPETITIONS)
     resources = table2_resources()[:RESOURCES]
     users = QUICK_USERS if study.quick else USERS[study.mode]
@@ -132,10 +128,9 @@ def _spread(mode: Mode, plans: Sequence[MarketPlan], skipped: str) -> list[Marke
 
 
 def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | None]:
-    """The networks compared, by name.
+    """Return the networks compared, by name.
 
-    Args:
-        resources: the sellers, one a host: the first in the laboratory, the others at the sites.
+    Each seller has a host of its own: the first in the laboratory, the others at the sites.
     """
     hosts = [f"laboratory-{number}" for number in range(1, LABORATORY_HOSTS + 1)] + list(SITES)
     host_of = {each.name: host for each, host in zip(resources, hosts, strict=True)}

@@ -58,10 +58,9 @@ _ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 def process_rows(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
-    """CPU time by process and number of users, means over the repetitions.
+    """Return the CPU time by process and number of users, means over the repetitions.
 
-    Args:
-        results: of markets in which all users asked at once.
+    In these markets all users asked at once.
     """
     rows = []
     for users in sorted({result.plan.users for result in results}):
@@ -95,9 +94,6 @@ def profile_of(plan: MarketPlan) -> Profile:
     """Where the CPU time goes when the plan is run in virtual time under a profiler.
 
     The simulator runs the same parties, hosts, prices, machines, XML and signatures as the agents; XMPP is missing.
-
-    Args:
-        plan: the plan.
     """
     run_simulated(replace(plan, submissions=plan.submissions[:1]), as_text=True)  # fills caches outside the profile
     profiler = cProfile.Profile()
@@ -118,7 +114,7 @@ def profile_of(plan: MarketPlan) -> Profile:
     ]
     spent: Counter[str] = Counter()
     for (file, _, _), (_, _, own, _, callers) in statistics.items():
-        if file == _BUILT_IN:  # belongs to whoever called it
+        if file == _BUILT_IN:  # counts for the caller
             for (caller, _, _), times in callers.items():
                 spent[_area(caller)] += times[2]
         else:
@@ -144,13 +140,7 @@ def _place(file: str, line: int) -> str:
 
 
 def bottleneck(mode: Mode, uses: Sequence[Mapping[str, Any]], profile: Profile) -> list[str]:
-    """The profile in words.
-
-    Args:
-        mode: how the markets were run.
-        uses: of `process_rows`.
-        profile: of `profile_of`.
-    """
+    """The profile in words."""
     areas = ", ".join(f"{row['area']} {row['percent']:g} %" for row in profile.areas)
     in_functions = f"XMPP apart, CPU time goes into: {areas}."
     most = sorted(

@@ -110,11 +110,7 @@ _COLUMNS: Final[Columns] = {
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     repetitions = study.repetitions(REPETITIONS)
     requests = tuple(map(_asked_for, study.own.wishes())) or REQUESTS
     asked = [
@@ -164,14 +160,9 @@ def plans_of(
     wish: UnitWish = EXP1.wishes[0],
     own: OwnMarket = OwnMarket(),  # noqa: B008 -- it is frozen
 ) -> list[MarketPlan]:
-    """The markets of one request, one a repetition.
+    """Return the markets of one request, one a repetition, with auctions of 1 to `most_rounds` rounds.
 
-    Args:
-        seed: draws the machines' ages.
-        repetitions: how many.
-        most_rounds: auctions of 1 to so many rounds.
-        wish: what is asked for.
-        own: what is taken instead of the paper's rule, prices and machines.
+    The seed draws the machines' ages.
     """
     submissions = tuple(
         Submission(f"rounds-{rounds}", "user1", rounds * SPACING, (wish,), AuctionOptions(rounds=rounds, rule=own.rule))

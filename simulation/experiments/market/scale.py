@@ -22,11 +22,10 @@ from ramp.protocol.events import AuctionOptions
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.discovery import Progress
-from simulation.experiments.market.experiment_frame import Study, market_experiment
+from simulation.experiments.market.experiment_frame import Study, market_experiment, run_plans
 from simulation.experiments.market.plots.scale import draw_scale
 from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation
 from simulation.experiments.result import Column, Columns, write_rows
-from simulation.experiments.trials.backends import run_plans
 from simulation.experiments.trials.plan import (
     MarketPlan,
     MarketResult,
@@ -71,11 +70,7 @@ SHIFT_S: Final = 7_919
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     repetitions = study.repetitions(1)
     sizes = (QUICK_SIZES if study.quick else SIZES)[study.mode]
     plans = plans_of(study.seed, repetitions, sizes)
@@ -119,13 +114,7 @@ def _run_growing(mode: Mode, plans: Sequence[MarketPlan], on_progress: Progress 
 
 
 def plans_of(seed: int, repetitions: int, sizes: Sequence[tuple[int, int]]) -> list[MarketPlan]:
-    """One market a size and repetition.
-
-    Args:
-        seed: draws the machines' ages.
-        repetitions: of each size.
-        sizes: (resources, users).
-    """
+    """Return one market for each size (resources, users) and repetition; the seed draws the machines' ages."""
     return [
         MarketPlan(
             f"{count} resources, {users} users",
@@ -144,11 +133,7 @@ def plans_of(seed: int, repetitions: int, sizes: Sequence[tuple[int, int]]) -> l
 
 
 def many_resources(count: int) -> tuple[ResourceConfig, ...]:
-    """Table 2's machines, repeated with other base times.
-
-    Args:
-        count: how many.
-    """
+    """Table 2's machines, repeated with other base times."""
     table2 = table2_resources()
     found = []
     for number in range(count):

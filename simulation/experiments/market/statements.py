@@ -33,12 +33,7 @@ _OTHER_READING: Final = "another reading: the paper does not say of which offers
 
 
 def medians(requests: Rows, offers: Rows) -> dict[str, float]:
-    """Median of offer over request price in per cent, by what counts as offer.
-
-    Args:
-        requests: rows of `requests.csv`.
-        offers: rows of `offers.csv`.
-    """
+    """Median of offer over request price in per cent, by what counts as offer."""
     last: dict[tuple[Any, ...], float] = {}
     for row in sorted(offers, key=lambda row: row["round"]):
         last[row["repetition"], row["request"], row["resource"]] = 100 * row["offer"] / row["request_price"]
@@ -59,14 +54,7 @@ def medians(requests: Rows, offers: Rows) -> dict[str, float]:
 
 
 def prices_and_sales(requests: Rows, ours: Mapping[str, float], shares: Rows, very_large: Rows) -> list[Comparison]:
-    """Offers over request prices, what was sold and who won, beside the paper.
-
-    Args:
-        requests: rows of `requests.csv`.
-        ours: of `medians`.
-        shares: rows of `figure9a.csv`.
-        very_large: rows of `very_large.csv`.
-    """
+    """Offers over request prices, what was sold and who won, beside the paper."""
     sold = sum(row["winning_price"] is not None for row in requests)
     immediate = [row for row in requests if row["request"] == "exp11"]
     failed = sum(row["winning_price"] is None for row in immediate)
@@ -99,14 +87,7 @@ def prices_and_sales(requests: Rows, ours: Mapping[str, float], shares: Rows, ve
 
 
 def statements(by_request: Rows, by_resource: Rows, shares: Rows, attractive: Rows) -> list[Comparison]:
-    """The paper's sentences beside our numbers.
-
-    Args:
-        by_request: rows of `figure8a.csv`.
-        by_resource: rows of `figure10.csv`.
-        shares: rows of `figure9a.csv`.
-        attractive: resources by mean attractiveness, most attractive first.
-    """
+    """Compare the paper's sentences with our numbers; `attractive` begins with the most attractive resource."""
     return [*_winners(shares, attractive), *_offers(by_resource), *_low_prices(by_request)]
 
 

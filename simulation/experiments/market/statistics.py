@@ -22,23 +22,13 @@ TIMING_NOTES: Final = {
 
 
 def drawn_ages(seed: int, count: int) -> list[Duration]:
-    """How long the machines of each repetition have been running, in whole minutes.
-
-    Args:
-        seed: the experiment's.
-        count: number of repetitions.
-    """
+    """How long the machines of each repetition have been running, in whole minutes."""
     random = stream(seed, "ages")
     return [random.randrange(OLDEST_HOURS * HOUR // MINUTE) * MINUTE for _ in range(count)]
 
 
 def market_parameters(mode: str, plans: Sequence[MarketPlan]) -> dict[str, Any]:
-    """Parameters that every market experiment states.
-
-    Args:
-        mode: how the plans were run.
-        plans: what was run.
-    """
+    """Parameters that every market experiment states."""
     first = plans[0]
     return {
         "mode": str(mode),
@@ -56,23 +46,14 @@ def market_parameters(mode: str, plans: Sequence[MarketPlan]) -> dict[str, Any]:
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 4) -> tuple[float, float]:
-    """Mean and standard deviation, rounded; zeros for no values.
-
-    Args:
-        values: the numbers.
-        digits: decimals kept.
-    """
+    """Mean and standard deviation, rounded; zeros for no values."""
     if not values:
         return 0.0, 0.0
     return round(fmean(values), digits), round(pstdev(values), digits)
 
 
 def straight_line(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Slope, intercept and coefficient of determination of the least-squares line.
-
-    Args:
-        points: (x, y).
-    """
+    """Slope, intercept and coefficient of determination of the least-squares line."""
     x, y = np.array(points, dtype=float).T
     slope, intercept = np.polyfit(x, y, 1)
     residual = float(((y - slope * x - intercept) ** 2).sum())

@@ -94,17 +94,14 @@ class RunningMarket:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the control channel said about a submission."""
-
     ended: RequestEnded
     rounds: Sequence[RoundClosed]
 
 
 def sharing(plans: Sequence[MarketPlan]) -> list[list[int]]:
-    """Numbers of the plans that can follow one another in one market, in their order.
+    """Return the numbers of the plans that can follow one another in one market, in their order.
 
-    Args:
-        plans: all plans; those with the same resources of the same age, set up in the same way, share a market.
+    Plans share a market where the resources, their ages and their setup are the same.
     """
     markets: list[tuple[MarketPlan, list[int]]] = []
     for number, plan in enumerate(plans):
@@ -119,12 +116,7 @@ def sharing(plans: Sequence[MarketPlan]) -> list[list[int]]:
 
 
 def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, tally: Tally) -> None:
-    """Run plans one after another in a running market.
-
-    Args:
-        plans: by number, in the order of running.
-        market: the market.
-        tally: gets their results.
+    """Run plans by number, one after another, in a running market.
 
     Raises:
         TransportError: if a request cannot be followed to its end.
@@ -142,11 +134,7 @@ def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, tally:
 
 
 def wait_listed(plan: MarketPlan, market: RunningMarket) -> None:
-    """Wait until the directory knows every resource; the first word from another host takes its time.
-
-    Args:
-        plan: any of the plans for this market.
-        market: the market.
+    """Wait until the directory knows every resource; the first message from another host takes its time.
 
     Raises:
         TransportError: if some do not register.
@@ -168,12 +156,7 @@ def wait_listed(plan: MarketPlan, market: RunningMarket) -> None:
 
 
 def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
-    """Open all connections by one quotation a user.
-
-    Args:
-        plan: of all plans for this market, the one with the most users.
-        market: the market.
-    """
+    """Open all connections by one quotation a user of the plan, which has the most users."""
     wishes = plan.submissions[0].wishes[:1]
     for user in sorted({submission.user for submission in plan.submissions}):
         first = Submission("warm-up", user, plan.submissions[0].at, wishes)
@@ -185,10 +168,6 @@ def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
 
 def give_back(result: MarketResult, market: RunningMarket) -> None:
     """Cancel everything that a plan has bought.
-
-    Args:
-        result: how it went.
-        market: the market.
 
     Raises:
         TransportError: if a unit is not taken back.
@@ -212,7 +191,7 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, ta
         market: the market.
         late: how long after the market's opening the plan's times begin.
         mark: set before the requests' ids, so that those of several plans differ.
-        tally: told of every request that has ended.
+        tally: counts every request that has ended.
 
     Raises:
         TransportError: if a request cannot be followed to its end.
@@ -289,12 +268,7 @@ def _result(submission: Submission, answer: _Answer | Exception, domains: Sequen
 
 
 def with_local_names(outcome: RequestOutcome, domains: Sequence[str] = (DOMAIN,)) -> RequestOutcome:
-    """An outcome with local names in place of XMPP addresses.
-
-    Args:
-        outcome: as the control channel tells it.
-        domains: of the addresses.
-    """
+    """An outcome with local names in place of XMPP addresses."""
     text = encode_event(RequestEnded(outcome)).decode()
     for domain in domains:
         text = text.replace(f"@{domain}", "")

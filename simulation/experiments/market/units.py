@@ -63,11 +63,7 @@ _COLUMNS: Final[Columns] = {
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     repetitions = study.repetitions(REPETITIONS[study.mode], QUICK_REPETITIONS[study.mode])
     sizes = QUICK_UNITS if study.quick else tuple(range(1, MOST_UNITS + 1))
     plans = plans_of(study.seed, repetitions, sizes)
@@ -94,13 +90,7 @@ def run(study: Study) -> dict[str, Any]:
 
 
 def plans_of(seed: int, repetitions: int, sizes: Sequence[int]) -> list[MarketPlan]:
-    """The markets of the study, one a repetition.
-
-    Args:
-        seed: draws the units and the machines' ages.
-        repetitions: how many.
-        sizes: numbers of units, one request each.
-    """
+    """Return the markets of the study, one a repetition; the seed draws the units and the machines' ages."""
     resources = table2_resources()
     plans = []
     for number, age in enumerate(drawn_ages(seed, repetitions), 1):
@@ -124,11 +114,7 @@ def plans_of(seed: int, repetitions: int, sizes: Sequence[int]) -> list[MarketPl
 
 
 def pause_after(size: int) -> Duration:
-    """From a request's submission to the next one's: several times what it takes on two idle cores.
-
-    Args:
-        size: its number of units.
-    """
+    """From a request's submission to the next one's: several times what it takes on two idle cores."""
     return (1 + size // 10) * SECOND
 
 

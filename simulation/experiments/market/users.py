@@ -39,7 +39,7 @@ REPETITIONS: Final = 3
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
 KNEE_USERS: Final = 10
-"""Up to so many users the paper's round duration rises sharply; then it tails off."""
+"""Number of users up to which the paper's round duration rises sharply; then it tails off."""
 
 BEGIN: Final = 1 * SECOND
 PICTURE: Final = "figure12.png"
@@ -58,11 +58,7 @@ RESPONSE_COLUMNS: Final[Columns] = {
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     repetitions = study.repetitions(REPETITIONS)
     plans = plans_of(study.seed, repetitions, QUICK_USERS if study.quick else USERS[study.mode], table2_resources())
     results = study.run(plans)
@@ -100,14 +96,9 @@ def plans_of(
     resources: Sequence[ResourceConfig],
     links: Links | None = None,
 ) -> list[MarketPlan]:
-    """Markets in which all users ask at once, by number of users and repetition.
+    """Return markets in which all users ask at once, by number of users and repetition.
 
-    Args:
-        seed: draws the machines' ages.
-        repetitions: of each number of users.
-        users: numbers of users.
-        resources: the sellers.
-        links: the network between hosts.
+    The seed draws the machines' ages.
     """
     return [
         MarketPlan(
@@ -125,11 +116,7 @@ def plans_of(
 
 
 def response_row(result: MarketResult) -> dict[str, Any]:
-    """Response times and round durations of one market in which all users asked at once.
-
-    Args:
-        result: how it went.
-    """
+    """Response times and round durations of one market in which all users asked at once."""
     responses = [duration / SECOND for each in result.auctions for rnd in each.answered for _, duration in rnd]
     rounds = [duration / SECOND for each in result.auctions for duration in each.round_durations]
     response, response_sd = mean_and_deviation(responses, 5)
@@ -149,11 +136,7 @@ def response_row(result: MarketResult) -> dict[str, Any]:
 
 
 def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
-    """Means over the repetitions by number of users; deviations over all answers and rounds.
-
-    Args:
-        results: of all markets.
-    """
+    """Means over the repetitions by number of users; deviations over all answers and rounds."""
     table = []
     for users in sorted({result.plan.users for result in results}):
         chosen = [result for result in results if result.plan.users == users]
@@ -173,13 +156,7 @@ def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
 
 
 def comparisons_of(table: Sequence[Mapping[str, Any]], mode: Mode, picture: str) -> list[Comparison]:
-    """What the paper says of figures 12 and 13 beside the table.
-
-    Args:
-        table: of `response_table`.
-        mode: how the markets were run.
-        picture: file that shows it.
-    """
+    """What the paper says of figures 12 and 13 beside the table."""
     slope, _, fit = straight_line([(row["users"], row["response_s"]) for row in table])
     round_slope, _, _ = straight_line([(row["users"], row["round_s"]) for row in table])
     last = table[-1]
@@ -215,11 +192,7 @@ def comparisons_of(table: Sequence[Mapping[str, Any]], mode: Mode, picture: str)
 
 
 def tell_table(summary: Mapping[str, Any]) -> list[str]:
-    """The table for people.
-
-    Args:
-        summary: with a `table` of `response_table`.
-    """
+    """The table for people."""
     lines = [
         "users   sold   response s (sd)     round s (sd)        longest round s   CPU ms an auction   foreign cores"
     ]

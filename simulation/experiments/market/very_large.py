@@ -24,12 +24,7 @@ _LABEL: Final = "large-"
 
 
 def quotations(position: int, spacing: Duration) -> tuple[Submission, ...]:
-    """The quotations, one after another.
-
-    Args:
-        position: of the first among a plan's submissions.
-        spacing: between two submissions.
-    """
+    """The quotations, one after another."""
     asked = [(cores, lead) for cores in SIZES for lead in LEADS]
     return tuple(
         Submission(
@@ -50,12 +45,7 @@ def without_quotations(result: MarketResult) -> MarketResult:
 
 
 def very_large_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
-    """One row a quotation.
-
-    Args:
-        repetition: number of the market.
-        result: how it went.
-    """
+    """One row a quotation."""
     workloads = {each.name: workload_of(each) for each in result.plan.resources}
     rows = []
     for auction in result.auctions:
@@ -78,11 +68,7 @@ def very_large_rows(repetition: int, result: MarketResult) -> list[dict[str, Any
 
 
 def very_large_table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """In how many repetitions a request of each size would be served.
-
-    Args:
-        rows: of all repetitions.
-    """
+    """In how many repetitions a request of each size would be served."""
     table = []
     for cores in SIZES:
         entry: dict[str, Any] = {"cores": cores}
@@ -96,11 +82,7 @@ def very_large_table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def very_large_lines(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The table for people.
-
-    Args:
-        table: of `very_large_table`.
-    """
+    """The table for people."""
     lines = ["very large requests: repetitions in which they would be served (of these by machines with real logs)"]
     lines += [
         f"{row['cores']:8} cores   in 5 min: {row['served_in_5_min']} ({row['by_real_logs_in_5_min']})   "

@@ -97,11 +97,7 @@ PROBE_HEARTBEAT: Final = 3 * MINUTE
 
 
 def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary.
-
-    Args:
-        study: its options.
-    """
+    """Run the experiment; returns its summary."""
     out, repetitions = study.out, study.repetitions(REPETITIONS)
     plans = plans_of(study.seed, repetitions)
     simulated = study.mode is Mode.SIMULATED
@@ -159,12 +155,7 @@ def run(study: Study) -> dict[str, Any]:
 
 
 def plans_of(seed: int, repetitions: int) -> list[MarketPlan]:
-    """The markets of Table 3, one a repetition.
-
-    Args:
-        seed: draws the machines' ages.
-        repetitions: how many.
-    """
+    """Return the markets of Table 3, one a repetition; the seed draws the machines' ages."""
     submissions = tuple(
         Submission(
             each.name,
@@ -190,12 +181,7 @@ def plans_of(seed: int, repetitions: int) -> list[MarketPlan]:
 
 
 def probe_plan(seed: int, every: int) -> MarketPlan:
-    """A market that is only asked what it would cost, over two days.
-
-    Args:
-        seed: of the simulator's random streams.
-        every: pause between two quotations.
-    """
+    """A market that is only asked what it would cost, over two days."""
     options = AuctionOptions(rounds=1, quote_only=True)
     submissions = tuple(
         Submission(f"probe-{number}", "user1", number * every, (PROBE_WISH,), options)

@@ -27,12 +27,7 @@ _BUSY: Final = "measured on a busy or slow computer"
 
 
 def goals(log: str, tables: dict[str, list[Row]]) -> list[Comparison]:
-    """Rows of a log under EASY.
-
-    Args:
-        log: its name.
-        tables: rows of all logs, by table.
-    """
+    """Rows of a log under EASY."""
     rows = {
         name: [row for row in rows if row["log"] == log and row.get("waits") == EASY] for name, rows in tables.items()
     }

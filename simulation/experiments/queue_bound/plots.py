@@ -28,14 +28,7 @@ _STYLES: Final = {PLANNED: "-", "bmbp size-length": "--"}
 
 
 def draw_calibration(source: Path, target: Path, *, quick: bool, note: str) -> None:
-    """Share of the waiting jobs that started in time, over the chance that was stated; one panel a log under EASY.
-
-    Args:
-        source: table of the reliability.
-        target: the picture.
-        quick: whether it shows the small version.
-        note: small print.
-    """
+    """Share of the waiting jobs that started in time, over the chance that was stated; one panel a log under EASY."""
     rows = [row for row in read_rows(source) if row["waits"] == EASY and int(row["jobs"]) >= _BIN_JOBS]
     logs = sorted({row["log"] for row in rows})
     figure = new_figure(max(3.6 * len(logs), 8.6), 4.8, "Chance that a waiting job starts in time", quick=quick)
@@ -59,14 +52,7 @@ def draw_calibration(source: Path, target: Path, *, quick: bool, note: str) -> N
 
 
 def draw_coverage(source: Path, target: Path, *, quick: bool, note: str) -> None:
-    """Share of the waiting jobs within their bound by size, one panel a log under EASY.
-
-    Args:
-        source: table of the classes.
-        target: the picture.
-        quick: whether it shows the small version.
-        note: small print.
-    """
+    """Share of the waiting jobs within their bound by size, one panel a log under EASY."""
     rows = [row for row in read_rows(source) if row["waits"] == EASY and row["kind"] == "size"]
     logs = sorted({row["log"] for row in rows})
     figure = new_figure(max(3.6 * len(logs), 8.6), 4.8, "Waiting jobs that start within their bound", quick=quick)

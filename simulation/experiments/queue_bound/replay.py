@@ -19,7 +19,7 @@ END, SUBMISSION, START, EMPTY_END = range(4)
 """What happens in one instant, in this order; jobs without any run time end after they have started."""
 
 UNKNOWN: Final = -1
-"""A bound that nobody could tell."""
+"""Marks a bound that could not be stated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

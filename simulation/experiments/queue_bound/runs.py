@@ -62,13 +62,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What one worker computes.
+    """A task of one worker.
 
     Attributes:
         log: name of a known log, or the path of a file.
         waits: `easy` or `recorded`.
-        max_jobs: the first so many; None = all.
-        seed: of a synthetic workload that stands in for a known log that is not there.
+        max_jobs: number of jobs taken from the beginning; None = all.
+        seed: of the synthetic workload that replaces a known log that is missing.
         cores: of the log's machine; None = as is known of the log, or as its header says.
     """
 
@@ -85,21 +85,16 @@ class Setting:
 
 
 def named_log(text: str, waits: str, seed: int) -> Setting:
-    """A log as the command line names it: `LOG` or `LOG:PROCESSORS`.
-
-    Args:
-        text: a known log's name or a file, and behind a colon the processors of its machine.
-        waits: `easy` or `recorded`.
-        seed: see `Setting`.
+    """Return the setting of a log named on the command line: `LOG` or `LOG:PROCESSORS`; the rest as of `Setting`.
 
     Raises:
-        ConfigurationError: there is no such log, or nobody says how large its machine is.
+        ConfigurationError: there is no such log, or the size of its machine is unknown.
     """
     log, _, count = text.rpartition(":") if re.search(r":\d+$", text) else (text, "", "")
     path = find_log(log)
     if path is None:
         raise ConfigurationError(
-            f"there is no log {log!r}; give a file, or one of {', '.join(known_logs())}", key="log"
+            f"unknown log '{log}': expected a file, or one of {', '.join(known_logs())}", key="log"
         )
     cores = int(count) if count else known_logs()[log].cores if log in known_logs() else _stated_cores(path)
     if not cores:
@@ -123,15 +118,10 @@ def read_log(setting: Setting) -> tuple[SwfLog, int, bool]:
 
 
 def history_of(log: SwfLog, cores: int, waits: str, max_jobs: int | None = None) -> QueueHistory | None:
-    """When the jobs of a log come, start and end; None where it states no waits.
+    """Return when the jobs of a log come, start and end; None where it states no waits.
 
-    Jobs larger than the machine are left out. Under EASY a job that outruns its request is ended there.
-
-    Args:
-        log: the log.
-        cores: of its machine.
-        waits: `easy` or `recorded`.
-        max_jobs: the first so many; None = all.
+    Jobs larger than the machine are left out. Under EASY a job that outruns its request is ended there. `waits` is
+    `easy` or `recorded`; `max_jobs` limits the jobs from the beginning, None = all.
     """
     jobs = jobs_of_log(log, max_jobs=max_jobs)
     jobs = jobs.select(jobs.size <= cores)
@@ -251,12 +241,7 @@ def _class_scores(history: QueueHistory, waits: Mask, bound: Int64Array) -> Iter
 
 
 def crowded_plan(waiting: int, seed: int) -> tuple[QueuePlan, int]:
-    """A machine with so many waiting jobs, for measuring; and the time at which nothing is planned yet.
-
-    Args:
-        waiting: jobs in the queue.
-        seed: of sizes and lengths.
-    """
+    """Return a plan with this many waiting jobs, for measuring, and the time before which nothing is planned."""
     draw, cores = np.random.default_rng(seed), 1024
     plan = QueuePlan(cores, plan_starts)
     sizes, hours = draw.integers(1, 65, waiting + cores), draw.integers(1, 25, waiting + cores)

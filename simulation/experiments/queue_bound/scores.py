@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FEWEST = 500
-"""Jobs of a class or month of which a share is told at all."""
+"""Least number of jobs of a class or month for which a share is stated."""
 
 
 def coverage(wait: Int64Array, bound: Int64Array) -> float:
@@ -48,7 +48,7 @@ def brier(came: Mask, chance: FloatArray) -> float:
 
 
 def reliability(came: Mask, chance: FloatArray, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Mean chance, share that came, and jobs, of each of so many equal bins of the chance that has any."""
+    """Return the mean chance, share that started in time, and jobs, for each of equal bins of the chance with jobs."""
     number = np.minimum((chance * bins).astype(np.int64), bins - 1)
     rows = []
     for each in range(bins):

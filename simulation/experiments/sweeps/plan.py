@@ -1,4 +1,4 @@
-"""What a sweep runs: its file, read and checked, and the points that it comes to."""
+"""The plan of a sweep: its file, read and checked, and its points."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read_sweep(path: Path) -> Sweep:
         path: TOML with `run`, a table `fixed` of parameters, and a table `vary` with a list of values for each.
 
     Raises:
-        ConfigurationError: it cannot be read, or something in it is not right; names file, key and what would be right.
+        ConfigurationError: it cannot be read, or is wrong; names file, key and expected value.
     """
     try:
         data = tomllib.loads(path.read_text("utf-8"))
@@ -103,31 +103,28 @@ def read_sweep(path: Path) -> Sweep:
             raise ConfigurationError(f"is unknown{nearest_name(key, _KEYS)}", path=path, key=key)
     run = data.get("run")
     if not isinstance(run, str):
-        raise ConfigurationError(f"is missing; wanted is {SIMULATE!r} or {EXPERIMENT + 'NAME'!r}", path=path, key="run")
+        raise ConfigurationError(f"is missing, expected '{SIMULATE}' or '{EXPERIMENT}NAME'", path=path, key="run")
     known = _parameters_of(run, path)
     fixed = _flat(data, "fixed", path)
     vary = _flat(data, "vary", path)
     for table, names in (("fixed", fixed), ("vary", vary)):
         for name in names:
             if name.partition(".")[0] not in known:
-                reason = f"is no parameter of {run}{nearest_name(name, known)}"
+                reason = f"is not a parameter of {run}{nearest_name(name, known)}"
                 raise ConfigurationError(reason, path=path, key=f"{table}.{name}")
     _check_values(fixed, vary, path)
     count = math.prod(len(values) for values in vary.values())
     if count > POINTS_MAX:
-        raise ConfigurationError(f"comes to {count} points; at most {POINTS_MAX} are run", path=path, key="vary")
+        raise ConfigurationError(f"too many points: got {count}, expected at most {POINTS_MAX}", path=path, key="vary")
     points = [Point(run, fixed | dict(zip(vary, values, strict=True))) for values in itertools.product(*vary.values())]
     return Sweep(run, tuple(vary), tuple(points))
 
 
 def _parameters_of(run: str, path: Path) -> tuple[str, ...]:
-    """Names of the parameters of what is run."""
     if run == SIMULATE:
         return tuple(name for name in inspect.signature(simulate).parameters if name not in _NOT_SWEPT)
     if not run.startswith(EXPERIMENT):
-        raise ConfigurationError(
-            f"{run!r} cannot be swept; wanted is {SIMULATE!r} or {EXPERIMENT + 'NAME'!r}", path=path, key="run"
-        )
+        raise ConfigurationError(f"got '{run}', expected '{SIMULATE}' or '{EXPERIMENT}NAME'", path=path, key="run")
     return (*OF_EXPERIMENTS, *sorted(find_experiment(run.removeprefix(EXPERIMENT)).further))
 
 
@@ -137,7 +134,7 @@ def _flat(data: Mapping[str, Any], table: str, path: Path) -> dict[str, Any]:
 
     def take(values: Any, within: str) -> None:
         if not isinstance(values, Mapping):
-            raise ConfigurationError(f"{values!r} is no table", path=path, key=within)
+            raise ConfigurationError(f"got {values!r}, expected a table", path=path, key=within)
         for name, value in values.items():
             place = f"{within}.{name}"
             if isinstance(value, Mapping):
@@ -150,20 +147,19 @@ def _flat(data: Mapping[str, Any], table: str, path: Path) -> dict[str, Any]:
 
 
 def _check_values(fixed: Mapping[str, Any], vary: Mapping[str, Any], path: Path) -> None:
-    """What is fixed has one value, what varies a list of different ones, and nothing is both."""
     if not vary:
-        raise ConfigurationError("is missing; wanted is a list of values for each parameter", path=path, key="vary")
+        raise ConfigurationError("is missing, expected a list of values for each parameter", path=path, key="vary")
     for name, value in fixed.items():
         if name in vary:
             raise ConfigurationError("is fixed and varies; leave one out", path=path, key=f"fixed.{name}")
         if not isinstance(value, (*_SCALARS, list)):
-            raise ConfigurationError(f"{value!r} is no parameter's value", path=path, key=f"fixed.{name}")
+            raise ConfigurationError(f"got {value!r}, expected a value or a list", path=path, key=f"fixed.{name}")
     for name, values in vary.items():
         place = f"vary.{name}"
         if not isinstance(values, list) or not values:
-            raise ConfigurationError(f"{values!r}; wanted is a list of values", path=path, key=place)
+            raise ConfigurationError(f"got {values!r}, expected a list of values", path=path, key=place)
         for index, value in enumerate(values):
             if not isinstance(value, _SCALARS):
-                raise ConfigurationError(f"{value!r} is no value to vary over", path=path, key=f"{place}[{index}]")
+                raise ConfigurationError(f"got {value!r}, expected one value", path=path, key=f"{place}[{index}]")
             if (type(value), value) in [(type(other), other) for other in values[:index]]:
-                raise ConfigurationError(f"{value!r} stands there twice", path=path, key=f"{place}[{index}]")
+                raise ConfigurationError(f"got {value!r} twice", path=path, key=f"{place}[{index}]")

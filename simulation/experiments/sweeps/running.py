@@ -25,14 +25,11 @@ _OF_THIS_COMPUTER: Final = ("wall_s", "jobs_per_s")
 
 
 def run_point(point: Point) -> tuple[Rows, str]:
-    """Run it, in this process.
-
-    Args:
-        point: what to run.
+    """Run a point in this process.
 
     Returns:
         The rows of the table without the parameters, one of a simulation and one a comparison of an experiment; and
-        why there are none, or an empty string. One point's failure is not the others'.
+        why there is no row, or an empty string. One point's failure does not stop the others.
     """
     try:
         return (_simulated(point) if point.run == SIMULATE else _studied(point)), ""
@@ -132,7 +129,7 @@ def _file(out: Path, key: str) -> Path:
 
 
 def _kept(path: Path, key: str) -> Rows | None:
-    """The rows of a point that is on disk; a file that is damaged is as good as none."""
+    """Return the rows of a point that is on disk; a damaged file counts as missing."""
     try:
         found = json.loads(path.read_text("utf-8"))
         rows = found["rows"]

@@ -16,7 +16,7 @@ from simulation.market.random_streams import stream
 SMALLER: Final = 2
 """The least size of a moldable request is the size asked divided by this, rounded up."""
 LARGER: Final = 4
-"""Its greatest size is so many times the size asked."""
+"""Factor from the size asked to the greatest size."""
 SERIAL_SHARE_MAX: Final = 0.5
 """Share of the run at the size asked that stays serial, under Amdahl's law; uniform from 0 to this.
 

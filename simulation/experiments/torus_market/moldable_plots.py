@@ -48,15 +48,7 @@ _PANELS: Final = (
 
 
 def draw_moldable(runs: Path, changes: Path, target: Path, days: int, *, quick: bool) -> None:
-    """Six panels over the share of moldable requests: success, price, use, wait, sizes, and refusals by reason.
-
-    Args:
-        runs: table of the runs; each is a dot.
-        changes: table of the means.
-        target: the picture.
-        days: of the market.
-        quick: whether it shows the small version.
-    """
+    """Six panels over the share of moldable requests: success, price, use, wait, sizes, and refusals by reason."""
     each, means = read_rows(runs), read_rows(changes)
     title = f"Beyond Zasada and Coveney: {days} days of market on live tori with moldable requests"
     figure = new_figure(12, 7.4, title, quick=quick)

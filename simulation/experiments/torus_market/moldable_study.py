@@ -121,7 +121,7 @@ def run_days(
     processes: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Run the study over so many days and these seeds; all else is as of `run`."""
+    """Run the study for this number of days and these seeds; all else is as of `run`."""
     cases = [
         MarketCase(
             "torus", MONTH_SIZES, TORUS_SHARE, "ramp", days, MONTH_REQUESTS_A_DAY, PRICE, one, moldable_share=share

@@ -38,15 +38,7 @@ _PRICING_COLOURS: Final = (BLUE, VERMILION)
 
 
 def draw_torus_market(source: Path, sales: Path, target: Path, note: str, *, quick: bool) -> None:
-    """Six panels: success, price, own users' and market's use of the live machines, wait of own users' jobs, legend.
-
-    Args:
-        source: table of the markets.
-        sales: table of what was sold.
-        target: picture to write.
-        note: what stand-ins are; empty if there are none.
-        quick: whether it shows the small version.
-    """
+    """Six panels: success, price, own users' and market's use of the live machines, wait of own users' jobs, legend."""
     rows = read_rows(source)
     shares = sorted({row["torus_share"] for row in rows}, key=float)
     figure = new_figure(
@@ -117,13 +109,7 @@ def _kind(row: Row) -> str:
 
 
 def draw_month(days: Path, target: Path, *, quick: bool) -> None:
-    """A month on live tori, day by day: use of the machines, requests, and what was paid, a panel each.
-
-    Args:
-        days: table of the days.
-        target: picture to write.
-        quick: whether it shows the small version.
-    """
+    """A month on live tori, day by day: use of the machines, requests, and what was paid, a panel each."""
     rows = read_rows(days)
     figure = new_figure(10, 7.6, f"{_BEYOND} {len(rows)} days of market on five live tori", quick=quick)
     use, requests, price = figure.subplots(3, 1, sharex=True)
@@ -156,13 +142,7 @@ def draw_month(days: Path, target: Path, *, quick: bool) -> None:
 
 
 def draw_fragmentation(source: Path, target: Path, *, quick: bool) -> None:
-    """Both strategies side by side for each rate of requests; points are seeds, bars their means.
-
-    Args:
-        source: table of the markets.
-        target: picture to write.
-        quick: whether it shows the small version.
-    """
+    """Both strategies side by side for each rate of requests; points are seeds, bars their means."""
     rows = read_rows(source)
     rates = sorted({row["requests_a_day"] for row in rows}, key=float)
     figure = new_figure(12, 4.4, f"{_BEYOND} a price for fragmentation on live tori", quick=quick)

@@ -36,12 +36,7 @@ class FederatedConfig(SwarmConfig):
 
 
 def federated(config: SwarmConfig, domain_of: Mapping[str, str]) -> FederatedConfig:
-    """A configuration with the domains of its agents.
-
-    Args:
-        config: as read from the file.
-        domain_of: domain of the agents that are not in the swarm's own.
-    """
+    """Return a configuration with the domains of its agents."""
     given = {entry.name: getattr(config, entry.name) for entry in fields(SwarmConfig)}
     return FederatedConfig(**given, domain_of=domain_of)
 
@@ -63,7 +58,7 @@ def main() -> int:
 
 
 async def _run(options: argparse.Namespace) -> None:
-    # only here: whoever lists the experiments imports this module, and SPADE takes a second
+    # only here: listing the experiments imports this module, and SPADE takes a second
     from ramp.agents.group import run_agents
     from ramp.xmpp.settings import TransportSettings
 

@@ -175,7 +175,6 @@ def _prosody(host: Host, state: Path, port: int, accounts: Mapping[str, str]) ->
 
 @contextlib.contextmanager
 def _relay(host: Host, line: Line, seed: int) -> Iterator[None]:
-    """A slow line in front of a host's server."""
     command = host.command(sys.executable, "-m", "simulation.experiments.trials.relay", "--host", host.address)
     command += ["--port", str(SERVER_PORT), "--to-port", str(BEHIND_PORT), "--seed", str(seed)]
     command += ["--latency-us", str(line.latency), "--jitter-us", str(line.jitter), "--loss", str(line.loss)]

@@ -24,7 +24,7 @@ DOMAINS: Final = ("site-a.test", "site-b.test")
 
 ADDRESSES: Final = ("10.77.31.1", "10.77.31.2")
 NETEM_LIMIT: Final = 100_000
-"""Packets that netem may hold; its default of 1000 would lose more than it is told to."""
+"""Packets that netem may hold; its default of 1000 would lose more than configured."""
 
 _NAME: Final = "ramp-host-{pid}-{number}"
 _PROBE: Final = f"ramp-probe-{os.getpid()}"
@@ -120,12 +120,9 @@ def joined_hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]
 
 
 def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | None) -> list[list[str]]:
-    """The commands that make two namespaces and the link between them.
+    """Return the commands that make two namespaces and the link between them.
 
-    Args:
-        names: of the namespaces.
-        ends: names of the link's two ends.
-        line: what the kernel does to the packets that leave each end; None = nothing.
+    `line` is what the kernel does to the packets that leave each end; None = nothing.
     """
     commands = [["ip", "netns", "add", name] for name in names]
     commands += [["ip", "-n", name, "link", "set", "lo", "up"] for name in names]
@@ -140,7 +137,6 @@ def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | Non
 
 
 def _netem(line: Line) -> list[str]:
-    """The queueing discipline, in the words of tc-netem(8)."""
     arguments = ["netem", "limit", str(NETEM_LIMIT), "delay", f"{line.latency}us"]
     if line.jitter:
         arguments.append(f"{line.jitter}us")

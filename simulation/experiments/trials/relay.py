@@ -44,13 +44,7 @@ class Line:
 
 
 async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: Line) -> None:
-    """Pass one direction on until it ends.
-
-    Args:
-        reader: where chunks come from.
-        writer: where they go.
-        line: what delays them.
-    """
+    """Pass one direction on until it ends."""
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
@@ -75,16 +69,9 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, li
 
 
 async def serve(host: str, port: int, to_port: int, latency_s: float, jitter_s: float, loss: float, seed: int) -> None:
-    """Serve for ever.
+    """Relay connections from `port` to `to_port` for ever, with a mean exponential jitter and a loss probability.
 
-    Args:
-        host: address to listen at, and of the server behind.
-        port: to listen at.
-        to_port: of the server behind.
-        latency_s: one-way latency in seconds.
-        jitter_s: mean of the exponential jitter in seconds.
-        loss: probability of a loss.
-        seed: of jitter and losses.
+    The latency holds in each direction; the seed draws jitter and losses.
     """
     source = random.Random(seed)
 

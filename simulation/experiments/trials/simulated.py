@@ -37,10 +37,8 @@ _LEASE_HEARTBEATS: Final = 3
 def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile.Profile | None = None) -> MarketResult:
     """Run a plan in virtual time.
 
-    Args:
-        plan: the plan.
-        as_text: whether messages travel as XML with real signatures; slower, with the same outcomes.
-        profiler: is switched on while requests are running.
+    With `as_text` messages travel as XML with real signatures: slower, with the same outcomes. The profiler is on while
+    requests are running.
     """
     begun = time.perf_counter()
     recorder = _Recorder()
@@ -103,7 +101,7 @@ class _Recorder:
         self._again: dict[str, int] = {}
 
     def listen(self, _: str, progress: Progress, now: Instant) -> None:
-        """Keep what a user is told of its rounds and of its request's end."""
+        """Keep a user's reports on its rounds and on its request's end."""
         if isinstance(progress, RoundClosed) and not progress.record.best_offer:
             self._answered.setdefault(progress.request_id, []).append(progress.answered)
             self._again[progress.request_id] = self._again.get(progress.request_id, 0) + progress.called_again
@@ -127,7 +125,7 @@ class _Recorder:
         """Only messages are counted."""
 
     def crashed(self, name: str, now: Instant) -> None:
-        """Nobody crashes here."""
+        """No party crashes here."""
 
     def restarted(self, name: str, now: Instant) -> None:
-        """Nobody crashes here."""
+        """No party crashes here."""

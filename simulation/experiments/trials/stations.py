@@ -52,12 +52,7 @@ class Costs:
 
 
 class Stations:
-    """A script (`simulation.market.observing.Script`) that only delays messages.
-
-    Args:
-        plan: who shares a process with whom, and on which host.
-        costs: the service times.
-    """
+    """A script (`simulation.market.observing.Script`) that only delays messages."""
 
     def __init__(self, plan: MarketPlan, costs: Costs | None = None) -> None:
         self._costs = costs or Costs()
@@ -99,7 +94,7 @@ class Stations:
         return {name: busy / SECOND for name, busy in sorted(self._busy.items())}
 
     def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
-        """Nobody crashes."""
+        """No party crashes."""
         return None
 
     def _serve(self, station: str, arrival: Instant, work: Duration) -> Instant:
@@ -129,13 +124,7 @@ class Stations:
 
 
 def link_delay(links: Links, agent: str, random: Random) -> Duration:
-    """Time on the wire between an agent's host and the server's, once drawn.
-
-    Args:
-        links: the network.
-        agent: the agent at one end.
-        random: the stream to draw from.
-    """
+    """Time on the wire between an agent's host and the server's, once drawn."""
     latency = links.latency.get(links.host_of.get(agent, ""), 0)
     if latency == 0:
         return 0

@@ -71,11 +71,7 @@ def run_over_xmpp(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
 
 
 def swarm_toml(plan: MarketPlan) -> str:
-    """The plan's market as a swarm configuration.
-
-    Args:
-        plan: the plan.
-    """
+    """The plan's market as a swarm configuration."""
     lines = ["[market]", f'domain = "{DOMAIN}"', f"resources_per_process = {plan.resources_per_process}"]
     lines += ["[server]", f'kind = "{plan.server}"', "[timing]"]
     lines += [f"heartbeat_s = {plan.heartbeat / SECOND:g}", f"lease_s = {3 * plan.heartbeat / SECOND:g}"]
@@ -106,7 +102,6 @@ def _resource_toml(resource: ResourceConfig) -> list[str]:
 
 @contextlib.contextmanager
 def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[SwarmStatus]:
-    """A running market and what its supervisor says about it; ended afterwards."""
     log_path = state.logs / "supervisor.log"
     command = [sys.executable, "-m", "ramp.agents.supervise", str(config), "--state-dir", str(state.path)]
     command += ["--parent", str(os.getpid())]
@@ -141,7 +136,6 @@ def _status(state: StateFolder) -> SwarmStatus | None:
 
 
 def _processes(status: SwarmStatus) -> dict[str, psutil.Process]:
-    """The market's processes by what runs in them."""
     found: dict[str, psutil.Process] = {}
     by_pid: dict[int, list[AgentStatus]] = {}
     for agent in status.agents:

@@ -19,7 +19,7 @@ class Base(BoxPolicy):
     """
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Mean distance without wrap-around, as printed, over all volumes; the smaller volume among equals."""
+        """Return the printed mean distance, without wrap-around, over all volumes; the smaller volume among equals."""
         return (mean_distance(shape), prod(shape))
 
 

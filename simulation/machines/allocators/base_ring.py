@@ -22,7 +22,7 @@ class BaseRing(Base):
     transit_max: TransitMax = 4
 
     def admits(self, shape: Shape, extents: Shape) -> bool:
-        """Full rings, and segments within which the short way never leaves them."""
+        """Return full rings, and segments within which the short way never leaves them."""
         return all(p == extent or 2 * (p - 1) < extent for p, extent in zip(shape, extents, strict=True))
 
 

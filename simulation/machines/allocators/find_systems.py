@@ -24,7 +24,7 @@ class FindSystems(BoxPolicy):
     by_distance: bool = True
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Volume, then mean distance without wrap-around."""
+        """Return the volume, then mean distance without wrap-around."""
         return (prod(shape), mean_distance(shape)) if self.by_distance else (prod(shape),)
 
 

@@ -1,4 +1,4 @@
-"""The first box that can be cabled, whatever it takes: what the merit of the two-phase allocation is worth."""
+"""The first box that can be cabled, at any cost: a base to compare the two-phase allocation with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class FirstFound(TwoPhase):
     """
 
     def link_cost(self, links: int) -> int:
-        """Nothing: all candidates are worth the same."""
+        """Return 0: all candidates are worth the same."""
         return 0
 
 

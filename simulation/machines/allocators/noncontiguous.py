@@ -16,7 +16,7 @@ class Noncontiguous(CablePolicy):
     """
 
     def member_sets(self, width: int, extent: int) -> Iterable[tuple[int, ...]]:
-        """All sets of that many coordinates, by span (last minus first), then from the lowest start."""
+        """Return all sets of that many coordinates, by span (last minus first), then from the lowest start."""
         return sorted(combinations(range(width), extent), key=lambda members: (members[-1] - members[0], members))
 
 

@@ -26,7 +26,7 @@ class RoomAhead(BoxPolicy):
         return Choice.ROOM_AHEAD
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Volume, then mean distance on the torus."""
+        """Return the volume, then mean distance on the torus."""
         return (prod(shape), mean_torus_distance(shape, extents))
 
 

@@ -15,7 +15,7 @@ class TorusDistance(BoxPolicy):
     """As `base`, but an extent that fills its ring counts as a ring: such boxes leave fewer odd corners behind."""
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Mean distance on the torus, over all volumes; the smaller volume among equals."""
+        """Return the mean distance on the torus, over all volumes; the smaller volume among equals."""
         return (mean_torus_distance(shape, extents), prod(shape))
 
 

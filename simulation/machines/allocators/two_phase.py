@@ -15,7 +15,7 @@ class TwoPhase(CablePolicy):
     """
 
     def member_sets(self, width: int, extent: int) -> Iterable[tuple[int, ...]]:
-        """Runs of neighbouring coordinates, from the lowest start."""
+        """Return runs of neighbouring coordinates, from the lowest start."""
         return [tuple(range(start, start + extent)) for start in range(width - extent + 1)]
 
 

@@ -14,15 +14,15 @@ class CablePolicy:
     """How a machine of cabled lines chooses among places; base of its allocators. Fields are options."""
 
     def member_sets(self, width: int, extent: int) -> Iterable[tuple[int, ...]]:
-        """Sets of `extent` coordinates of a dimension of `width` midplanes that may serve a job, in discovery order.
+        """Return sets of `extent` of the `width` coordinates of a dimension that may serve a job, in discovery order.
 
         Candidates of a shape are the products of one set a dimension.
         """
         raise NotImplementedError
 
     def link_cost(self, links: int) -> int:
-        """What a link set of that many cables costs on each line; the cheapest candidate wins, the first one a tie.
+        """Return the cost of a link set of that many cables on each line; the cheapest candidate wins, then the first.
 
-        Their number by default: links are what later jobs lack.
+        By default it is their number: links are scarce for later jobs.
         """
         return links

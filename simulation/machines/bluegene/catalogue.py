@@ -111,7 +111,7 @@ class Catalogue:
         return self.line_offsets[-1]
 
     def kinds_of(self, request: JobRequest) -> NDArray[np.int64]:
-        """Numbers of the kinds to try for a request, in order: with NAV the torus, then the mesh."""
+        """Return the numbers of the kinds to try for a request, in order: with NAV the torus, then the mesh."""
         key = request.kind
         kinds = self._kinds.get(key)
         if kinds is None:
@@ -121,7 +121,7 @@ class Catalogue:
         return kinds
 
     def numbers_of(self, request: JobRequest) -> list[int]:
-        """The same as a list."""
+        """Return the numbers of `kinds_of` as a list."""
         key = request.kind
         numbers = self._numbers.get(key)
         if numbers is None:
@@ -129,7 +129,7 @@ class Catalogue:
         return numbers
 
     def placement(self, answer: NDArray[np.int64], job_id: int) -> Placement:
-        """The placement that an answer of the search describes."""
+        """Return the placement that an answer of the search describes."""
         row, *link_sets = answer[: 1 + len(self.grid.extents)].tolist()
         candidate = self.candidates[row]
         return Placement(
@@ -144,7 +144,7 @@ class Catalogue:
         )
 
     def mask(self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]) -> NDArray[np.uint64]:
-        """State vector with the bits that a placement holds; made once for each place and choice of cables.
+        """Return the state vector with the bits that a placement holds; made once for each place and choice of cables.
 
         Raises:
             MachineError: the place or a cable is not on this machine.
@@ -158,7 +158,7 @@ class Catalogue:
         return mask
 
     def words_of(self, units: int) -> NDArray[np.uint64]:
-        """A bit set of units as the first words of a state vector."""
+        """Return a bit set of units as the first words of a state vector."""
         return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)
 
     def _make_mask(
@@ -188,7 +188,7 @@ class Catalogue:
         return tuple(offsets)
 
     def _layouts(self, request: JobRequest, connection: tuple[Connection, ...]) -> Iterator[_Layout]:
-        """Extents and connections as they may lie on the machine, in order of discovery."""
+        """Return extents and connections as they may lie on the machine, in order of discovery."""
         dimensions = len(self.grid.extents)
         if request.shape is None:
             # the connections are the machine's dimensions' here: there is no extent that they could go along with
@@ -221,7 +221,6 @@ class Catalogue:
         ]
 
     def _add(self, layouts: Iterable[_Layout]) -> int:
-        """Lay out the candidates of a new kind, given as extents and connections; returns its number."""
         found: list[tuple[list[int], Candidate]] = []
         for extents, connection in layouts:
             self._add_rotation(extents, connection, found)
@@ -259,7 +258,7 @@ class Catalogue:
     def _row(
         self, members: tuple[tuple[int, ...], ...], connection: tuple[Connection, ...], order: int
     ) -> list[int] | None:
-        """Columns of a candidate, or None where no link set joins it."""
+        """Return columns of a candidate, or None where no link set joins it."""
         least = 0
         columns: list[int] = []
         for dimension in range(len(members)):

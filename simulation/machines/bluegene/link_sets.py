@@ -68,7 +68,7 @@ class LinkTable:
         self._cycle_bits = [cycle.switch_bits for cycle in cycles]
 
     def link_sets(self, members: Iterable[int], connection: Connection) -> tuple[tuple[int, ...], ...]:
-        """Link sets that join the members, the smallest first (then by labels); each a sorted tuple of labels.
+        """Return link sets that join the members, the smallest first (then by labels); each a sorted tuple of labels.
 
         Args:
             members: coordinates on the line.
@@ -82,7 +82,7 @@ class LinkTable:
         return self._of_bits(bits, connection)
 
     def walk(self, members: Iterable[int], connection: Connection, labels: Sequence[int]) -> tuple[int, ...]:
-        """Switches in the order in which the link set visits them, passed-through ones among them.
+        """Return the switches in the order in which the link set visits them, passed-through ones among them.
 
         Raises:
             MachineError: these cables do not join the members in this way.
@@ -102,7 +102,7 @@ class LinkTable:
         return tuple(self._entries)
 
     def to_json(self) -> dict[str, Any]:
-        """A form for saving."""
+        """Return a form for saving."""
         return {
             "format": TABLE_FORMAT,
             "wiring": self.wiring.text,
@@ -176,7 +176,7 @@ def build_link_table(wiring: LineWiring) -> LinkTable:
 
 
 def _search(wiring: LineWiring) -> tuple[tuple[Walk, ...], tuple[Walk, ...]]:
-    """All simple paths and cycles of two switches and more, by depth-first search from every switch."""
+    """Return all simple paths and cycles of two switches and more, by depth-first search from every switch."""
     outgoing: list[list[tuple[int, int]]] = [[] for _ in range(wiring.width)]
     for cable in wiring.cables:
         if cable.source != cable.target:

@@ -157,7 +157,7 @@ class BlueGene(GridUnits):
         return reallocate(self, request)
 
     def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
-        """Which cables of which line a placement holds.
+        """Return which cables of which line a placement holds.
 
         Returns:
             For each dimension's name, the labels by the line's coordinates in the other dimensions.
@@ -213,19 +213,19 @@ class BlueGene(GridUnits):
         return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
 
     def out_of_service(self) -> StateVector:
-        """State vector of what is drained, down or failed, as `place_within` takes it; a copy."""
+        """Return a copy of the state vector of drained, down and failed parts, for `place_within`."""
         return self._state.out.copy()
 
     def state_vector(self) -> StateVector:
-        """State vector of what is taken or out of service now, as `place_within` takes it; a copy."""
+        """Return a copy of the state vector of all parts taken or out of service now, for `place_within`."""
         return self._state.busy.copy()
 
     def mask_of(self, placement: Placement) -> StateVector:
-        """State vector of what a placement holds; read-only."""
+        """Return the read-only state vector of a placement."""
         return self._catalogue.mask(placement.members, placement.links)
 
     def place_within(self, busy: StateVector, request: JobRequest) -> Placement | None:
-        """Where the request would go if just this were taken, whatever runs now; changes nothing.
+        """Return the place of the request if only `busy` were taken, whatever runs now, or None; changes nothing.
 
         Args:
             busy: a union of `mask_of` placements and `out_of_service`.

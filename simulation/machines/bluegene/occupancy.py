@@ -55,6 +55,6 @@ class Occupancy:
         return units
 
     def refresh(self, busy_units: int) -> None:
-        """Recompute what is busy after something was given back or put in or out of service."""
+        """Recompute `busy` after a release or a change of service."""
         np.bitwise_or(self.held, self.out, out=self.busy)
         self.busy_units = busy_units

@@ -117,7 +117,7 @@ def parse_wiring(width: int, cables: Iterable[str], *, pass_through: bool = True
 
 
 def ring_wiring(order: Sequence[int], *, pass_through: bool = True) -> LineWiring:
-    """A simple ring through the switches in the order given, for example 0, 1, 3, 2 for Blue Gene/L's y- and z-lines.
+    """Return a simple ring through the switches in the order given: 0, 1, 3, 2 for Blue Gene/L's y- and z-lines.
 
     Cable `i` leaves the `i`-th switch of the order. A line of one midplane needs no cable.
 

@@ -19,7 +19,7 @@ FIRST, PHI_GREEDY = int(Choice.FIRST), int(Choice.PHI_GREEDY)
 
 @compiled
 def _meets(arrays: BoxArrays, one: int, other: int) -> bool:
-    """Whether two rows share a node."""
+    """Return whether two rows share a node."""
     word = 0
     while word < arrays.masks.shape[1] and not arrays.masks[one, word] & arrays.masks[other, word]:
         word += 1
@@ -28,7 +28,7 @@ def _meets(arrays: BoxArrays, one: int, other: int) -> bool:
 
 @compiled
 def phi_bounds(arrays: BoxArrays, free: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The largest phi that any state can have whose boxes are among the free rows and have at most a volume.
+    """Return the largest phi that any state can have whose boxes are among the free rows and have at most a volume.
 
     Returns:
         One bound a volume, from 0 to the machine's nodes.
@@ -46,7 +46,7 @@ def phi_bounds(arrays: BoxArrays, free: NDArray[np.int64], count: int) -> NDArra
 def phi_beside(
     arrays: BoxArrays, free: NDArray[np.int64], count: int, taken: int, bounds: NDArray[np.int64], least: int
 ) -> int:
-    """Phi over all maximal boxes once row `taken` is no longer free; any lower number where it is not above `least`.
+    """Return phi over all maximal boxes without the free row `taken`; any lower number where it is at most `least`.
 
     A largest free box is always maximal, so the largest ones are all that is looked for. Rows must be in ascending
     order of volume, and the search ends where `bounds` says that phi cannot come out above `least`.
@@ -69,7 +69,7 @@ def phi_beside(
 
 @compiled
 def volume_beside(arrays: BoxArrays, free: NDArray[np.int64], count: int, taken: int, least: int) -> int:
-    """Volume of the largest free row that does not meet row `taken`; any lower number where it is not above `least`."""
+    """Return the volume of the largest free row beside row `taken`; any lower number where it is at most `least`."""
     for index in range(count - 1, -1, -1):
         volume: int = arrays.volumes[free[index]]
         if volume <= least:

@@ -73,11 +73,11 @@ class BoxPolicy:
         return Choice.FIRST if type(self).choose is BoxPolicy.choose else Choice.OWN
 
     def admits(self, shape: Shape, extents: Shape) -> bool:
-        """Whether boxes of that shape are given out at all; every shape by default."""
+        """Return whether boxes of that shape are given out at all; every shape by default."""
         return True
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Shapes of lower rank come first; among equals lower extents, then lower origins, first dimension first.
+        """Return the rank of a shape, lowest first; ties go to lower extents, then lower origins.
 
         By default the smaller volume, then the smaller mean distance without wrap-around.
         """
@@ -93,7 +93,7 @@ class BoxPolicy:
         return 0
 
     def volume_max(self, size: int, volumes: Sequence[int]) -> int:
-        """Nodes that a job of `size` may be given at most.
+        """Return the most nodes that a job of `size` may be given.
 
         Counted from the smallest volume instead of the size, so that sizes without a box of their own can run: the
         study prints no limit, and 32 nodes on 4x3x3 need 36.
@@ -109,7 +109,7 @@ class BoxPolicy:
 
 
 def mean_distance(shape: Shape) -> Fraction:
-    """Mean over the pairs of different nodes of a box of the distance as printed in the study, without wrap-around.
+    """Return the mean over pairs of different nodes of a box of the study's distance, without wrap-around.
 
     The sum over an extent p of |a - b| over ordered pairs is p (p^2 - 1) / 3, so the mean over all dimensions is
     sum (p^2 - 1) / (3 p) times V / (V - 1). 0 for a single node.
@@ -121,7 +121,7 @@ def mean_distance(shape: Shape) -> Fraction:
 
 
 def mean_torus_distance(shape: Shape, extents: Shape) -> Fraction:
-    """The same with distances as packets travel: an extent that fills its ring is a ring, any other one a line."""
+    """Return the same mean with distances as packets travel: an extent that fills its ring is a ring, else a line."""
     volume = prod(shape)
     if volume == 1:
         return Fraction(0)

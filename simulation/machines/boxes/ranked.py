@@ -21,7 +21,7 @@ KINDS_MAX = 100_000
 
 @lru_cache(maxsize=16)
 def box_table(extents: tuple[int, ...], *, wrap: bool) -> BoxTable:
-    """The boxes of a torus, shared by all its machines."""
+    """Return the boxes of a torus, shared by all its machines."""
     return build_box_table(Grid(extents), wrap=wrap)
 
 
@@ -71,7 +71,7 @@ class RankedBoxes:
         self._wanted: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
     def wanted(self, request: JobRequest) -> NDArray[np.bool_]:
-        """Which shapes serve a request, and which of those hold no other one: two rows, shape (2, shapes).
+        """Return which shapes serve a request, and which of those hold no other one: two rows, shape (2, shapes).
 
         A size is served by every admitted shape from that volume up to the allocator's limit, a shape by itself in all
         rotations that the request allows. A dimension that must be a torus is a full ring or a single node.
@@ -117,7 +117,7 @@ class RankedBoxes:
         return np.array([shape in found for shape in self.table.shapes], np.bool_)
 
     def _holds_another(self, serving: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which shapes stay among the serving ones when one side becomes one shorter."""
+        """Return which shapes stay among the serving ones when one side becomes one shorter."""
         cube = serving.reshape(self.table.grid.extents)
         result = np.zeros_like(cube)
         for dimension in range(cube.ndim):

@@ -164,7 +164,7 @@ def maximal_rows(arrays: BoxArrays, busy: NDArray[np.uint64], free: NDArray[np.i
 
 @compiled
 def phi_of_boxes(arrays: BoxArrays, found: NDArray[np.int64], count: int) -> int:
-    """Phi of some maximal boxes, given by their numbers."""
+    """Return phi of some maximal boxes, given by their numbers."""
     volume = 0
     ties = 0
     for index in range(count):

@@ -33,7 +33,7 @@ class Intervals:
         extent: of the dimension.
         origin: of each interval.
         length: of each interval.
-        grown: shape (2, intervals): number of the interval one longer upwards, downwards; `FULL` where there is none.
+        grown: shape (2, intervals): number of the interval one longer upwards, downwards, or `FULL`.
         slab: shape (2, intervals): the coordinate by which it grows, which is also the number of its interval.
     """
 
@@ -45,7 +45,7 @@ class Intervals:
 
 
 def intervals_of(extent: int, *, wrap: bool) -> Intervals:
-    """All intervals of a dimension.
+    """Return all intervals of a dimension.
 
     Args:
         extent: coordinates of the dimension.
@@ -105,7 +105,7 @@ class BoxTable:
         return int(self.masks.shape[1])
 
     def members(self, box: int) -> tuple[tuple[int, ...], ...]:
-        """Coordinates of a box in each dimension, ascending."""
+        """Return the coordinates of a box in each dimension, ascending."""
         shape = self.shapes[int(self.shape_of[box])]
         return tuple(
             tuple(sorted((int(origin) + step) % extent for step in range(length)))
@@ -113,11 +113,11 @@ class BoxTable:
         )
 
     def words_of(self, units: int) -> NDArray[np.uint64]:
-        """A bit set of units as words."""
+        """Return a bit set of units as words."""
         return np.frombuffer(units.to_bytes(self.words * 8, "little"), "<u8").astype(np.uint64)
 
     def units_of(self, box: int) -> int:
-        """Bit set of a box's units."""
+        """Return the bit set of a box's units."""
         return int.from_bytes(self.masks[box].astype("<u8").tobytes(), "little")
 
 
@@ -157,7 +157,7 @@ def build_box_table(grid: Grid, *, wrap: bool = True) -> BoxTable:
 
 
 def _masks(grid: Grid, axes: tuple[Intervals, ...], numbers: NDArray[np.int64], words: int) -> NDArray[np.uint64]:
-    """Units of each box: those whose coordinate is in the box's interval, in every dimension."""
+    """Return units of each box: those whose coordinate is in the box's interval, in every dimension."""
     coordinates = np.array([grid.coordinates(unit) for unit in range(grid.size)], np.int64)
     holds = []
     for dimension, axis in enumerate(axes):

@@ -42,10 +42,10 @@ class Dimension:
             raise MachineError(f"a line must have at most {len(DIGITS)} midplanes, got {width}")
 
     def wiring(self) -> LineWiring:
-        """How a line is cabled.
+        """Return the cables of a line.
 
         Raises:
-            MachineError: that makes no line.
+            MachineError: they form no line.
         """
         if self.ring is not None:
             if self.width is not None or self.cables is not None:

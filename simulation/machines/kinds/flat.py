@@ -28,7 +28,7 @@ def build(description: FlatDescription, options: BuildOptions) -> FlatMachine:
     """Make the machine.
 
     Raises:
-        ConfigurationError: an allocator is asked for.
+        ConfigurationError: an allocator is given.
     """
     if options.allocator is not None or options.allocator_options:
         raise ConfigurationError("a flat machine has no allocator; remove this option", key="allocator")

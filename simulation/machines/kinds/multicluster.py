@@ -54,7 +54,7 @@ class MulticlusterDescription:
 
 
 def check(description: MulticlusterDescription) -> None:
-    """Refuse clusters that are none.
+    """Refuse invalid clusters.
 
     Raises:
         ConfigurationError: there is no cluster, two have one name, or a threshold is above the nodes.
@@ -77,7 +77,7 @@ def build(description: MulticlusterDescription, options: BuildOptions) -> FlatMa
     """Make one pool of all nodes.
 
     Raises:
-        ConfigurationError: an allocator is asked for, or the clusters are none.
+        ConfigurationError: an allocator is given, or the clusters are invalid.
     """
     if options.allocator is not None or options.allocator_options:
         raise ConfigurationError("a multicluster has no allocator; remove this option", key="allocator")

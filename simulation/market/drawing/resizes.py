@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simulation.market.world import World
 
 SHARE: Final = 0.35
-"""Of so many seeds the owners change what they have bought."""
+"""Share of the seeds whose owners change their purchases."""
 
 LATER: Final = 3 * MINUTE
 """Some changes come so much later at most, so that they meet those before, cancellations and crashes."""
@@ -26,36 +26,26 @@ LONGER: Final = 4 * MINUTE
 """So much longer faults go on where slots are changed, as they are bought first."""
 
 GROWTH: Final = 0.6
-"""Of the seeds in which slots are changed, in so many some of them grow."""
+"""Share, among the seeds with changes, of those in which slots also grow."""
 
 BLOWS: Final = 12
-"""At most so many parties crash while slots are changed: a change is over in seconds, and rarely hit by chance."""
+"""Most parties that crash during changes of slots: a change takes seconds and is rarely hit by chance."""
 
 
 def draw_changes(seed: int, *, resized: bool | None) -> Random | None:
-    """The stream of all that a seed's owners change; None where they change nothing.
-
-    Args:
-        seed: the seed.
-        resized: whether they change anything; None to let the seed draw it.
-    """
+    """Return the stream for the owners' changes, or None for no changes; `resized` None lets the seed decide."""
     random = stream(seed, "changes")
     drawn = random.random() < SHARE
     return random if (drawn if resized is None else resized) else None
 
 
 def with_time_for_changes(faults: FaultPlan, changes: Random | None) -> FaultPlan:
-    """Faults that go on long enough to strike changes of what is bought before, where there are any."""
+    """Return faults that last long enough to strike changes of purchases, if the plan has faults."""
     return faults if changes is None else replace(faults, heal_after=faults.heal_after + LONGER)
 
 
 def draw_growths(seed: int, changes: Random | None) -> Random | None:
-    """The stream of all that a seed's owners add to what they have bought; None where they add nothing.
-
-    Args:
-        seed: the seed.
-        changes: the stream of what they change otherwise; None where they change nothing.
-    """
+    """Return the stream for the owners' growths, or None for no growths; `changes` is that of their other changes."""
     random = stream(seed, "growths")
     return random if changes is not None and random.random() < GROWTH else None
 

@@ -17,13 +17,13 @@ LAWS: Final = ("amdahl:0", "amdahl:0.05", "amdahl:0.5", "table:1=100,16=20,64=12
 
 
 def draw_sizes(seed: int) -> Random | None:
-    """In two of three markets sellers may choose the size of some units, drawn from this stream."""
+    """Return the stream for units whose size sellers may choose, in two of three markets; else None."""
     random = stream(seed, "sizes")
     return random if random.random() < 2 / 3 else None
 
 
 def of_any_size(unit: RequestUnit, sizes: Random) -> RequestUnit:
-    """The unit with a range of cores around its own in two of three cases; a job in a queue has one size."""
+    """Return the unit with a range of cores around its own in two of three cases; a job in a queue has one size."""
     if sizes.random() < 1 / 3 or unit.start_probability is not None:
         return unit
     cores = unit.cores.total
@@ -32,19 +32,19 @@ def of_any_size(unit: RequestUnit, sizes: Random) -> RequestUnit:
 
 
 def draw_starts(seed: int) -> Random | None:
-    """In a quarter of the markets some machines sell probable starts; of these this stream draws all there is."""
+    """Return the stream for probable starts, in a quarter of the markets; else None."""
     random = stream(seed, "starts")
     return random if random.random() < 0.25 else None
 
 
 def without_reserving(spec: ResourceSpec, random: Random, seed: int) -> ResourceSpec:
-    """A machine that sells a place in its queue only."""
+    """Return a machine that sells a place in its queue only."""
     probability = random.choice((0.4, 0.8, 0.95, 1.0))
     return replace(spec, machine=DrawnStarts(spec.machine, probability, seed))
 
 
 def joining_a_queue(unit: RequestUnit, at: Instant, random: Random) -> RequestUnit:
-    """The unit as a job that may join a queue, and has to start within minutes."""
+    """Return the unit as a job that may join a queue, and has to start within minutes."""
     wall = unit.run_duration(at)
     deadline = at + random.randint(4, 20) * MINUTE + wall
     asked = random.choice((0.3, 0.7, 0.9))

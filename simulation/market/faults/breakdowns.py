@@ -41,11 +41,11 @@ class Aim:
     """Trouble at one kind of effect.
 
     Attributes:
-        at: which kind, as `kind_of` names it.
-        probability: that it comes.
-        blow: what comes.
+        at: the kind, as `kind_of` names it.
+        probability: that the trouble occurs.
+        blow: the trouble.
         lasting: how long a line stays cut; of a crash, the mean time until the restart.
-        most: no more than so many in a run.
+        most: highest number in a run.
     """
 
     at: str
@@ -57,13 +57,7 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class FullDisk:
-    """A party that can write nothing for a while.
-
-    Attributes:
-        name: the party.
-        since: when its disk fills, counted from the run's start.
-        until: when there is room again.
-    """
+    """A party that can write nothing for a while; times are counted from the run's start."""
 
     name: str
     since: Duration
@@ -71,7 +65,7 @@ class FullDisk:
 
 
 def kind_of(effect: fx.Effect) -> str:
-    """The name by which an aim knows an effect: of the record, of what a message says, or of the effect itself."""
+    """Return the name by which an aim knows an effect: of the record, of the message's content, or of the effect."""
     match effect:
         case fx.Persist(record):
             return type(record).__name__
@@ -86,10 +80,10 @@ class Breakdowns:
 
     Args:
         aims: trouble at kinds of effects.
-        disks: who cannot write when.
+        disks: full disks.
         random: its own stream.
         start: the true time at which the run begins.
-        healed_at: from then on nothing breaks any more.
+        healed_at: time after which nothing breaks.
     """
 
     def __init__(
@@ -106,12 +100,7 @@ class Breakdowns:
         self.failed_writes = 0
 
     def struck(self, effect: fx.Effect, *, writing: bool) -> Aim | None:
-        """The aim whose blow falls at an effect, or None.
-
-        Args:
-            effect: what is about to be carried out.
-            writing: whether this is asked of the write itself.
-        """
+        """Return the aim that strikes an effect about to be carried out; `writing`: whether the write itself asks."""
         for aim in self._aims.get(kind_of(effect), ()) if self._aims else ():
             of_write = aim.blow is Blow.WRITE_FAILS
             if of_write is writing and self._struck.get(aim, 0) < aim.most and self._random.random() < aim.probability:
@@ -120,10 +109,10 @@ class Breakdowns:
         return None
 
     def check_write(self, name: str, effect: fx.Effect, now: Instant) -> bool:
-        """A party is about to write; says whether the write, which succeeds, is to be reported as failed.
+        """Decide a party's write; return whether the write, which succeeds, is to be reported as failed.
 
         Raises:
-            OSError: if there is no room on its disk.
+            OSError: if its disk is full.
         """
         if now >= self._healed_at:
             return False
@@ -138,7 +127,7 @@ class Breakdowns:
 
 
 def no_space(name: str) -> OSError:
-    """What the operating system says when a disk is full."""
+    """Return what the operating system says when a disk is full."""
     return OSError(errno.ENOSPC, "No space left on device", name)
 
 
@@ -147,13 +136,7 @@ Check = Callable[[fx.Effect], bool]
 
 
 class WatchedJournal(MemoryJournal):
-    """A journal whose writes may fail.
-
-    Args:
-        name: whose.
-        check: is asked before every write.
-        written: is told every record that is there.
-    """
+    """A journal whose writes may fail; `check` runs before every write, `written` receives every record written."""
 
     def __init__(self, name: str, check: Check, written: Callable[[Record], None]) -> None:
         super().__init__()
@@ -186,13 +169,7 @@ class WatchedJournal(MemoryJournal):
 
 
 class WatchedLedger(BankLedger):
-    """The bank's ledger, whose writes may fail; each is one transaction.
-
-    Args:
-        ledger: the accounts.
-        name: the bank's.
-        check: is asked before every write.
-    """
+    """The bank's ledger, whose writes may fail; each is one transaction. `check` runs before every write."""
 
     def __init__(self, ledger: Ledger, name: str, check: Check) -> None:
         super().__init__(ledger)

@@ -35,7 +35,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class ClockSet:
-    """Somebody sets a party's clock; the party notices a little later at most, which would be the same as here."""
+    """Set a party's clock; the party may notice a little later, which would have the same result as here."""
 
     name: str
 
@@ -58,7 +58,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class GuestStep:
-    """A question comes to a machine or price strategy, or its answer back."""
+    """Deliver a question to a machine or price strategy, or its answer back."""
 
     act: Callable[[], None]
 

@@ -2,8 +2,8 @@
 
 A question travels to the guest, is carried out there, and the answer travels back; both ways take time, and questions
 overtake each other. An answer that never comes is turned into "in doubt" by a time limit, as in the agents' shell, and
-what was asked may be done long after that. Who crashes meanwhile is told nothing: its question is carried out all the
-same, and the answer is not for its next incarnation.
+the question may be carried out long after that. A party that crashes meanwhile gets no answer: its question is carried
+out all the same, and the answer is not for its next incarnation.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class GuestFaults:
         takes: how long every answer takes.
         delay_mean: mean of the exponential delay on top of that; large means that answers overtake each other.
         long: probability that an answer takes up to minutes.
-        fails: probability that a call fails, half of the times after what was asked has been done.
-        lost: probability that an answer never comes, whether or not what was asked is done.
-        limit: after so long the shell says that nobody knows.
-        asks_well: whether only what changes something is slow and fails, and quotes come at once.
+        fails: probability that a call fails, half of the times after the question has been carried out.
+        lost: probability that an answer never comes, whether or not the question is carried out.
+        limit: time after which the shell reports that the result is unknown.
+        asks_well: whether only changes are slow and fail, and quotes come at once.
     """
 
     takes: Duration = 0
@@ -54,11 +54,11 @@ class GuestFaults:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of one question; all durations are counted from the asking.
+    """The fate of one question; all durations are counted from the asking.
 
     Attributes:
         done_after: when it is carried out; None: never.
-        doubt_after: when the resource is told that nobody knows; None: it need not be.
+        doubt_after: when the resource learns that the result is unknown; None: it need not be.
         answered_after: when the true answer comes; None: never.
     """
 
@@ -71,13 +71,7 @@ AT_ONCE: Final = Fate()
 
 
 def draw_fate(faults: GuestFaults, random: Random, *, healed: bool) -> Fate:
-    """Draw what becomes of one question.
-
-    Args:
-        faults: how bad the guest is.
-        random: the guest's own stream.
-        healed: whether all faults are over.
-    """
+    """Draw the fate of one question from the guest's own stream; `healed`: whether all faults are over."""
     delay = faults.takes
     if healed:
         return Fate(delay, None, delay) if delay else AT_ONCE
@@ -96,11 +90,11 @@ def draw_fate(faults: GuestFaults, random: Random, *, healed: bool) -> Fate:
 
 @dataclass(slots=True)
 class GuestCounts:
-    """What the guests did, for reports and for tests that faults really happened.
+    """Counts of the guests' faults, for reports and for tests that faults really happened.
 
     Attributes:
         late: answers that came later than the question.
-        in_doubt: questions of which the resource was told that nobody knows.
+        in_doubt: questions whose result the resource learned to be unknown.
         unheard: answers to a resource that had crashed meanwhile.
     """
 
@@ -148,13 +142,9 @@ class LateGuests:
         self._all: dict[str, list[LateGuest[Any]]] = {}
 
     def behind(self, name: str, guest: Guest[Question], kind: str, faults: GuestFaults | None) -> Guest[Question]:
-        """A resource's guest as it is asked: behind such a line, if it has faults or a script may want some.
+        """Return a resource's guest behind such a line, if it has faults or there is a script.
 
-        Args:
-            name: the resource.
-            guest: what answers in the end.
-            kind: names its stream of random numbers.
-            faults: how badly it answers.
+        `kind` names its stream of random numbers.
         """
         if faults is None and self._around.scripted is None:
             return guest
@@ -164,12 +154,7 @@ class LateGuests:
         return late
 
     def is_asking(self, name: str, key: str = "") -> bool:
-        """Whether a question of a resource is under way, of this life or an earlier one.
-
-        Args:
-            name: the resource.
-            key: of the slot that it is about; empty for any question.
-        """
+        """Return whether a question about a slot's key (empty: any) is under way, of this life or an earlier one."""
         return any(key in late.under_way if key else late.under_way for late in self._all.get(name, ()))
 
 
@@ -206,7 +191,7 @@ class LateGuest(Generic[Question]):
         self._counts = counts
 
     def ask(self, question: Question, now: Instant) -> ev.Answer | None:
-        """The answer where it comes at once, else None."""
+        """Return an answer that comes at once, else None."""
         around = self._around
         fate = around.scripted(self._name, question) if around.scripted is not None else None
         fate = fate or self._draw(question)
@@ -257,7 +242,7 @@ class LateGuest(Generic[Question]):
 
 
 def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
-    """The key or call that a question is about."""
+    """Return the key or call that a question is about."""
     if isinstance(question, fx.QuoteSlots | fx.DescribeMachine | fx.PriceSlots):
         return question.call_id
     if isinstance(question, fx.TendSlots):
@@ -266,9 +251,9 @@ def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
 
 
 class ForgetfulMachine(SteadyMachine):
-    """A machine that keeps no note of a release of what it has never had, as most batch systems keep none.
+    """A machine that keeps no note of the release of an unknown key, as most batch systems keep no such note.
 
-    So a hold that comes to it after its release takes cores until it runs out, or is released once more.
+    A hold that arrives after its release takes cores until it runs out, or is released once more.
     """
 
     def release(self, key: str, now: Instant) -> None:

@@ -56,13 +56,7 @@ LINES: Final = (Blow.CUT_SELF, Blow.CUT_SELF, Blow.CUT_BANK, Blow.CUT_BANK, Blow
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """One party that is down for a while.
-
-    Attributes:
-        name: the party.
-        since: when it ends, counted from the run's start.
-        lasting: how long until it starts again.
-    """
+    """One party that is down for `lasting`; `since` is counted from the run's start."""
 
     name: str
     since: Duration
@@ -103,7 +97,7 @@ class FaultPlan:
     strategies: Mapping[str, GuestFaults] = field(default_factory=dict)
 
     def clocks_agree(self, within: Duration) -> bool:
-        """Whether all clocks, the right one included, show the same within a limit throughout."""
+        """Return whether all clocks, the right one included, show the same within a limit throughout."""
         offsets = [0, *(offset for fault in self.clocks.values() for offset in fault.offsets)]
         return max(offsets) - min(offsets) < within
 
@@ -159,7 +153,7 @@ def draw_fault_plan(
 
 
 def _draw_isolations(random: Random, parties: Sequence[str], heal_after: Duration) -> tuple[Isolation, ...]:
-    """Up to three lines cut for a second to as long as it takes; all are whole again at the healing."""
+    """Draw up to three lines that are cut for a second or longer; all are whole again at the healing."""
     isolations = []
     for _ in range(random.choice((0, 0, 1, 1, 2, 3)) if parties else 0):
         since = random.randrange(heal_after)
@@ -169,7 +163,7 @@ def _draw_isolations(random: Random, parties: Sequence[str], heal_after: Duratio
 
 
 def _draw_aims(random: Random) -> tuple[Aim, ...]:
-    """In every other run, up to two kinds of effects at which something happens most of the time."""
+    """Draw, in every other run, up to two kinds of effects at which trouble is likely."""
     aims = []
     for _ in range(random.choice((0, 0, 1, 1, 1, 2))):
         chance = random.choice((0.3, 0.6, 1.0))
@@ -190,7 +184,7 @@ def _draw_aims(random: Random) -> tuple[Aim, ...]:
 
 
 def _draw_absence(random: Random, own: Sequence[str]) -> tuple[Isolation, ...]:
-    """Now and then bank or directory is away for longer than a purchase may take, or than money is set aside."""
+    """Draw rare absences of bank or directory, longer than a purchase may take or than money is set aside."""
     if random.random() >= 0.1:
         return ()
     since = random.randrange(90) * SECOND
@@ -206,7 +200,7 @@ def _draw_disks(random: Random, parties: Sequence[str], heal_after: Duration) ->
 
 
 def _draw_clocks(random: Random, parties: Sequence[str], heal_after: Duration) -> dict[str, ClockFault]:
-    """Clocks some seconds apart in most runs, minutes in few; in few somebody sets one by hours."""
+    """Draw clocks some seconds apart in most runs, minutes in few; in few, one is set by hours."""
     spread = random.choice((0, 1, 1, 3, 3, 3, 10, 10, 100, 200)) * SECOND
     if not spread:
         return {}
@@ -223,7 +217,7 @@ def _draw_clocks(random: Random, parties: Sequence[str], heal_after: Duration) -
 
 
 def _draw_outages(random: Random, own: Sequence[str], traders: Sequence[str]) -> tuple[Downtime, ...]:
-    """Now and then bank, directory or a trader is down for longer than a hold, a vote or an order lasts."""
+    """Draw rare outages of bank, directory or a trader, longer than a hold, a vote or an order lasts."""
     if random.random() >= 0.1:
         return ()
     name = random.choice(own if random.random() < 0.7 else traders)
@@ -231,7 +225,7 @@ def _draw_outages(random: Random, own: Sequence[str], traders: Sequence[str]) ->
 
 
 def _draw_guests(random: Random, traders: Sequence[str]) -> dict[str, dict[str, GuestFaults]]:
-    """In every other run most machines answer late, and some price strategies; what is a user's is never looked at."""
+    """Draw, in every other run, late answers of most machines and some price strategies."""
     if random.random() < 0.5:
         return {}
     return {
@@ -241,7 +235,7 @@ def _draw_guests(random: Random, traders: Sequence[str]) -> dict[str, dict[str, 
 
 
 def _draw_small_steps(random: Random, clocks: dict[str, ClockFault], heal_after: Duration) -> dict[str, ClockFault]:
-    """In some runs a time daemon sets some clocks by a second to a minute, now and then, to and fro."""
+    """Draw, in some runs, a time daemon that sets clocks by a second to a minute, to and fro."""
     if random.random() >= 0.2:
         return clocks
     for name, fault in clocks.items():

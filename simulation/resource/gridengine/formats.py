@@ -29,7 +29,7 @@ _PENDING: Final = (
 
 
 def job_table(report: QueueReport, requests: bool = False) -> str:
-    """The table of `qstat`, with `requests` that of `qstat -r`; empty without jobs."""
+    """Return the table of `qstat`, with `requests` that of `qstat -r`; empty without jobs."""
     if not report.jobs:
         return ""
     lines = [_JOB_TITLE, "-" * len(_JOB_TITLE.rstrip())]
@@ -41,7 +41,7 @@ def job_table(report: QueueReport, requests: bool = False) -> str:
 
 
 def queue_table(report: QueueReport) -> str:
-    """The table of `qstat -f`: queue instances with their jobs, then those that wait."""
+    """Return the table of `qstat -f`: queue instances with their jobs, then those that wait."""
     rule = "-" * len(_QUEUE_TITLE)
     lines = [_QUEUE_TITLE]
     for instance in report.instances:
@@ -62,7 +62,7 @@ def queue_table(report: QueueReport) -> str:
 
 
 def queue_document(report: QueueReport, full: bool = False, requests: bool = False) -> str:
-    """The XML of `qstat -xml`; with `full` of `qstat -f -xml`, with `requests` of `qstat -r -xml`."""
+    """Return the XML of `qstat -xml`; with `full` of `qstat -f -xml`, with `requests` of `qstat -r -xml`."""
     lines = [_HEADER, f'<job_info  xmlns:xsd="{_SCHEMAS}/qstat/qstat.xsd">', "  <queue_info>"]
     running = [job for job in report.jobs if job.running]
     if full:
@@ -97,7 +97,7 @@ def queue_document(report: QueueReport, full: bool = False, requests: bool = Fal
 
 
 def reservation_table(reservations: Sequence[AdvanceReservation]) -> str:
-    """The table of `qrstat`; empty without reservations."""
+    """Return the table of `qrstat`; empty without reservations."""
     if not reservations:
         return ""
     lines = [_RESERVATION_TITLE, "-" * (len(_RESERVATION_TITLE) + 2)]
@@ -112,7 +112,7 @@ def reservation_table(reservations: Sequence[AdvanceReservation]) -> str:
 def reservation_document(
     reservations: Sequence[AdvanceReservation], detailed: bool = False, unknown: Sequence[int] = ()
 ) -> str:
-    """The XML of `qrstat -xml`; `detailed` as of `qrstat -ar N -xml`, which tells of unknown numbers too."""
+    """Return the XML of `qrstat -xml`; `detailed` as of `qrstat -ar N -xml`, which tells of unknown numbers too."""
     lines = [_HEADER, f'<qrstat xmlns:xsd="{_SCHEMAS}/qrstat/qrstat.xsd">']
     for each in reservations:
         lines.append("   <ar_summary>")
@@ -135,7 +135,7 @@ def reservation_document(
 
 
 def reservation_text(each: AdvanceReservation) -> str:
-    """The text of `qrstat -ar N`."""
+    """Return the text of `qrstat -ar N`."""
     rows: list[tuple[str, object]] = [
         ("id", each.number),
         ("name", each.name),
@@ -222,7 +222,6 @@ def _request_lines(job: BatchJob) -> Iterator[str]:
 
 
 def _job_cells(job: BatchJob) -> str:
-    """The first six columns of a job's line."""
     return (
         f"{job.number:>7} {job.priority:.5f} {job.name:<10.10} {job.owner:<12.12} {job.state:<5.5} "
         f"{_american(_told(job))}"
@@ -234,7 +233,7 @@ def _master(job: BatchJob) -> str:
 
 
 def _told(job: BatchJob) -> Instant:
-    """The one moment that is told of a job: when it began, or was submitted."""
+    """Return the one moment shown of a job: when it began, or was submitted."""
     return (job.started if job.running else job.submitted) or 0
 
 

@@ -25,7 +25,7 @@ _NO_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def queue_of(shown: MachineState) -> QueueReport:
-    """A machine's queue; jobs that did not fit its answer are missing, but their slots are counted."""
+    """Return a machine's queue; jobs that did not fit its answer are missing, but their slots are counted."""
     instance = f"{QUEUE}@{shown.resource}"
     begun = sum(each.cores for each in shown.reservations if _begun(each, shown))
     report = QueueInstance(
@@ -42,7 +42,7 @@ def queue_of(shown: MachineState) -> QueueReport:
 
 
 def reservations_of(shown: MachineState) -> tuple[AdvanceReservation, ...]:
-    """A machine's holds and reservations, by start."""
+    """Return a machine's holds and reservations, by start."""
     instance = f"{QUEUE}@{shown.resource}"
     keys = _keys(shown)
     found = []
@@ -68,7 +68,7 @@ def reservations_of(shown: MachineState) -> tuple[AdvanceReservation, ...]:
 
 
 def reservation_name(key: str) -> str:
-    """The name of a key's reservation, of such characters as Grid Engine allows in the names of objects."""
+    """Return the name of a key's reservation, of such characters as Grid Engine allows in the names of objects."""
     return f"ramp_{_NO_NAME.sub('-', key)}"[:64]
 
 
@@ -92,7 +92,7 @@ def _job(job: MachineJob, number: int, instance: str) -> BatchJob:
 
 
 def _number(text: str, otherwise: int) -> int:
-    """The number that a name ends with, or another one."""
+    """Return the number that a name ends with, or another one."""
     found = re.search(r"([0-9]{1,9})$", text)
     return int(found[1]) if found else otherwise
 
@@ -102,7 +102,7 @@ def _begun(reservation: MachineReservation, shown: MachineState) -> bool:
 
 
 def _keys(shown: MachineState) -> dict[str, str]:
-    """The market's keys of a machine's reservations, where the machine tells them."""
+    """Return the market's keys of a machine's reservations, where the machine tells them."""
     listed = shown.snapshot.get("reservations")
     rows: Sequence[object] = listed if isinstance(listed, list) else ()
     return {str(row["reservation_id"]): str(row["key"]) for row in rows if isinstance(row, dict) and "key" in row}

@@ -13,7 +13,7 @@ from simulation.machines.grid import Grid
 
 
 class Coordinates(StrEnum):
-    """Where a node's place is told: by its position among the nodes, in its name, or in the table `rows`."""
+    """Source of a node's place: its position among the nodes, its name, or the table `rows`."""
 
     ORDER = "order"
     NAMES = "names"
@@ -21,10 +21,10 @@ class Coordinates(StrEnum):
 
 
 def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], grid: Grid, key: str) -> tuple[str, ...]:
-    """The nodes' names by their numbers in the grid.
+    """Return the nodes' names by their numbers in the grid.
 
     Args:
-        how: where their places are told.
+        how: the source of their places.
         rows: the table; by a list of nodes as Slurm writes it, the coordinates of its first, from which the others
             follow along the last dimension.
         nodes: all of them, in the system's order.
@@ -61,7 +61,7 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
 
 
 def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[str, list[int], str]]:
-    """Names and coordinates by the last characters of the names, a digit in base 36 each."""
+    """Return names and coordinates by the last characters of the names, a digit in base 36 each."""
     told = []
     for node in nodes:
         try:
@@ -72,7 +72,7 @@ def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[st
 
 
 def _in_rows(rows: Mapping[str, Any], key: str) -> list[tuple[str, list[int], str]]:
-    """Names and coordinates as the table tells them."""
+    """Return names and coordinates as the table tells them."""
     if not rows:
         raise ConfigurationError("is missing; expected for example rows = { 'n[0-3]' = [0, 0] }", key=key)
     told = []

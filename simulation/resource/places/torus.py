@@ -84,7 +84,7 @@ class TorusPlaces:
         return translated if isinstance(translated, Refusal) else None
 
     def choose(self, unit: RequestUnit, free: Mapping[str, int]) -> Parts:
-        """See `Places`: a box of nodes of which every core is free."""
+        """Choose a box of nodes of which every core is free; see `Places`."""
         request = self._requests.translate(unit)
         if isinstance(request, Refusal):
             return ()
@@ -99,5 +99,5 @@ class TorusPlaces:
 
 
 def open_places(options: Mapping[str, Any], nodes: Sequence[Node], key: str) -> TorusPlaces:
-    """The entry point; see `ramp.batch.places.OpenPlaces`."""
+    """Open the places: the entry point `torus`; see `ramp.batch.places.OpenPlaces`."""
     return TorusPlaces(read_options(options, TorusOptions, within=key), nodes, key)

@@ -42,7 +42,7 @@ class DrawnStarts:
         """When confirmed jobs start; None = never."""
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """A slot at the latest start of the window; see `ResourcePlugin.quote`."""
+        """Return a slot at the latest start of the window; see `ResourcePlugin.quote`."""
         latest = max(unit.deadline - unit.run_duration(now), unit.earliest_start(now))
         found = self._inner.quote(replace(unit, not_before=latest), now)
         return found if isinstance(found, Refusal) else replace(found, start_probability=self._probability)
@@ -76,7 +76,7 @@ class DrawnStarts:
         self._inner.release(key, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """With when its job has started; see `ResourcePlugin.reservation`."""
+        """Return the reservation with the start of its job, once that has started; see `ResourcePlugin.reservation`."""
         found = self._inner.reservation(key, now)
         return None if found is None else self._told(found, now)
 

@@ -35,7 +35,7 @@ HISTORY: Final[Duration] = 14 * DAY
 """What of the log before the machine's clock begins is lived through; jobs run for days, not for weeks."""
 
 FIRST_NUMBER: Final = 900_000_000
-"""Number of the market's first job; no log has so many."""
+"""Number of the market's first job, above the number of jobs in any log."""
 
 _LOAD: Final = Wanted("a load above 0", lambda value: 0 < value <= 10)
 
@@ -48,7 +48,7 @@ class ReplayedQueueOptions:
         log: name or path of the log, or synthetic.
         base_time_s: where the log stands when the machine's clock begins, seconds from its first submission.
         speed: how many times faster than the wall clock the machine's clock runs.
-        load: share of the machine that the log's jobs want in the long run; as the log has it where it is not given.
+        load: share of the machine that the log's jobs want in the long run; the log's own by default.
     """
 
     log: Annotated[str, Wanted("the name or path of a workload log, or 'synthetic'", bool)]
@@ -91,7 +91,7 @@ class ReplayedQueue:
         path: file of the market's jobs; None for memory.
 
     Raises:
-        ConfigurationError: the file is none.
+        ConfigurationError: the file is not one of jobs.
     """
 
     name = "log"
@@ -232,7 +232,7 @@ class ReplayedQueue:
 
 
 def _kept(path: Path | None) -> list[_Own]:
-    """The market's jobs of an earlier run."""
+    """Return the market's jobs of an earlier run."""
     if path is None or not path.exists():
         return []
     try:
@@ -247,7 +247,7 @@ def _since(begin: int) -> Callable[[Submission], bool]:
 
 @takes(ReplayedQueueOptions)
 def open_queue(settings: PluginSettings) -> ReplayedQueue:
-    """The entry point `log` of the group `ramp.job_queues`.
+    """Open a queue: the entry point `log` of the group `ramp.job_queues`.
 
     Raises:
         ConfigurationError: an option is wrong, or there is no such log.

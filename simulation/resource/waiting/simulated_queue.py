@@ -62,7 +62,7 @@ class _Job:
     deleted: Instant | None = None
 
     def end(self) -> Instant:
-        """When its cores are free again, once it has started."""
+        """Return when its cores are free again, once it has started."""
         assert self.start is not None
         end = self.start + self.run
         return end if self.deleted is None else max(min(end, self.deleted), self.start)
@@ -129,7 +129,7 @@ class SimulatedQueue:
         self._keep()
 
     def _advance(self, now: Instant) -> None:
-        """Start what starts up to an instant: whoever is first in the queue, as soon as there is room."""
+        """Start the jobs that start up to an instant: the first in the queue, as soon as enough cores are free."""
         self._now = max(now, self._now)
         turns = sorted(
             (
@@ -152,7 +152,7 @@ class SimulatedQueue:
             self._keep()
 
     def _room(self, cores: int, earliest: Instant) -> Instant:
-        """When so many cores are free, not before an instant."""
+        """Return when this number of cores is free, not before an instant."""
         running = sorted((job.end(), job.cores) for job in self._jobs if job.start is not None and job.end() > earliest)
         free = self._cores - sum(taken for _, taken in running)
         for end, taken in running:
@@ -170,7 +170,7 @@ class SimulatedQueue:
 
 
 def _local_jobs(cores: int, options: SimulatedQueueOptions, random: Random, begin: Instant) -> list[_Job]:
-    """Jobs of a quarter of the machine at most, as many as keep it as busy as said, that ask for twice their time."""
+    """Draw jobs of at most a quarter of the machine, enough for the load, that ask for twice their time."""
     if options.load == 0:
         return []
     jobs, at = [], begin
@@ -209,7 +209,7 @@ def _told(job: _Job) -> OwnJob:
 
 @takes(SimulatedQueueOptions)
 def open_queue(settings: PluginSettings) -> SimulatedQueue:
-    """The entry point `simulated` of the group `ramp.job_queues`.
+    """Open a queue: the entry point `simulated` of the group `ramp.job_queues`.
 
     Raises:
         ConfigurationError: an option is wrong.

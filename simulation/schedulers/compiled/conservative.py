@@ -57,7 +57,7 @@ def _change(times: Int64Array, free: Int64Array, count: int, begin: int, end: in
 
 @compiled
 def _earliest(times: Int64Array, free: Int64Array, count: int, now: int, size: int, length: int) -> int:
-    """The earliest start from `now` on at which `size` processors stay free for `length`."""
+    """Return the earliest start from `now` on at which `size` processors stay free for `length`."""
     begin = now
     for index in range(count):
         if index + 1 < count and times[index + 1] <= now:
@@ -87,7 +87,7 @@ def _forget_past(times: Int64Array, free: Int64Array, count: int, now: int) -> i
 
 @compiled
 def _with_room(array: Int64Array, wanted: int) -> Int64Array:
-    """The array, lengthened where it has fewer entries than wanted."""
+    """Return the array, lengthened where it has fewer entries than wanted."""
     if array.size >= wanted:
         return array
     longer = np.zeros(2 * wanted, dtype=np.int64)

@@ -23,9 +23,9 @@ RIGID: Final = 0
 MINIMUM: Final = 1
 """Jobs start at their minimum; who has the fewest processors above its minimum grows first."""
 PREFERRED: Final = 2
-"""Jobs start at their preferred size where it is free; nobody grows beyond it while another is below its own."""
+"""Jobs start at their preferred size where it is free; no job grows beyond it while another is below its own."""
 AVERAGE_POOL: Final = 3
-"""Who has the least of its range grows first, who has the most shrinks first; what is freed is the first job's."""
+"""The job with the least of its range grows first, that with the most shrinks first, for the first waiting job."""
 AVERAGE_STEAL: Final = 4
 """The same, and later jobs that the freed processors are enough for start as well."""
 MARGINAL_GAIN: Final = 5
@@ -33,15 +33,15 @@ MARGINAL_GAIN: Final = 5
 has waited for `PATIENCE` it has EASY's promise. What is left goes where it speeds a job up the most, as believed."""
 
 PATIENCE: Final = 24 * 3600 * 1_000_000
-"""Microseconds after which nobody is passed by those who would make it wait longer."""
+"""Microseconds of waiting after which no later job that would prolong the wait passes a job."""
 
 CHUNKS: Final = 32
-"""Idle processors are given out in so many parts, or one by one where they are fewer."""
+"""Number of parts in which idle processors are given out; fewer processors go one by one."""
 
 
 @compiled
 def speed_up(processors: float, average: float, variance: float) -> float:
-    """Downey's model (`simulation.malleable.speedup.DowneyLaw`)."""
+    """Return the speed-up by Downey's model (`simulation.malleable.speedup.DowneyLaw`)."""
     if variance <= 1:
         if processors <= average:
             return average * processors / (average + variance / 2 * (processors - 1))
@@ -55,7 +55,7 @@ def speed_up(processors: float, average: float, variance: float) -> float:
 
 @compiled
 def rescaled(length: int, before: int, after: int, average: float, variance: float) -> int:
-    """How long the work of some time at one size takes at another, microseconds, rounded up."""
+    """Return how long the work of some time at one size takes at another, microseconds, rounded up."""
     if before == after:
         return length
     ratio = (1 / speed_up(after, average, variance)) / (1 / speed_up(before, average, variance))
@@ -74,7 +74,7 @@ def promise_to(
     average: Float64Array,
     variance: Float64Array,
 ) -> tuple[int, int]:
-    """When so many processors are free (shadow time), and how many more there are then (extra nodes).
+    """Return when `wanted` processors are free (shadow time), and how many more there are then (extra nodes).
 
     Args:
         running: jobs that run.
@@ -104,7 +104,7 @@ def promise_to(
 
 @compiled
 def priority(strategy: int, size: int, minimum: int, preferred: int, maximum: int) -> float:
-    """The smallest grows first, the largest shrinks first."""
+    """Return the priority of a size: the smallest grows first, the largest shrinks first."""
     if strategy == MINIMUM:
         return float(size - minimum)
     if strategy == PREFERRED:
@@ -124,7 +124,7 @@ def shrink_for(
     preferred: Int64Array,
     maximum: Int64Array,
 ) -> int:
-    """Shrink running jobs until so many processors are free, the largest priority first; how many were freed.
+    """Shrink running jobs until `wanted` processors are free, the largest priority first; return how many were freed.
 
     All at their minimum would be enough. `size` has the new sizes afterwards.
     """
@@ -147,13 +147,9 @@ def shrink_for(
 
 @compiled
 def gain(size: int, more: int, average: float, variance: float) -> float:
-    """By which share each of so many more processors shortens the rest of a job.
+    """Return by which share each of `more` additional processors shortens the rest of a job.
 
-    Args:
-        size: the present one.
-        more: processors.
-        average: of Downey's law, as believed.
-        variance: the same.
+    Average and variance are of Downey's law, as the scheduler believes them.
     """
     return (1 - speed_up(size, average, variance) / speed_up(size + more, average, variance)) / more
 
@@ -230,7 +226,7 @@ def easy_malleable(
         believed_variance: what the scheduler takes `variance` for.
         capacity: processors; no job's minimum or rigid size is above it.
         strategy: one of the constants above.
-        record: whether all sizes are told.
+        record: whether to return all sizes.
 
     Returns:
         Starts, ends, processors held x microseconds, changes of size, and, if recorded, (job, time, size) in order.
@@ -431,7 +427,7 @@ def _to_minimum(running: Int64Array, size: Int64Array, minimum: Int64Array) -> i
 
 @compiled
 def _order(strategy: int, waiting: Int64Array, requested: Int64Array, preferred: Int64Array) -> Int64Array:
-    """In which order waiting jobs are looked at: places in the queue."""
+    """Return in which order waiting jobs are looked at: places in the queue."""
     if strategy != MARGINAL_GAIN or waiting.size < 2:
         return np.arange(waiting.size)
     work = requested[waiting].astype(np.float64) * preferred[waiting]
@@ -441,7 +437,7 @@ def _order(strategy: int, waiting: Int64Array, requested: Int64Array, preferred:
 
 @compiled
 def _first_left(waiting: Int64Array, started: NDArray[np.bool_]) -> int:
-    """The oldest waiting job that has not been started."""
+    """Return the oldest waiting job that has not been started."""
     for place in range(started.size):
         if not started[place]:
             return int(waiting[place])

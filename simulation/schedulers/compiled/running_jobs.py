@@ -17,7 +17,7 @@ NEVER: Final = np.iinfo(np.int64).max
 
 @compiled
 def doubled_end(start: int, requested: int, now: int) -> int:
-    """Expected end of a running job: its request, doubled until the end lies after `now`."""
+    """Return the expected end of a running job: its request, doubled until the end lies after `now`."""
     length = max(requested, 1)
     while start + length <= now:
         length *= 2
@@ -47,7 +47,7 @@ def remove(running: Int64Array, count: int, job: int) -> int:
 
 @compiled
 def promise(running: Int64Array, expected_end: Int64Array, size: Int64Array, free: int, wanted: int) -> tuple[int, int]:
-    """When enough processors for `wanted` will be free (shadow time), and how many more there will be (extra nodes)."""
+    """Return when `wanted` processors will be free (shadow time), and how many more there will be (extra nodes)."""
     available = free
     shadow = -1
     for job in running:

@@ -47,7 +47,7 @@ class _VainStarts:
     known: dict[Hashable, list[tuple[int, int]]] = field(default_factory=dict)
 
     def floor(self, job: Job, default: int, booked: int | None = None) -> int:
-        """The first start that is worth looking at.
+        """Return the first start that is worth looking at.
 
         A job with a promise of its own, from `booked` on, may have been what stood in the way of the others from the
         start on at which they would have met it.
@@ -59,7 +59,7 @@ class _VainStarts:
         return floor
 
     def note(self, job: Job, start: int) -> None:
-        """No job like it, nor a longer one, can start before."""
+        """Note that no job of the kind and this length, or longer, can start before a time."""
         pairs = self.known.setdefault(job.kind, [])
         pairs[:] = [pair for pair in pairs if pair[0] < job.planned_length or pair[1] > start]
         pairs.append((job.planned_length, start))
@@ -141,7 +141,7 @@ class ConservativeBackfill:
             self._given_back = moved  # those before a job that moved forward look at what it left the next time
 
     def _see_what_changed(self, site: Site) -> None:
-        """Note what has been given back since the last decision; drop promises that rest on what is no longer true."""
+        """Note what has been given back since the last decision; drop promises that no longer hold."""
         now, ends, capacity = site.now, expected_ends(site), site.machine.capacity
         for number, end in self._expected_ends.items():
             if number not in ends:

@@ -78,7 +78,7 @@ class EasyBackfill:
             self._backfill_by_plan(site, head)
 
     def _backfill_between_cables(self, site: Site, machine: BlueGene, head: Job) -> None:
-        """The same as `_backfill_by_plan` does, without reservations: in two states of the machine instead of a plan.
+        """Do the same as `_backfill_by_plan`, without reservations, in two states of the machine instead of a plan.
 
         Of each kind the first job that ends by the shadow time and the first one that does not are looked at.
         """
@@ -122,7 +122,7 @@ class EasyBackfill:
 
         Of each kind only jobs that can still fit are looked at: when one fails that would end by the shadow time,
         nothing of its kind fits; when one fails that would not, none does that would not either. With reservations
-        only longer jobs of the kind are known to fail. Whoever failed before fails again until something is released
+        only longer jobs of the kind are known to fail. A job that failed before fails again until something is released
         or the promise changes: what is free only shrinks, and so does the time to the shadow.
         """
         now, lines = site.now, self._queue.lines
@@ -165,7 +165,7 @@ class EasyBackfill:
                 heapq.heappush(heap, (line[index][0], kind, index))
 
     def _standing_promise(self, site: Site, head: Job) -> tuple[int, Placement] | None:
-        """The promise made to this head before, where nothing that it rests on has changed."""
+        """Return the promise made to this head before, where nothing that it rests on has changed."""
         now = site.now
         if self._tried is None or self._tried[0] != head.job_number or site.reservations:
             return None
@@ -183,7 +183,7 @@ class EasyBackfill:
         return first
 
     def _untried(self, first: int) -> list[tuple[int, Hashable, int]]:
-        """Of each kind the first job from an arrival on: its arrival, kind and place in its line; a heap."""
+        """Return a heap of each kind's first job from an arrival on, as arrival, kind and place in its line."""
         heap = []
         for kind, line in self._queue.lines.items():
             index = bisect_left(line, first, key=itemgetter(0))

@@ -53,7 +53,7 @@ class AggressiveFirstFit:
         return None
 
     def _decide_one_by_one(self, site: Site) -> None:
-        """With reservations a short job may fit where a long one of its kind does not: ask for each job."""
+        """Decide job by job: beside reservations a short job may fit where a long one of its kind does not."""
         failed: dict[object, int] = {}
         for job in list(self._queue):
             if (

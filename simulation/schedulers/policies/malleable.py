@@ -96,7 +96,7 @@ class MalleableJobs:
 
 
 def _steps_for(site: Site, head: Job) -> list[JobRequest]:
-    """The changes that make room for a waiting job where nothing is reserved; none where all together make none."""
+    """Return the changes that make room for a waiting job where nothing is reserved; empty where all do not suffice."""
     tried, steps = site.machine.copy(), list(_ways_to_shrink(site))
     for count, request in enumerate(steps, start=1):
         tried.reallocate(request)
@@ -106,7 +106,7 @@ def _steps_for(site: Site, head: Job) -> list[JobRequest]:
 
 
 def _steps_beside_reservations(site: Site, head: Job) -> list[JobRequest]:
-    """The same where something is reserved: changes that do not touch it, until the job can start beside it."""
+    """Return changes that touch no reservation, until the job can start beside what is reserved."""
     machine, running, steps = site.machine.copy(), dict(site.running), list[JobRequest]()
     for request in _ways_to_shrink(site):
         tried = machine.copy()
@@ -122,7 +122,7 @@ def _steps_beside_reservations(site: Site, head: Job) -> list[JobRequest]:
 
 
 def _can_start(site: Site, machine: Machine, running: Iterable[RunningJob], head: Job) -> bool:
-    """Whether a job could start now and run for its requested time beside what runs and what is reserved."""
+    """Return whether a job could start now and run for its requested time beside running jobs and reservations."""
     runs = [(each.job.job_number, site.now, each.expected_end(site.now), each.placement) for each in running]
     reserved = [(each.number, each.begin_time, each.end_time, each.placement) for each in site.reservations]
     plan = Plan(machine, site.now, [*runs, *reserved])
@@ -130,7 +130,7 @@ def _can_start(site: Site, machine: Machine, running: Iterable[RunningJob], head
 
 
 def _stays_clear(site: Site, running: RunningJob, request: JobRequest) -> bool:
-    """Whether a job with that size could go on beside what is reserved; true where nothing is."""
+    """Return whether a job with that size could continue beside all reservations."""
     if not site.reservations:
         return True
     job = _resized(site.machine.copy(), running, request, site.now)
@@ -138,14 +138,14 @@ def _stays_clear(site: Site, running: RunningJob, request: JobRequest) -> bool:
 
 
 def _resized(machine: Machine, running: RunningJob, request: JobRequest, now: int) -> RunningJob | None:
-    """A job after a change of its size on that machine; None where it cannot have it."""
+    """Return a job after a change of its size on that machine; None where it cannot have it."""
     malleability, change = running.job.malleability, machine.reallocate(request)
     assert malleability is not None, "the others are left out"
     return None if change is None else changed(running, change, malleability, now)
 
 
 def _is_clear(job: RunningJob, site: Site) -> bool:
-    """Whether a running job touches nothing, until its request is over, that is reserved for later."""
+    """Return whether a running job touches nothing, until its request is over, that is reserved for later."""
     return not any(
         site.now < each.begin_time < job.planned_end and placements_conflict(job.placement, each.placement)
         for each in site.reservations
@@ -165,7 +165,7 @@ def _share_of_preferred(running: RunningJob) -> tuple[float, int]:
 
 
 def _ways_to_shrink(site: Site) -> Iterator[JobRequest]:
-    """Requests of smaller sizes, in the order in which they are tried; each names the whole of what its job keeps."""
+    """Return requests of smaller sizes, in the order of trying; each names the whole of what its job keeps."""
     jobs = sorted(_resizable(site), key=lambda running: (-running.start_time, -running.job.job_number))
     for running in jobs:
         if running.placement.size > running.job.request.size:
@@ -179,7 +179,7 @@ def _ways_to_shrink(site: Site) -> Iterator[JobRequest]:
 
 
 def _smallest(request: JobRequest, least: int) -> JobRequest:
-    """The request with its box halved, its longest side first, as long as the volume allows."""
+    """Return the request with its box halved, its longest side first, as long as the volume allows."""
     if request.shape is None:
         return replace(request, size=least)
     shape = list(request.shape)
@@ -192,7 +192,7 @@ def _smallest(request: JobRequest, least: int) -> JobRequest:
 
 
 def _ways_to_grow(running: RunningJob, machine: Machine) -> Iterator[JobRequest]:
-    """Requests of the next larger sizes, the smallest step first; none that its job may not have or that cannot fit."""
+    """Return requests of the next larger sizes that a job may have and that can fit, the smallest step first."""
     job, placement = running.job, running.placement
     malleability = job.malleability
     assert malleability is not None, "the others are left out"

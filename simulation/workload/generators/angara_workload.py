@@ -125,7 +125,7 @@ class Workload:
 
 
 def duration_s(percentile: float) -> float:
-    """The duration below which that many per cent of the jobs lie (figure 4), in seconds.
+    """Return the duration below which that many per cent of the jobs lie (figure 4), in seconds.
 
     Raises:
         WorkloadError: the percentile is not one.
@@ -140,7 +140,7 @@ def duration_s(percentile: float) -> float:
 
 
 def mean_duration_s() -> float:
-    """Mean of the law of the durations, in seconds: the integral of both parts."""
+    """Return the mean of the law of the durations, in seconds: the integral of both parts."""
     first = (SHARE_AT_BORDER - SHARE_AT_ZERO) / math.log(SHARE_AT_BORDER / SHARE_AT_ZERO)
     second = (SHARE_AT_BORDER + 1) / 2
     border = BORDER_PERCENTILE / 100

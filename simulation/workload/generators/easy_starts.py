@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Int64Array = NDArray[np.int64]
 
 MANY = 64
-"""From so many waiting jobs on it is quicker to look at all of them at once."""
+"""Number of waiting jobs from which on it is quicker to look at all of them at once."""
 
 
 def easy_starts(
@@ -106,7 +106,7 @@ class _EasyMachine:
             self._first += 1
 
     def _promising(self, unseen: int, left: int, spare: int) -> Iterable[tuple[int, int]]:
-        """Waiting jobs with their places that might start behind the first, before any other of them does.
+        """Return waiting jobs with their places that might start behind the first, before any other of them does.
 
         Args:
             unseen: the first place to look at.
@@ -128,7 +128,7 @@ class _EasyMachine:
         insort(self._limits, (now + self.requested[job], job))
 
     def _shadow(self, size: int) -> tuple[int, int]:
-        """When `size` cores will be free by the running jobs' limits, and how many more will be free then.
+        """Return when `size` cores will be free by the running jobs' limits, and how many more will be free then.
 
         Of several jobs with one limit only as many count as it takes.
         """

@@ -42,7 +42,7 @@ def offered_load(submit_time: Int64Array, run_time: Int64Array, size: Int64Array
 def scale_arrivals(
     submit_time: Int64Array, run_time: Int64Array, size: Int64Array, capacity: int, load: float
 ) -> Int64Array:
-    """Submission times that offer the machine a given load; the first submission stays where it is.
+    """Return the submission times that offer the machine a given load; the first submission stays where it is.
 
     Args:
         submit_time: any unit, shape (jobs,).

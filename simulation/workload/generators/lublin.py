@@ -175,7 +175,7 @@ def gaps(generator: np.random.Generator, count: int, parameters: LublinParameter
 
 
 def cycle_weights(parameters: LublinParameters = PUBLISHED) -> Float64Array:
-    """How fast the daily cycle's clock runs in each half-hour.
+    """Return how fast the daily cycle's clock runs in each half-hour.
 
     Args:
         parameters: the model's parameters.
@@ -280,7 +280,7 @@ def synthetic_log(
 def _jobs_of_area(
     generator: np.random.Generator, area: float, machine_cores: int, parameters: LublinParameters
 ) -> tuple[Int64Array, Int64Array]:
-    """Sizes and run times of as many jobs as take `area` core seconds together."""
+    """Return sizes and run times of as many jobs as take `area` core seconds together."""
     sizes: list[Int64Array] = []
     runs: list[Int64Array] = []
     total = 0.0

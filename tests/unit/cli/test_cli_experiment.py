@@ -100,7 +100,7 @@ def test_what_is_no_result_is_never_replaced(in_the_way: str, tmp_path: Path, re
     path.mkdir() if in_the_way == "folder" else path.write_text("mine")
     said = refused("rounds", "--replace")
     assert str(path) in said
-    assert "in the way" in said
+    assert "is needed for the results of rounds" in said
 
 
 def test_earlier_results_are_refused(tmp_path: Path, refused: Callable[..., str]) -> None:

@@ -128,7 +128,7 @@ def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
     path.write_text("1 0 0 1 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1\n")
     with pytest.raises(ConfigurationError, match=r"does not say how many processors .* give .*mine\.swf:N"):
         named_log(str(path), EASY, 1)
-    with pytest.raises(ConfigurationError, match=r"there is no log 'none\.swf'; give a file, or one of LLNL"):
+    with pytest.raises(ConfigurationError, match=r"unknown log 'none\.swf': expected a file, or one of LLNL"):
         named_log("none.swf", EASY, 1)
 
 

@@ -114,7 +114,7 @@ def test_results_do_not_mix(tmp_path: Path) -> None:
     assert not (tmp_path / "demo" / "left_behind.csv").exists()
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
-    with pytest.raises(ConfigurationError, match="none of its results"):
+    with pytest.raises(ConfigurationError, match="is needed for the results of thesis"):
         prepare([experiment(demo, "thesis")], tmp_path, replace=True)
 
 

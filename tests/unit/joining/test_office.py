@@ -13,7 +13,6 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.enrolment.applicant import Applicant
-from ramp.protocol.enrolment.attempts import Attempts
 from ramp.protocol.enrolment.authority import (
     JudgeRequest,
     KeepRevocations,
@@ -22,7 +21,7 @@ from ramp.protocol.enrolment.authority import (
     RevocationsKept,
     RevocationsRead,
 )
-from ramp.protocol.enrolment.office import LOOK, EnrolmentOffice
+from ramp.protocol.enrolment.office import LOOK, Attempts, EnrolmentOffice
 from ramp.protocol.enrolment.revocation_watch import ASK_AGAIN, RevocationWatch
 from ramp.protocol.events import MessageReceived
 from ramp.protocol.progress import EnrolmentAnswered, MembershipEnded, QueryAnswered, RevocationsFollowed

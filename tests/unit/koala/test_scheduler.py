@@ -379,7 +379,7 @@ def test_das3_is_the_papers_table_1() -> None:
             'name = "x"\nkind = "multicluster"\n[[cluster]]\nname = "a"\nnodes = 2\nthreshold = 3\n',
             "must be at most the cluster's 2 nodes, got 3",
         ),
-        ('name = "x"\nkind = "flat"\nprocessors = 4\n', "a multicluster is wanted"),
+        ('name = "x"\nkind = "flat"\nprocessors = 4\n', "expected 'multicluster'"),
     ],
 )
 def test_a_file_that_is_no_multicluster(tmp_path: Path, text: str, words: str) -> None:

@@ -30,7 +30,7 @@ def test_amdahl_with_no_serial_part_is_ideal() -> None:
 
 def test_amdahl_goes_through_no_two_points_of_one_size() -> None:
     """And not upwards either: more processors never make it slower."""
-    with pytest.raises(WorkloadError, match="two numbers of processors"):
+    with pytest.raises(WorkloadError, match="two different numbers of processors"):
         amdahl_through((4, 1.0), (4, 2.0))
     with pytest.raises(WorkloadError):
         amdahl_through((2, 1.0), (4, 9.0))

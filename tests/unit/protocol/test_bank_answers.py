@@ -12,8 +12,8 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import RefusalCode
 from ramp.protocol import events as ev
-from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 from ramp.protocol.bank.answers import agreement_answer
+from ramp.protocol.events import OrderFate, OrderStanding
 
 COST = 96_000
 FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")

@@ -16,8 +16,7 @@ from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.directory.directories import Directories
-from ramp.protocol.directory.discovery import Discovery
+from ramp.protocol.directory.discovery import Directories, Discovery
 from ramp.protocol.directory.terms_index import TermsIndex
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.resource.directory_entry import DirectoryEntry

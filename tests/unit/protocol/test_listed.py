@@ -7,8 +7,8 @@ import pytest
 from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.slot import StaticTerms
+from ramp.protocol.directory.discovery import PAGES_MAX, ListingPages
 from ramp.protocol.directory.listed import Listed
-from ramp.protocol.directory.listing_pages import PAGES_MAX, ListingPages
 from ramp.protocol.directory.terms_index import TermsIndex
 
 LARGE = (StaticNeeds(cores=64),)

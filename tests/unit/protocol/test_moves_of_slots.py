@@ -13,7 +13,7 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.progress import UnitMoved
 from ramp.protocol.records import MoveHeard
-from ramp.protocol.user.bought.moves import MOVES_MAX, Moves
+from ramp.protocol.user.moves import MOVES_MAX, Moves
 
 
 def word(alice: Any, placement: str = "n[2-3]", moved_at: int = 5, reservation_id: str = "") -> c.SlotMoved:

@@ -36,7 +36,7 @@ def test_what_is_not_done_yet_is_asked_for_ever_more_seldom_and_measures_nothing
     for _ in range(3):
         now = retry.due
         assert now is not None
-        retry.wait(now)
+        retry.again(now)
         assert retry.due is not None
         pauses.append(retry.due - now)
     assert pauses == [2 * SECOND, 3 * SECOND, 3 * SECOND]

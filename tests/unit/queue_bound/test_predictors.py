@@ -10,7 +10,7 @@ from scipy.special import bdtr  # the binomial distribution; scipy.stats takes a
 
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.groups import Groups, octave
-from ramp.queue_bound.order_statistic import fewest, rank
+from ramp.queue_bound.order_statistic import RecentValues, fewest, rank
 from ramp.queue_bound.predictor import PREDICTORS, Predictor, QueuedJob, predictor
 
 MINUTE = 60_000_000

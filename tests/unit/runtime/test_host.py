@@ -32,7 +32,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.answers import ledger as said
+from ramp.protocol import events as said
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin

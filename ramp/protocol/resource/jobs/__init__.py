@@ -1,1 +1,1 @@
-"""The jobs of buyers on what a resource has sold: each from its order to its end, and the launcher that runs them."""
+"""The buyers' jobs on a resource's sold slots, and the launcher's terms."""

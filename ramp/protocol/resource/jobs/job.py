@@ -1,11 +1,11 @@
-"""One job on a sold slot, from the buyer's order to its end, and how the slot was delivered by it.
+"""One job on a sold slot, from the buyer's order to its end, and the delivery of the slot.
 
-It is on record before it is submitted, and a launcher that has it already does not launch it again; so after a crash it
-is looked up by its name, and submitted only where the launcher knows of none. What the launcher cannot say is asked
-again. A job that has not started within its time, by no fault of its own, shows that the slot is not delivered.
+A job is recorded before it is submitted, and a launcher does not launch a job twice. After a crash the job is looked up
+by name, and submitted only if the launcher does not know it. If the launcher cannot answer, it is asked again. A job
+that has not started in time, through no fault of its own, shows that the slot was not delivered.
 
-On a machine that cannot reserve the slot is itself a job in a queue, of which nobody knows when it starts. What is
-ordered before that waits on record, and is submitted when the start has been paid.
+On a machine without reservations, the slot is itself a queued job whose start is unknown. Earlier orders wait on
+record, and are submitted when the started job has been paid.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ramp.protocol.timing import moved
 from ramp.protocol.transition_tables import JOB
 
 LOOK_FIRST: Duration = 2 * SECOND
-"""A launcher is asked so soon after a job was submitted, or was due; then after pauses that grow by half."""
+"""First pause after a job was submitted or due; later pauses grow by half."""
 
 LOOK_LONGEST: Duration = MINUTE
-"""No pause between two looks is longer: a question costs the site a process."""
+"""Longest pause between two looks; each costs the site a process."""
 
 END_MARGIN: Duration = 2 * MINUTE
-"""So long after its slot a job of which nobody knows is given up: batch systems kill within half a minute."""
+"""Time after its slot when an unknown job is given up; batch systems kill within half a minute."""
 
 S = JobState
 
@@ -40,11 +40,11 @@ class Job(StateMachine[JobState]):
     """One job.
 
     Args:
-        taken: the order as it was taken; also its first record.
+        taken: the order, and its first record.
         offer: the slot.
-        reservation_id: the machine's name for it.
-        resource: name of the selling agent.
-        terms: how the resource launches.
+        reservation_id: the machine's name for the slot.
+        resource: name of the resource.
+        terms: how the resource launches jobs.
     """
 
     def __init__(
@@ -66,21 +66,17 @@ class Job(StateMachine[JobState]):
 
     @property
     def order(self) -> JobOrder:
-        """What the buyer ordered."""
         return self.taken.order
 
     @property
     def has_started(self) -> bool:
-        """Whether its command was started."""
         return self.sight.started_at is not None
 
     @property
     def is_undelivered(self) -> bool:
-        """Whether it has shown that the slot was not delivered."""
         return self.delivery is Delivery.UNDELIVERED
 
     def status(self) -> JobStatus:
-        """How it stands, for its buyer."""
         sight = self.sight
         return JobStatus(
             self.order.job_id,
@@ -107,17 +103,17 @@ class Job(StateMachine[JobState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """It has been ordered: make that durable and submit it, if its slot is there."""
+        """Record the order, and submit the job if its slot exists."""
         if self.waits_for_start:
             return [Persist(self.taken)]
         self._look_later(now)
         return [Persist(self.taken), self._submit()]
 
     def slot_begun(self, paid_at: Instant) -> None:
-        """The slot, a job in a queue, has started and been paid: from now on it is known until when it lasts at most.
+        """Set the job's times after its slot, a queued job, has started and been paid.
 
         Args:
-            paid_at: when the bank says so; the same after every restart.
+            paid_at: by the bank; the same after every restart.
         """
         if self.waits_for_start:
             self.waits_for_start = False
@@ -128,16 +124,16 @@ class Job(StateMachine[JobState]):
             self.to_run = to_run(self.taken, self._offer, known.reservation_id, known.resource, begin, end)
 
     def submitted(self, now: Instant) -> list[Effect]:
-        """What has waited for its slot is submitted."""
+        """Submit a job that waited for its slot."""
         self._look_later(now)
         return [self._submit()]
 
     def slot_gone(self, now: Instant, *, late: bool) -> list[Effect]:
-        """The slot is not its buyer's any more: it ends; what has waited in vain was not delivered.
+        """End the job because its slot has ended; a job that waited in vain was not delivered.
 
         Args:
             now: the present.
-            late: whether the slot has not begun in time.
+            late: whether the slot did not begin in time.
         """
         if not self.waits_for_start or self.state.is_final:
             return self.cancel(now)
@@ -148,7 +144,6 @@ class Job(StateMachine[JobState]):
         return self._ended(JobSight(S.FAILED, detail=detail), "JobSeen", now)
 
     def replay(self, record: JobCancelAsked | JobEnded) -> None:
-        """Take one later record of its journal, before `recover`."""
         if isinstance(record, JobCancelAsked):
             self._cancelling = True
             return
@@ -165,11 +160,11 @@ class Job(StateMachine[JobState]):
         )
 
     def recover(self, now: Instant) -> list[Effect]:
-        """Go on after a restart: see what has become of it, or end it where that was asked for."""
+        """Look up or cancel the job after a restart."""
         return [] if self.state.is_final or self.waits_for_start else self.look(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Look how it is, unless nobody will ever know."""
+        """Look up the job, or give up if its result will stay unknown."""
         if now >= self.to_run.end_at + END_MARGIN and (self._doubt or self.asked):
             what = f"the slot is over, and the result of the job is unknown: {self._doubt or 'no answer'}"
             if not self.has_started and not self._cancelling:
@@ -178,11 +173,10 @@ class Job(StateMachine[JobState]):
         return self.look(now)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self.deadline = moved(self.deadline, by)
 
     def cancel(self, now: Instant) -> list[Effect]:
-        """The buyer wants it ended, or its slot is gone; again changes nothing but asks again."""
+        """Cancel the job; repeated calls ask the launcher again."""
         if self.state.is_final:
             return []
         if self.waits_for_start:
@@ -192,7 +186,7 @@ class Job(StateMachine[JobState]):
         return [*noted, *self.look(now, again=True)]
 
     def look(self, now: Instant, *, again: bool = False) -> list[Effect]:
-        """Ask the launcher, one question at a time; it knows nothing yet of what waits for its slot."""
+        """Ask the launcher, one question at a time; it does not know jobs that wait for their slot."""
         if self.waits_for_start:
             return []
         self._look_later(now)
@@ -202,7 +196,7 @@ class Job(StateMachine[JobState]):
         return [CancelJob(self.to_run) if self._cancelling else LookUpJob(self.to_run)]
 
     def on_seen(self, answer: JobSight | MachineInDoubt | None, now: Instant) -> list[Effect]:
-        """The launcher's answer to any question; what is final stays."""
+        """Take the launcher's answer; a final state stays."""
         self.asked = False
         submitted, self._submitting = self._submitting, False
         if self.state.is_final:
@@ -216,7 +210,7 @@ class Job(StateMachine[JobState]):
         if answer.state.is_final:
             return self._ended(answer, "JobSeen", now)
         if (self.state, answer.state) == (S.RUNNING, S.QUEUED):
-            return []  # what was seen to run does not wait again
+            return []  # a job that ran does not wait again
         self.sight = answer
         if answer.state is not self.state:
             self._enter(answer.state, "JobSeen")
@@ -227,9 +221,9 @@ class Job(StateMachine[JobState]):
     # -- common --------------------------------------------------------------------------------------------------
 
     def _unknown(self, now: Instant, *, submitted: bool) -> list[Effect]:
-        """The launcher has none of that name: it never had, or has lost it; if it was not seen to run, launch it again.
+        """Handle a job unknown to the launcher: submit it unless it was seen to run.
 
-        A launcher runs nothing twice (`JobToRun`), so what has run meanwhile all the same does no harm.
+        A launcher runs nothing twice (`JobToRun`), so a job that has run meanwhile does no harm.
         """
         if self._cancelling:
             return self._ended(JobSight(S.CANCELLED, detail="the job never started"), "JobSeen", now)
@@ -246,7 +240,7 @@ class Job(StateMachine[JobState]):
         return SubmitJob(self.to_run)
 
     def _measured(self, now: Instant, *, known: bool) -> list[Effect]:
-        """See whether the slot is delivered, as far as that is known."""
+        """Judge the delivery of the slot, as far as it is known."""
         started, due = self.sight.started_at, self.taken.due_at
         if started is None:
             if now < (self._limit if known else self.to_run.end_at) or self._cancelling:
@@ -266,7 +260,7 @@ class Job(StateMachine[JobState]):
     def _ended(self, sight: JobSight, stimulus: str, now: Instant) -> list[Effect]:
         self.sight = replace(sight, native_id=sight.native_id or self.sight.native_id)
         if sight.started_at is not None and (short := self._measured(now, known=True)):
-            return short  # it has run to its end, but with fewer cores than were sold
+            return short  # it ended, but had fewer cores than sold
         self._enter(sight.state, stimulus)
         self.deadline = None
         return [Persist(JobEnded(self.taken.offer_id, self.status(), now))]
@@ -276,7 +270,7 @@ class Job(StateMachine[JobState]):
         return min(self.taken.due_at + self._terms.delivery_limit, self.to_run.end_at)
 
     def _look_later(self, now: Instant) -> None:
-        """Look again after a pause that grows; at a job that waits for its time, then; at a late one, at its limit."""
+        """Schedule the next look: after a growing pause, at the start of a waiting job, at the limit of a late one."""
         begin = self.to_run.begin_at
         waits = not self.has_started and now < begin and not self._cancelling and not self._doubt
         self.deadline = (begin if waits else now) + self._pause
@@ -286,15 +280,15 @@ class Job(StateMachine[JobState]):
 
 
 def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, begin: Instant, end: Instant) -> JobToRun:
-    """A job as its launcher is told of it; its environment names its slot and the units that start with it.
+    """Return a job for its launcher; its environment names the slot and the units that start with it.
 
     Args:
         taken: the order.
         offer: the slot.
         reservation_id: the machine's name for it.
-        resource: name of the selling agent.
-        begin: when the job may begin.
-        end: when its slot ends.
+        resource: name of the resource.
+        begin: earliest start of the job.
+        end: end of the slot.
     """
     order = taken.order
     peers = order.peers or (JobPeer(order.unit, resource, reservation_id, offer.cores),)

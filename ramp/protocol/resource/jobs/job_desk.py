@@ -1,8 +1,8 @@
-"""The jobs on a resource's sold slots: what buyers order and ask, and what the launcher answers.
+"""The jobs on a resource's sold slots: orders and questions of buyers, answers of the launcher.
 
-An order is taken for its buyer's seal, on a slot that is sold to its sender and not over, as the local account that the
-site maps the buyer to; on a job in a queue also when that has been bought and has not started. Everything is
-answered: with how the job stands as its launcher has just seen it, or with a coded refusal.
+An order counts under its buyer's seal, on a slot sold to its sender that has not ended, for the local account of the
+buyer; in a queue also before the bought job has started. Every message is answered, by the state that the launcher has
+just reported, or by a coded refusal.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from ramp.protocol.timing import Timing, earliest
 from ramp.protocol.transition_tables import ParticipantState
 
 JOBS_A_SLOT_MAX = 100
-"""Jobs on one slot at most, ended ones too: each is a folder at the site, and records in the agent's journal."""
+"""Maximum jobs on one slot, including ended ones; each has a folder at the site and records in the journal."""
 
 WAITING_MAX = 20
-"""Questions of one job that wait for its launcher; more are dropped, and asked again by their sender."""
+"""Maximum waiting questions about one job; more are dropped, and repeated by their sender."""
 
 READS_MAX = 100
-"""Pieces of output that are being read; the oldest go first."""
+"""Maximum pieces of output being read; the oldest are dropped."""
 
 AWAITED = (ParticipantState.QUEUED, ParticipantState.SETTLING)
-"""States of a job in a queue that was bought, and is paid when it has started."""
+"""States of a bought job in a queue, which is paid when it has started."""
 
 JobWord = JobOrder | JobQuery | JobCancellation | JobOutputQuery
 
 
 class JobDesk:
-    """All jobs of one resource.
+    """The jobs of one resource.
 
     Args:
-        resource: name of the selling agent.
-        terms: how it launches; None where it does not.
+        resource: name of the resource.
+        terms: how it launches jobs; None if it does not.
         timing: the protocol's limits.
     """
 
@@ -69,26 +69,22 @@ class JobDesk:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `due` has something to tell, or None."""
         return earliest(*(job.deadline for job in self._jobs.values()))
 
     @property
     def has_open_jobs(self) -> bool:
-        """Whether a job has not ended."""
         return any(not job.state.is_final for job in self._jobs.values())
 
     def account_of(self, user: str) -> str:
-        """The local account of a buyer; empty where there is none, or nothing is launched."""
+        """Return a buyer's local account; empty if there is no such account, or no launcher."""
         return "" if self._terms is None else self._terms.account(user)
 
     def jobs_of(self, offer_id: str) -> Iterator[Job]:
-        """The jobs on a slot."""
         return (self._jobs[each] for each in self._by_offer.get(offer_id, ()))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
     def replay(self, record: SlotJobRecord, participant: Participant) -> None:
-        """Take one record of the journal; its slot is known by then."""
         if isinstance(record, JobTaken):
             self._add(record, participant)
         else:
@@ -96,7 +92,7 @@ class JobDesk:
             self._jobs[job_id].replay(record)
 
     def recover(self, participant: Participant, now: Instant) -> list[Effect]:
-        """Go on with a slot's jobs after a restart; the participant has gone on already."""
+        """Resume a slot's jobs after a restart, after their participant."""
         paid_at = participant.paid_at
         effects: list[Effect] = []
         for job in self.jobs_of(participant.offer.offer_id):
@@ -106,13 +102,11 @@ class JobDesk:
         return effects
 
     def forget(self, offer_id: str) -> None:
-        """Let a slot's jobs go with their slot."""
         for job_id in self._by_offer.pop(offer_id, ()):
             del self._jobs[job_id]
             self._waiting.pop(job_id, None)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         for job in self._jobs.values():
             job.clock_set(by)
 
@@ -121,16 +115,10 @@ class JobDesk:
     def on_message(
         self, message: Message, word: JobWord, participant: Participant | None, now: Instant
     ) -> list[Effect]:
-        """Take what somebody says of a job.
-
-        Args:
-            message: as it came.
-            word: what it says.
-            participant: the slot that was bought by the agreement that it names, if there is one.
-            now: the present.
+        """Take a buyer's message about a job, on the slot bought by the agreement that it names.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word, said lately.
+            RemoteProtocolError: if the seal is missing, old or another's.
         """
         seal = sealed_lately(message, Role.USER, now, self._timing)
         job = self._jobs.get(word.job_id)
@@ -174,7 +162,6 @@ class JobDesk:
         return job.cancel(now) if isinstance(word, JobCancellation) else job.look(now)
 
     def _problem(self, order: JobOrder, participant: Participant, now: Instant) -> tuple[str, str] | None:
-        """Why a job cannot be run, as code and sentence."""
         offer = participant.offer
         if self._terms is None or not self._terms.launches:
             return (
@@ -205,18 +192,17 @@ class JobDesk:
     # -- the launcher's answers ----------------------------------------------------------------------------------
 
     def on_seen(self, seen: JobSeen, now: Instant) -> list[Effect]:
-        """How a job is; whoever waits for that is told."""
+        """Take a job's state, and answer the messages that wait for it."""
         job = self._jobs.get(seen.job_id)
         if job is None:
             return []
         effects = job.on_seen(seen.answer, now)
-        if job.asked:  # it is being submitted once more, and the answer to that says more
+        if job.asked:  # it is submitted again, and that answer follows
             return effects
         waiting = self._waiting.pop(seen.job_id, ())
         return [*effects, *(self._tell(message, job) for message in waiting)]
 
     def on_read(self, read: JobFileRead) -> list[Effect]:
-        """A piece of output, or why there is none."""
         message = self._reads.pop(read.call_id, None)
         if message is None:
             return []
@@ -230,11 +216,10 @@ class JobDesk:
         return [reply(message, Performative.INFORM, piece)]
 
     def due(self, now: Instant) -> tuple[Job, ...]:
-        """The jobs whose deadline has come."""
         return tuple(job for job in self._jobs.values() if job.deadline is not None and job.deadline <= now)
 
     def undelivered(self, job_id: str) -> tuple[str, str] | None:
-        """The slot (an offer's id) that a job has shown not to be delivered, and how; None where it has not.
+        """Return the slot (an offer's id) that a job showed to be undelivered, with the reason, or None.
 
         A slot on which a job has started was delivered.
         """
@@ -246,7 +231,7 @@ class JobDesk:
         return None if started else (job.taken.offer_id, job.sight.detail)
 
     def in_the_way(self, offer_id: str, cores: int, end: Instant) -> str:
-        """Why a slot cannot have so many cores until that end, for a job on it needs more; empty where it can."""
+        """Return why a job prevents a slot's new cores and end, or the empty string."""
         for job in self.jobs_of(offer_id):
             if job.state.is_final:
                 continue
@@ -257,17 +242,11 @@ class JobDesk:
         return ""
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
-        """A slot is not its buyer's any more: its jobs end.
-
-        Args:
-            offer_id: the slot.
-            now: the present.
-            late: whether it is a job in a queue that has not started in time.
-        """
+        """End the jobs of a slot; `late` if it was a queued job that did not start in time."""
         return [effect for job in self.jobs_of(offer_id) for effect in job.slot_gone(now, late=late)]
 
     def follow(self, participant: Participant, now: Instant) -> list[Effect]:
-        """A participant has moved: what waits for its slot is submitted when that is sold, and all ends with it."""
+        """Submit waiting jobs when their slot is sold, and end all jobs when it is released."""
         offer_id = participant.offer.offer_id
         if participant.released is not None:
             code = participant.released.code
@@ -322,14 +301,13 @@ class JobDesk:
 
 
 def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: Sequence[JobTaken] = ()) -> Instant:
-    """When a job should have started.
+    """Return when a job should have started.
 
-    In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later. One
-    that needs cores that were added, by itself or beside those that begin before, begins no sooner than these are paid
-    for.
+    In a queue that is the latest promised start of its slot, unless the buyer wants it later. A job that needs added
+    cores, by itself or with the jobs before it, starts no earlier than these are paid.
 
     Args:
-        order: what the buyer wants.
+        order: of the buyer.
         participant: the slot.
         now: the present.
         beside: the other jobs on it that have not ended.

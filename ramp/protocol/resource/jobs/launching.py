@@ -1,4 +1,4 @@
-"""What a site grants to those who launch jobs on its slots: each buyer's local account, and what counts as late."""
+"""A site's terms for launching jobs on its slots: local accounts of buyers and delays that count as late."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import Final
 from ramp.model.instant import MINUTE, SECOND, Duration
 
 OWN_ACCOUNT: Final = "@own"
-"""The Resource Agent's own account, or `nobody` where that is root; only for machines that are simulated.
-
-No Unix account has such a name.
-"""
+"""The Resource Agent's own account (`nobody` for root), for simulated machines only; not a Unix account name."""
 
 EVERYBODY: Final = "*"
-"""In the place of a buyer's local name: whoever of that domain has no line of its own. No party is called so."""
+"""Local name that stands for all buyers of a domain without a line of their own. No party has this name."""
 
 HANDOVER: Final = "handover"
-"""The executor that launches nothing: slots are handed over to buyers' accounts, who run jobs there by themselves."""
+"""The executor that launches nothing: buyers run their own jobs on the slots handed over to their accounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +23,13 @@ class LaunchTerms:
     """How a resource launches jobs.
 
     Attributes:
-        executor: what runs them: `local` on the agent's own computer, where the machine is simulated; a batch system;
-            or `handover`, their buyers.
-        accounts: the local account of every buyer, by full name, and by `*@DOMAIN` of all others of that domain;
-            nobody else is dealt with.
-        grace: a job that starts so long after it was due is still on time.
-        delivery_limit: a job that has not started so long after it was due never will: the slot is not delivered. Never
-            later than the slot's end.
+        executor: `local` (the agent's own computer, for simulated machines), a batch system, or `handover` to the
+            buyers.
+        accounts: local account of each buyer by full name, and `*@DOMAIN` for all others of that domain; other buyers
+            are refused.
+        grace: a job that starts within this time after it was due is on time.
+        delivery_limit: if a job has not started within this time after it was due, or by the slot's end, the slot is
+            undelivered.
     """
 
     executor: str
@@ -42,15 +39,14 @@ class LaunchTerms:
 
     @property
     def launches(self) -> bool:
-        """Whether jobs are launched; else buyers run them by themselves, on slots that their accounts are given."""
         return self.executor != HANDOVER
 
     def account(self, user: str) -> str:
-        """The local account of a buyer, by full name; the empty string where there is none."""
+        """Return the local account of a buyer, or the empty string."""
         return self.accounts.get(user) or self.accounts.get(f"{EVERYBODY}@{user.rpartition('@')[2]}", "")
 
     def problem(self, user: str) -> str:
-        """Why a buyer is not dealt with, or the empty string."""
+        """Return why a buyer is refused, or the empty string."""
         if self.account(user):
             return ""
         return f"no local account for {user} here; [accounts] of the seller's configuration maps buyers"

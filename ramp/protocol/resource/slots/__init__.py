@@ -1,1 +1,1 @@
-"""The accepted offers that a resource has at hand, and the changes of what it has sold."""
+"""The accepted offers of a resource, and the resizes of its sold slots."""

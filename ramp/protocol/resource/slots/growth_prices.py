@@ -1,9 +1,8 @@
-"""What a resource asks for what would be added to a slot: by the machine's own quote and the strategy's price.
+"""A resource's price for an addition to a slot, from the machine's quote and the pricing strategy.
 
-A call is answered like one of an auction: the machine says what is free over the time to come, the strategy names a
-price for that load. Nothing is set aside or changed, for anybody may ask as often as he likes: whether the machine can
-change what it has set aside shows only when the amendment is proposed. The price stands as long as an offer does, is
-the answer to the same call again, and is forgotten by a restart.
+A call is answered as in an auction: the machine quotes the free capacity and the strategy prices it. Nothing is
+reserved, so any number of calls is harmless; whether the machine can resize the slot shows when the amendment is
+proposed. A price is valid as long as an offer, answers repeated calls, and is forgotten by a restart.
 """
 
 from __future__ import annotations
@@ -27,25 +26,23 @@ from ramp.protocol.resource.recent import Recent
 from ramp.protocol.timing import Timing
 
 PENDING_MAX = 1_000
-"""Calls whose answer machine or strategy are working out; the oldest go first, as if they had been lost on the way."""
+"""Maximum calls that wait for machine or strategy; the oldest are dropped, as if lost on the way."""
 
 PRICES_MAX = 10_000
-"""Prices that stand."""
+"""Maximum valid prices."""
 
 SMALLER_MAX = 6
-"""So many smaller additions are looked at beside the one that is wanted, to tell the nearest that would pass."""
+"""Number of smaller additions that are also quoted, to suggest the nearest available one."""
 
 CALLS = "growth-"
-"""How the names of these questions begin."""
+"""Prefix of the ids of these questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
-    """What is asked of the machine: one piece of what is wanted, or something smaller.
+    """One piece of the addition, or a smaller alternative, as the machine is asked for it.
 
-    Attributes:
-        unit: as the machine is asked for it.
-        nearest: what this would give the slot, in words; empty of what is wanted itself.
+    `nearest` describes the slot with a smaller alternative; it is empty for a piece of the addition itself.
     """
 
     unit: RequestUnit
@@ -54,8 +51,6 @@ class _Addition:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A call that is being worked out."""
-
     message: Message
     call: AmendmentCall
     wanted: tuple[_Addition, ...]
@@ -63,12 +58,11 @@ class _Pending:
 
 
 class GrowthPrices:
-    """The prices that one resource names for what would be added to its slots.
+    """The prices of one resource for additions.
 
     Args:
         timing: the protocol's limits.
-        question: how the strategy is asked for what would be added: the most that is paid for a core hour, the buyer,
-            and what the machine has for it.
+        question: returns the strategy's question for the maximum price per core hour, the buyer and the quoted slot.
     """
 
     def __init__(self, timing: Timing, question: Callable[[int, str, Slot], PriceQuestion]) -> None:
@@ -80,33 +74,24 @@ class GrowthPrices:
         self._calls = 0
 
     def price(self, state: str, cores: int, until: Instant, now: Instant) -> int | None:
-        """The price that stands for a slot's growth to that size, credits per core hour; None where none does.
+        """Return the valid price of a slot's growth to a size, credits per core hour, or None.
 
         Args:
-            state: digest of the state of the slot that is added to.
-            cores: then.
-            until: its end then.
+            state: digest of the slot's present state.
+            cores: new number of cores.
+            until: new end.
             now: the present.
         """
         return self._prices.standing((state, cores, until), now)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._prices.clock_set(by)
         self._answers.clock_set(by)
 
     def on_call(
         self, message: Message, call: AmendmentCall, participant: Participant, state: SlotState, now: Instant
     ) -> list[Effect]:
-        """A buyer asks: see first what is free; nothing at the machine is changed by that.
-
-        Args:
-            message: as it came.
-            call: what it says.
-            participant: the sold slot.
-            state: of the slot.
-            now: the present.
-        """
+        """Ask the machine what is free for a buyer's call; nothing is changed there."""
         if not is_growth(state, call.cores, call.until):
             return [refused(message, call, *mixed_problem(state))]
         begins = max(now + self._timing.amendment_notice, state.since)
@@ -125,7 +110,7 @@ class GrowthPrices:
         return [QuoteSlots(f"{CALLS}{self._calls}", tuple(each.unit for each in additions))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
-        """The machine says what is free: ask the strategy for a price of each piece, or say what would pass."""
+        """Ask the strategy for a price of each piece, or refuse with the nearest available size."""
         pending = self._pending.get(call_id)
         if pending is None:
             return []
@@ -141,7 +126,7 @@ class GrowthPrices:
         return [PriceSlots(call_id, tuple(self._question(asking, user, slot) for slot in slots))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
-        """Answer the call: what is added in cores and in time costs the dearer of the two."""
+        """Answer the call; added cores and added time both cost the higher of their prices."""
         pending = self._pending.get(call_id)
         if pending is None:
             return []
@@ -165,12 +150,12 @@ class GrowthPrices:
 
 
 def refused(message: Message, call: AmendmentCall, code: str, detail: str) -> Send:
-    """The answer to a call for a price that none is named for."""
+    """Return a refusal of a price inquiry."""
     return reply(message, Performative.REFUSE, AmendmentRefused(call.agreement_id, call.number, code, detail))
 
 
 def _additions(unit: RequestUnit, call: AmendmentCall, state: SlotState, begins: Instant) -> list[_Addition]:
-    """What the machine is asked for, the wanted first: more cores as long as the slot lasts, and more time."""
+    """Return the questions for the machine: the wanted pieces (more cores, more time), then smaller ones."""
 
     def piece(cores: int, begin: Instant, end: Instant) -> RequestUnit:
         number = len(found) + 1

@@ -1,16 +1,16 @@
-"""Every accepted offer that a resource has at hand, and what has to be known of all of them together."""
+"""The accepted offers of a resource, and the indexes over all of them."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.faults import guarded
-from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
@@ -21,31 +21,66 @@ from ramp.protocol.retention import Retention
 from ramp.protocol.transition_tables import ParticipantState
 
 RELEASED_MAX = 20_000
-"""Released offers at hand at most, so that repeated messages get the same answer; they are repeated within minutes."""
+"""Maximum released offers kept to answer repeated messages, which come within minutes."""
 
 S = ParticipantState
 UNPAID = (S.HOLDING, S.HELD, S.CONFIRMING, S.QUEUED, S.SETTLING)
-"""States in which a slot is set aside for a buyer who has not paid."""
+"""States of a reserved slot that is not paid."""
 
 FINAL = (S.SOLD, S.RELEASED)
-"""States in which nothing is awaited but what somebody may ask for later."""
+"""States in which the resource waits for no answer."""
+
+
+class Alarms:
+    """Wake-up times of conversations, at most one each; a new time replaces the old one."""
+
+    def __init__(self) -> None:
+        self._set_for: dict[str, Instant] = {}
+        self._queue: list[tuple[Instant, str]] = []
+
+    @property
+    def deadline(self) -> Instant | None:
+        queue = self._queue
+        while queue and self._set_for.get(queue[0][1]) != queue[0][0]:
+            heappop(queue)  # it was moved or removed
+        return queue[0][0] if queue else None
+
+    def set(self, reference: str, due: Instant | None) -> None:
+        """Set the wake-up time of a conversation, or remove it with None."""
+        if due is None:
+            self._set_for.pop(reference, None)
+        elif self._set_for.get(reference) != due:
+            self._set_for[reference] = due
+            heappush(self._queue, (due, reference))
+
+    def due(self, now: Instant) -> Iterator[str]:
+        """Yield every conversation whose time has come, after removing its alarm."""
+        while self._queue and self._queue[0][0] <= now:
+            when, reference = heappop(self._queue)
+            if self._set_for.get(reference) == when:
+                del self._set_for[reference]
+                yield reference
+
+    def clear(self) -> None:
+        self._set_for.clear()
+        self._queue.clear()
 
 
 class KeptParticipants:
-    """Base of the resource's party: its participants, and the indexes that follow them.
+    """The accepted offers of one resource, and the indexes that follow their states.
 
     Args:
-        unpaid: what buyers have set aside without having paid.
-        releases: what the machine has been told to give back.
-        over: what has ended, until it is forgotten.
-        jobs: the jobs on sold slots.
-        sizes: the changes of sold slots.
-        tending: the machine that has to be told whose they are.
+        unpaid: unpaid slots of each buyer.
+        releases: releases that the machine has not confirmed.
+        over: ended offers, until they are archived.
+        jobs: jobs on sold slots.
+        sizes: resizes of sold slots.
+        tending: sold slots on a tended machine.
 
     Attributes:
         participants: by the offer's id.
-        jobs: the jobs on sold slots.
-        sizes: the changes of sold slots.
+        by_agreement: the same by the agreement's id, once there is an agreement.
+        alarms: deadlines of the participants, by the offer's id.
     """
 
     def __init__(
@@ -59,61 +94,57 @@ class KeptParticipants:
         tending: Tending,
     ) -> None:
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self.jobs = jobs
-        self.sizes = sizes
-        self._by_agreement: dict[str, Participant] = {}
+        self.by_agreement: dict[str, Participant] = {}
+        self.alarms = Alarms()
+        self._jobs = jobs
+        self._sizes = sizes
         self._unpaid = unpaid
         self._open: dict[str, None] = {}
-        self._alarms = Alarms()
         self._releases = releases
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = over
         self._tending = tending
 
     @property
-    def has_open_participants(self) -> bool:
-        """Whether some accepted offer is neither sold nor released, or the machine has not said that it is."""
-        return bool(self._open or self._releases)
+    def has_open(self) -> bool:
+        """Whether an accepted offer is neither sold nor released."""
+        return bool(self._open)
 
-    def is_releasing(self, offer_id: str) -> bool:
-        """Whether the machine has been told, or will be told again, to give a slot back, and has not said yes."""
-        return offer_id in self._releases
-
-    def _forget_participant(self, reference: str) -> bool:
-        """Let an accepted offer go from every index; says whether there was one."""
+    def forget(self, reference: str) -> bool:
+        """Remove an accepted offer from every index; return whether it was there."""
         gone = self.participants.pop(reference, None)
         if gone is None:
             return False
         for index in (self._open, self._released):
             index.pop(reference, None)
-        self._alarms.set(reference, None)
+        self.alarms.set(reference, None)
         self._over.drop(reference)
-        self.jobs.forget(reference)
-        self.sizes.forget(reference)
+        self._jobs.forget(reference)
+        self._sizes.forget(reference)
         self._tending.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
         return True
 
     def _drop_agreement(self, gone: Participant) -> None:
-        # Another slot may have been sold under its id when it had gone already: both are in memory after a restart.
-        if gone.agreement is not None and self._by_agreement.get(gone.agreed.agreement_id) is gone:
-            del self._by_agreement[gone.agreed.agreement_id]
+        # After a restart, memory may also have a later slot sold under the same agreement id.
+        if gone.agreement is not None and self.by_agreement.get(gone.agreed.agreement_id) is gone:
+            del self.by_agreement[gone.agreed.agreement_id]
 
-    def _act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
-        """Let a participant act and keep the indexes true; a bug in it stays its own."""
-        return guarded(participant.offer.offer_id, lambda: self._kept(participant, act()))
+    def act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
+        """Run a participant's action and update the indexes; a bug stays in its conversation."""
+        return guarded(participant.offer.offer_id, lambda: self.follow(participant, act()))
 
-    def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
-        """Keep the indexes true after a participant has moved."""
+    def follow(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
+        """Update the indexes after a participant's action, and return its effects."""
         offer_id = participant.offer.offer_id
         self._tending.kept(participant)
-        self.sizes.kept(participant)
+        self._sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
                 self._releases.asked(effect.key)
         if participant.agreement is not None:
-            self._by_agreement[participant.agreed.agreement_id] = participant
+            self.by_agreement[participant.agreed.agreement_id] = participant
         if participant.state in UNPAID:
             self._unpaid.add(participant.user, offer_id, participant.offer.cores)
         else:
@@ -125,7 +156,7 @@ class KeptParticipants:
         else:
             self._open[offer_id] = None
             self._over.drop(offer_id)
-        self._alarms.set(offer_id, participant.deadline)
+        self.alarms.set(offer_id, participant.deadline)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
@@ -133,31 +164,31 @@ class KeptParticipants:
                 self._drop_agreement(self.participants.pop(oldest))
         return effects
 
-    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
-        """A sold slot cannot be had: give its money back, and end its jobs."""
+    def lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        """Report a sold slot as failed, and end its jobs."""
         participant = self.participants.get(offer_id)
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
-        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+        return self.act(participant, lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now))
 
-    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Give the money of a slot back that can be had neither in its new size nor in the old one.
+    def with_stranded(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Precede effects by the failure of slots that have neither their new nor their old size.
 
-        That comes first: after a crash between the two the change is still open, and ends once more.
+        After a crash between the two the resize is still open, and ends once more.
         """
-        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
+        lost = (self.lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self._sizes.stranded())
         return [*(effect for each in lost for effect in each), *effects]
 
-    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
-        """See whether a job has shown that its slot was not delivered."""
-        found = self.jobs.undelivered(job_id)
-        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
+    def judge_delivery(self, job_id: str, now: Instant) -> list[Effect]:
+        """Report the slot as failed if a job shows that it was not delivered."""
+        found = self._jobs.undelivered(job_id)
+        return [] if found is None else self.lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
 
 def told_of_slot(
     participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
 ) -> list[Effect]:
-    """Let a participant take what the machine says of its slot."""
+    """Hand the machine's answer about a slot to its participant."""
     match answer:
         case SlotHeld():
             return participant.on_held(answer.answer, now)

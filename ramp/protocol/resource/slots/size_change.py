@@ -1,13 +1,16 @@
-"""The resource's side of one change of a sold slot's size: what is asked of the machine, and then of the bank.
+"""The resource's side of one resize of a sold slot, at the machine and then at the bank.
 
-The machine is asked for another size, and the bank to post what that costs or gives back. Until it has, the old state
-holds; if it comes to nothing the machine is asked for the old size again. Questions to a machine may overtake each
-other, so each bears the number of its step, and the machine does no step after a later one.
+The machine is asked for the new size, and the bank to post the cost or refund. Until then the old state holds; if the
+resize fails, the machine is asked for the old size again. Requests to a machine may overtake each other, so each has a
+step number, and the machine ignores a step after a higher one.
 
-As it is written here something is given up: the machine is first asked for the size that the slot has, so that one
-that can change nothing is known at once, and at the instant agreed on for the smaller one. Only what it has given back
-then is paid back: by the resource's countersignature, which the bank posts. What is added goes another way
-(`growth.py`).
+When a slot shrinks (`SizeChange`), the machine is first asked for the present size, which shows whether it can resize
+at all, and for the smaller one at the agreed instant. The resource countersigns only after the machine has released the
+cores, and the bank then refunds.
+
+When a slot grows (`SlotGrowth`), the addition is recorded, then reserved on the machine, so that a restart can repeat
+or undo the request. The buyer may use it once the bank has posted the payment. If it is not paid in time, withdrawn or
+void, the machine is asked for the old, smaller size, so the slot itself is never lost.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Signed
-from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused, Content
+from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
@@ -26,6 +29,7 @@ from ramp.protocol.amending.memory import (
     AmendmentReceived,
     AmendmentSettled,
     CapacityTaken,
+    document_name,
 )
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
@@ -35,7 +39,7 @@ from ramp.protocol.transition_tables import SIZE_CHANGE, SizeChangeState
 S = SizeChangeState
 
 STEPS = 3
-"""Steps of each change at the machine: the size that the slot has, the new one, the old one again."""
+"""Steps of each resize at the machine: present size, new size, old size again."""
 
 
 class SizeChange(StateMachine[SizeChangeState]):
@@ -43,16 +47,15 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     Args:
         signed: the amendment, signed by the buyer.
-        agreement: what was bought.
-        state: of the slot, which is to be changed.
-        pace: of the selling agent.
+        agreement: of the slot.
+        state: present state of the slot.
+        pace: of the resource.
 
     Attributes:
-        signed: as above.
         body: the amendment.
-        on_record: whether something of it is durable; what is not comes to nothing with a restart.
-        last_word: what the buyer is told once it has ended.
-        stranded: why the machine cannot give the slot its old size again, where it cannot; the slot is lost then.
+        on_record: whether it is recorded; a restart drops any other.
+        last_word: final answer to the buyer, or None.
+        stranded: why the machine cannot restore the old size, so that the slot is lost; else empty.
     """
 
     def __init__(self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace) -> None:
@@ -73,7 +76,7 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     @property
     def is_binding(self) -> bool:
-        """Whether no more of the slot may be used than its new size; also while the machine is asked whether it can."""
+        """Whether only the new size of the slot may be used, also while the machine is being checked."""
         return self.state is S.CHECKING or self._is_agreed
 
     @property
@@ -83,16 +86,15 @@ class SizeChange(StateMachine[SizeChangeState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """The amendment fits: see whether the machine can change what it has set aside."""
+        """Check whether the machine can resize the slot."""
         self._enter(S.CHECKING, "Amendment")
         return [self._ask_machine()]
 
     def replay(self, record: CapacityTaken) -> None:
-        """Take a later record of the journal, before `recover`."""
         self._taken = record.number == self.body.number
 
     def recover(self, now: Instant) -> list[Effect]:
-        """Go on after a restart; what was asked of machine and bank before is asked again."""
+        """Resume after a restart, repeating requests to machine and bank."""
         self._in_doubt = True
         if self._taken:
             self._enter(S.POSTING, "recover")
@@ -102,11 +104,11 @@ class SizeChange(StateMachine[SizeChangeState]):
         return []
 
     def on_proposed(self) -> list[Effect]:
-        """The same proposal again: the same answer again, if there is one yet."""
+        """Repeat the answer to a repeated proposal."""
         return [self._agreed()] if self._is_agreed else []
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        """The machine has changed the slot, or not, or nobody knows; answers to earlier steps are ignored."""
+        """Take the machine's answer; answers to earlier steps are ignored."""
         if resized.step != self._step():
             return []
         if self.state is S.CHECKING:
@@ -122,10 +124,10 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self._on_new_size(resized, now)
 
     def on_bank(self, content: AmendmentPosted | AmendmentRefused, seal: Seal, now: Instant) -> list[Effect]:
-        """The bank's word; it is final.
+        """Take the bank's final answer.
 
         Raises:
-            RemoteProtocolError: if it has posted something else.
+            RemoteProtocolError: if it has posted another amount.
         """
         if self.state is not S.POSTING:
             return []
@@ -139,15 +141,19 @@ class SizeChange(StateMachine[SizeChangeState]):
         self.deadline = None
         self.last_word = Amended(self.signed, content, seal)
         settled = Persist(AmendmentSettled(self.body.offer_id, content, seal, now))
-        # the document first: after a failure between the two the bank is asked again, and both are written
-        return [SaveAgreement(document_name(self.body), self.signed, seal.text), settled, self.tell(self.last_word)]
+        # the document first: after a crash between the two the bank is asked again, and both are written
+        return [
+            SaveAgreement(document_name(self.body.agreement_id, self.body.number), self.signed, seal.text),
+            settled,
+            self.tell(self.last_word),
+        ]
 
     def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
-        """Take back what is given up, or ask machine or bank again.
+        """Take cores back at the agreed instant, or ask machine or bank again.
 
         Args:
             now: the present.
-            sold: whether the slot is sold as ever, and not being given back.
+            sold: whether the slot is still sold.
         """
         body = self.body
         if self.state is S.AGREED and now >= body.effective_at:
@@ -163,21 +169,20 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self._ask_again(now)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`; when it takes effect is dated, and signed."""
         self._retry.clock_set(by)
         self._arm()
 
     def tell(self, content: Amended | AmendmentRefused | AmendmentAgreed) -> Send:
-        """Say something to the buyer."""
         performative = {Amended: Performative.INFORM, AmendmentRefused: Performative.REFUSE}.get(
             type(content), Performative.AGREE
         )
-        return self._send(performative, self.body.user, content)
+        body, about = self.body, self.conversation_id
+        return Send(Message(performative, body.resource, body.user, about, content, in_reply_to=body.key))
 
     # -- the machine ---------------------------------------------------------------------------------------------
 
     def _on_checked(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        """Nothing is on record yet, so that what nobody knows is as good as a refusal."""
+        """Take the first answer; nothing is recorded yet, so doubt counts as a refusal."""
         if resized.answer is None:
             return self._end("machine_unavailable", resized.doubt, "SlotResized", now)
         if isinstance(resized.answer, Refusal):
@@ -188,7 +193,6 @@ class SizeChange(StateMachine[SizeChangeState]):
         return [self._received(now), self._agreed()]
 
     def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        """The machine has answered what it was asked for the new size."""
         if self.state is not S.TAKING:
             return []
         if isinstance(resized.answer, Refusal):
@@ -197,10 +201,10 @@ class SizeChange(StateMachine[SizeChangeState]):
         return [Persist(self._is_taken(now)), self._ask_bank(now)]
 
     def _not_done(self, refusal: Refusal, code: str, now: Instant) -> list[Effect]:
-        """The machine refuses the new size.
+        """Handle a refusal of the new size.
 
-        Where it was asked before and nobody knows, that may be done yet: then it is asked for the old size, for no step
-        is done after a later one.
+        After an unanswered request the machine may still resize the slot; then it is asked for the old size, as no step
+        follows a later one.
         """
         if self._in_doubt:
             return self._restore(str(code), refusal.detail, "SlotResized")
@@ -214,7 +218,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         return ResizeSlot(self.body.offer_id, self._step(), wanted.cores, wanted.until)
 
     def _step(self) -> int:
-        """Every proposal about a slot has a higher number than those before, so its steps are later ones."""
+        """Return the step number; later proposals have higher ones."""
         return STEPS * self.body.number + {S.CHECKING: 0, S.RESTORING: 2}.get(self.state, 1)
 
     # -- asking again --------------------------------------------------------------------------------------------
@@ -225,7 +229,6 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self._to_bank()
 
     def _ask_again(self, now: Instant) -> list[Effect]:
-        """Whoever has not answered is asked again, when it is time."""
         if not self._retry.is_due(now):
             return []
         if self.state is S.POSTING:
@@ -237,7 +240,6 @@ class SizeChange(StateMachine[SizeChangeState]):
         return [self._ask_machine()]
 
     def _ask_again_later(self, now: Instant) -> None:
-        """Nobody knows what the machine has done."""
         if self._asked_before:
             self._retry.again(now)
         else:
@@ -249,7 +251,6 @@ class SizeChange(StateMachine[SizeChangeState]):
         self.deadline = earliest(self._retry.due, self._limit())
 
     def _limit(self) -> Instant | None:
-        """Until when the present state lasts at the most."""
         return {S.AGREED: self.body.effective_at, S.TAKING: self.body.valid_until}.get(self.state)
 
     # -- the end -------------------------------------------------------------------------------------------------
@@ -259,7 +260,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         return self._restore("expired", detail, "deadline")
 
     def _restore(self, code: str, detail: str, stimulus: str) -> list[Effect]:
-        """It comes to nothing: the machine may have changed the slot, so it is asked for the old size."""
+        """Give up; the machine may have resized the slot, so ask for the old size."""
         self._enter(S.RESTORING, stimulus)
         self._why = code, detail
         self._retry.stop()
@@ -268,7 +269,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         return [self._ask_machine()]
 
     def _end(self, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
-        """It has come to nothing."""
+        """End without a resize."""
         self._enter(S.ENDED, stimulus)
         self._retry.stop()
         self.deadline = None
@@ -283,33 +284,85 @@ class SizeChange(StateMachine[SizeChangeState]):
         return Persist(AmendmentReceived(self.body.offer_id, self.signed, now))
 
     def _is_taken(self, now: Instant) -> CapacityTaken:
-        """What is remembered before the bank is asked to post it."""
         return CapacityTaken(self.body.offer_id, self.body.number, now)
 
     def _agreed(self) -> Send:
         return self.tell(AmendmentAgreed(self.body.agreement_id, self.body.number))
 
     def _to_bank(self) -> Send:
-        return self._send(Performative.REQUEST, self.body.bank, self.signed)
-
-    def _send(self, performative: Performative, receiver: str, content: Content) -> Send:
-        reference = f"{self.body.agreement_id}#{self.body.number}"
-        if receiver == self.body.bank:
-            message = Message(
-                performative, self.body.resource, receiver, self.conversation_id, content, reply_with=reference
-            )
-        else:
-            message = Message(
-                performative, self.body.resource, receiver, self.conversation_id, content, in_reply_to=reference
-            )
-        return Send(message)
+        body, about = self.body, self.conversation_id
+        return Send(Message(Performative.REQUEST, body.resource, body.bank, about, self.signed, reply_with=body.key))
 
 
-def document_name(body: Amendment) -> str:
-    """What the documents of an amendment are kept under, beside those of its agreement."""
-    return f"{body.agreement_id}.amendment-{body.number}"
+class SlotGrowth(SizeChange):
+    """One amendment that adds to a slot."""
+
+    @property
+    def is_binding(self) -> bool:
+        """False: until the payment is posted the old size, which is within the new one, may be used."""
+        return False
+
+    @property
+    def set_aside(self) -> int:
+        """Unpaid cores that the machine reserves for it."""
+        longer = self.body.until > self._state.until
+        return self.body.cores if longer else self.body.cores - self._state.cores
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Record the amendment, and ask the machine to reserve the addition."""
+        self._enter(S.HOLDING, "Amendment")
+        self._arm()
+        return [self._received(now), self._ask_machine()]
+
+    def recover(self, now: Instant) -> list[Effect]:
+        if self._taken:
+            return super().recover(now)
+        self._in_doubt = True
+        self._enter(S.HOLDING, "recover")
+        self._arm()
+        return [self._ask_machine()]
+
+    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
+        """Give up an addition that is not paid in time, or ask machine or bank again."""
+        if self.state in (S.HOLDING, S.AGREED) and now >= self.body.valid_until:
+            detail = f"the bank was not asked to post the amendment by {iso(self.body.valid_until)}"
+            return self._restore("expired", detail, "deadline")
+        return self._ask_again(now)
+
+    def on_funded(self, now: Instant) -> list[Effect]:
+        """Countersign the amendment and have it posted, as the bank has reserved the money."""
+        if self.state is not S.AGREED:
+            return []
+        self._enter(S.POSTING, "AmendmentFunded")
+        return [Persist(self._is_taken(now)), self._ask_bank(now)]
+
+    def on_withdrawn(self, now: Instant) -> list[Effect]:
+        """Give up a void order; once the bank was asked to post, only its answer counts."""
+        if self.state not in (S.HOLDING, S.AGREED):
+            return []
+        return self._restore("withdrawn", "the buyer withdrew the amendment", "AmendmentWithdrawal")
+
+    # -- the machine ---------------------------------------------------------------------------------------------
+
+    def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
+        if self.state is not S.HOLDING:
+            return []
+        if isinstance(resized.answer, Refusal):
+            return self._not_done(resized.answer, refusal_code(resized.answer, able=resized.able), now)
+        self._enter(S.AGREED, "SlotResized")
+        self._retry.stop()
+        self._arm()
+        return [self._agreed()]
+
+    def _not_restored(self, refusal: Refusal) -> None:
+        """Do nothing: the machine keeps more than the slot needs, so the slot is not lost."""
+
+    def _limit(self) -> Instant | None:
+        return self.body.valid_until if self.state in (S.HOLDING, S.AGREED) else None
 
 
 def refusal_code(refusal: Refusal, *, able: bool) -> str:
-    """Code of what a machine does not do; one that can change nothing at all has not looked at the slot."""
+    """Return the code of a machine's refusal; `cannot_resize` if it can resize nothing."""
     return str(refusal.code) if able else "cannot_resize"

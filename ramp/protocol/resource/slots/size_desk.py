@@ -1,7 +1,6 @@
-"""The changes of a resource's sold slots: what buyers propose, how each slot stands, what was said of its amendments.
+"""The resizes of a resource's sold slots: proposals, states of slots, and answers.
 
-One change of a slot is open at a time; the resource decides their order, by answering one and refusing what comes
-meanwhile.
+One resize of a slot is open at a time; the resource refuses others meanwhile.
 """
 
 from __future__ import annotations
@@ -40,31 +39,27 @@ from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
-from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
-from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.resource.slots.size_change import SizeChange, SlotGrowth
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.transition_tables import ParticipantState, SizeChangeState
 
 EFFECT_SLACK: Final[Duration] = MINUTE
-"""So much later than its notice asks an addition may take effect, by the seller's clock.
-
-Until then it is set aside and costs nothing. Buyers let it begin when the notice is over; the rest is for clocks.
-"""
+"""Maximum delay of an addition after its notice, by the seller's clock; until it begins it is reserved without pay."""
 
 GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
-"""What a buyer says of adding to a slot, beside the amendment itself."""
+"""A buyer's messages about an addition, other than the amendment itself."""
 
 
 @dataclass(slots=True)
 class KeptSlot:
-    """One sold slot of which a change was proposed.
+    """One sold slot with proposed resizes.
 
     Attributes:
         participant: the accepted offer.
-        state: how the slot stands.
-        change: the one that is open, or None.
-        said: the last word on each amendment that has ended, by its number.
+        state: present state of the slot.
+        change: the open amendment, or None.
+        said: final answer to each ended amendment, by number.
     """
 
     participant: Participant
@@ -74,28 +69,27 @@ class KeptSlot:
 
     @property
     def posted(self) -> list[AmendmentPosted]:
-        """What the bank has said of each amendment that holds."""
+        """The bank's answers about posted amendments."""
         return [each.posted for each in self.said.values() if isinstance(each, Amended)]
 
     def amended(self, body: Amendment) -> None:
-        """An amendment has been posted."""
+        """Apply a posted amendment."""
         before, self.state = self.state, after(self.state, body)
         if self.state.cores > before.cores:
             self.participant.not_before += ((self.state.since, before.cores),)
 
 
 class SizeDesk:
-    """All changes of one resource.
+    """The resizes of one resource.
 
     Args:
-        pace: of the selling agent.
-        in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
-            empty.
-        seller: asks its own price for what is added, or sells nothing new.
-        unpaid: what each buyer has set aside and has not paid for.
+        pace: of the resource.
+        in_the_way: returns why a slot (an offer's id) cannot have these cores and this end, or the empty string.
+        seller: prices additions, unless it is draining.
+        unpaid: unpaid slots of each buyer.
 
     Attributes:
-        prices: those that are named for what would be added.
+        prices: of additions.
     """
 
     def __init__(
@@ -117,23 +111,21 @@ class SizeDesk:
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called, or None."""
         return earliest(*(change.deadline for change in self._open.values()))
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Slots that are being changed, by their offers' ids."""
+        """Offer ids of the slots with an open resize."""
         return tuple(self._open)
 
     def given_back(self, offer_id: str) -> int:
-        """What the changes of a slot have given back together, less what was paid for what they add, minor units."""
+        """Return the refunds of a slot's resizes less their charges, in minor units."""
         slot = self._slots.get(offer_id)
         return 0 if slot is None else sum(each.refund - each.charge for each in slot.posted)
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
     def replay(self, record: SizeRecord, participant: Participant) -> None:
-        """Take one record of the journal; its slot is known by then."""
         slot = self._slot(participant)
         if isinstance(record, AmendmentReceived):
             slot.change = self._change(record.amendment, slot)
@@ -154,14 +146,12 @@ class SizeDesk:
         self._show(slot)
 
     def recover(self, offer_id: str, now: Instant) -> list[Effect]:
-        """Go on with a slot's change after a restart."""
         slot = self._slots.get(offer_id)
         if slot is None or slot.change is None or slot.participant.state is ParticipantState.RELEASED:
             return []
         return self._kept(slot, slot.change.recover(now))
 
     def forget(self, offer_id: str) -> None:
-        """Let a slot go."""
         self._slots.pop(offer_id, None)
         self._close(offer_id)
 
@@ -171,7 +161,7 @@ class SizeDesk:
             self._unpaid.remove(change.body.user, change.body.key)
 
     def kept(self, participant: Participant) -> None:
-        """A participant has moved; one that is released has nothing to change any more."""
+        """Drop the resize of a released participant."""
         if participant.state is ParticipantState.RELEASED:
             slot = self._slots.get(participant.offer.offer_id)
             if slot is not None:
@@ -179,13 +169,12 @@ class SizeDesk:
                 self._close(participant.offer.offer_id)
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self.prices.clock_set(by)
         for change in self._open.values():
             change.clock_set(by)
 
     def stranded(self) -> list[tuple[str, str]]:
-        """The slots (offers' ids) that the machine could not give their old size again, and why; told once."""
+        """Return, once, the slots (offer ids) that did not regain their old size, and why."""
         told, self._stranded = self._stranded, []
         return told
 
@@ -197,13 +186,13 @@ class SizeDesk:
         """Take a buyer's proposal, for the first time or again.
 
         Args:
-            message: as it came.
-            signed: what the buyer has signed.
-            participant: what was sold for the offer that it names, if anything.
+            message: as received.
+            signed: by the buyer.
+            participant: the sold offer that it names, or None.
             now: the present.
 
         Raises:
-            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+            RemoteProtocolError: if the buyer is not the only signer.
         """
         body = signed.body
         assert isinstance(body, Amendment)
@@ -228,16 +217,16 @@ class SizeDesk:
     def on_growth(
         self, message: Message, word: GrowthWord, participant: Participant | None, now: Instant
     ) -> list[Effect]:
-        """What a buyer says of adding to a slot, beside the amendment itself.
+        """Take a buyer's message about an addition, other than the amendment itself.
 
         Args:
-            message: as it came.
-            word: what it says.
-            participant: what was sold under the agreement that it names, if anything.
+            message: as received.
+            word: its content.
+            participant: the slot sold under the agreement that it names, or None.
             now: the present.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word, said lately.
+            RemoteProtocolError: if the seal is missing, old or another's.
         """
         sealed_lately(message, Role.USER, now, self._pace.timing)
         if isinstance(word, AmendmentCall):
@@ -247,12 +236,11 @@ class SizeDesk:
     def _on_call(
         self, message: Message, call: AmendmentCall, participant: Participant | None, now: Instant
     ) -> list[Effect]:
-        """A buyer asks at what price a slot may grow."""
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
         slot = self._slot(participant)
         if slot.change is not None and slot.change.body.number == call.number:
-            return []  # a copy of the call comes after the proposal that followed it
+            return []  # a late copy of the call
         problem = self._standing_problem(slot) or self._selling_problem(slot, call.cores, call.until)
         if problem is not None:
             return [refused(message, call, *problem)]
@@ -265,7 +253,7 @@ class SizeDesk:
         participant: Participant | None,
         now: Instant,
     ) -> list[Effect]:
-        """A buyer says that what is added to a slot can be paid now, or never will be."""
+        """Take a buyer's message that the addition is funded or withdrawn."""
         if participant is None or participant.user != message.sender:
             return []
         slot = self._slot(participant)
@@ -277,7 +265,6 @@ class SizeDesk:
         return [] if said is None or isinstance(word, AmendmentWithdrawal) else [_say(message, said)]
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        """The machine's answer."""
         change = self._open.get(resized.key)
         if change is None:
             return []
@@ -286,10 +273,10 @@ class SizeDesk:
     def on_bank(
         self, content: AmendmentPosted | AmendmentRefused, seal: Seal, participant: Participant, now: Instant
     ) -> list[Effect]:
-        """The bank's word on an amendment, with its seal.
+        """Take the bank's answer about an amendment.
 
         Raises:
-            RemoteProtocolError: if it has posted something else.
+            RemoteProtocolError: if it has posted another amount.
         """
         change = self._open.get(participant.offer.offer_id)
         if change is None or change.body.number != content.number:
@@ -297,7 +284,6 @@ class SizeDesk:
         return self._kept(self._slots[participant.offer.offer_id], change.on_bank(content, seal, now))
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let every change act whose deadline has come."""
         effects: list[Effect] = []
         for offer_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
@@ -310,7 +296,7 @@ class SizeDesk:
     # -- common --------------------------------------------------------------------------------------------------
 
     def _problem(self, slot: KeptSlot, body: Amendment, now: Instant) -> tuple[str, str] | None:
-        """Why an amendment is not agreed to, as code and sentence."""
+        """Return why an amendment is refused, as code and sentence, or None."""
         participant, timing = slot.participant, self._pace.timing
         standing = self._standing_problem(slot)
         if standing is not None:
@@ -336,7 +322,7 @@ class SizeDesk:
         return None
 
     def _standing_problem(self, slot: KeptSlot) -> tuple[str, str] | None:
-        """Why nothing of a slot can be changed at present."""
+        """Return why a slot cannot be resized at present, or None."""
         if slot.participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {slot.participant.state}, expected sold"
         if slot.change is not None:
@@ -344,7 +330,7 @@ class SizeDesk:
         return number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
-        """Why nothing is added to a slot for its buyer, whatever the machine has."""
+        """Return why the resource sells no addition to the buyer, or None."""
         if self._seller.draining:
             return "draining", DRAINING_DETAIL
         more = cores if until > slot.state.until else cores - slot.state.cores
@@ -352,7 +338,7 @@ class SizeDesk:
         return ("quota", too_much) if too_much else None
 
     def _price_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
-        """Why the price of what is added is none that this resource has named."""
+        """Return why the price of an addition is not valid, or None."""
         price = self.prices.price(body.previous, body.cores, body.until, now)
         if price is None:
             return "no_price", "this change has no valid price; ask for a price first"
@@ -375,7 +361,6 @@ class SizeDesk:
         return self._slots[offer_id]
 
     def _kept(self, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
-        """Keep what a change has come to."""
         change = slot.change
         assert change is not None
         offer_id = slot.participant.offer.offer_id
@@ -395,7 +380,7 @@ class SizeDesk:
         return effects
 
     def _show(self, slot: KeptSlot) -> None:
-        """Let the participant know how much of the slot may be used from now on."""
+        """Set the usable size of the participant."""
         change = slot.change
         if change is not None and change.is_binding:
             slot.participant.size = change.body.cores, change.body.until

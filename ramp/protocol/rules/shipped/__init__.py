@@ -1,1 +1,1 @@
-"""The auction rules that come with RAMP, one a file; a rule's name is that of its file, with hyphens."""
+"""The auction rules of RAMP, one a file; a rule is named like its file, with hyphens."""

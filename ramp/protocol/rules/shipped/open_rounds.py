@@ -1,4 +1,4 @@
-"""The paper's rule (section 5.1.1): rounds of open bidding, each at the best price so far; the winner's is paid."""
+"""The paper's rule (section 5.1.1): rounds of open bidding at the best price so far; the offered price is paid."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ramp.protocol.rules.auction_rule import AuctionRule, Bidding
 
 
 class OpenRounds(AuctionRule):
-    """As many rounds as the user wants."""
+    """The number of rounds in the user's options."""
 
     about: ClassVar[str] = "Rounds of open bidding, each at the best price so far; the price offered is paid (default)."
 
     def next_asks(self, bidding: Bidding) -> Mapping[int, int] | None:
-        """The best price of every unit, or what was asked where nobody has met it."""
+        """Return the best price of every unit, or its asking price without offers."""
         if bidding.rounds_held >= bidding.rounds_wanted:
             return None
         return {

@@ -1,4 +1,4 @@
-"""Sealed first price: one round at the user's price, nobody sees others' bids, the offer is what is paid."""
+"""Sealed first price: one round at the user's price with secret bids; the offered price is paid."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ramp.protocol.rules.auction_rule import AuctionRule
 
 
 class SealedFirstPrice(AuctionRule):
-    """One sealed round, whatever number of rounds the user wants."""
+    """One sealed round, whatever the user's options."""
 
     about: ClassVar[str] = "One sealed round; the price offered is paid."
     sealed: ClassVar[bool] = True

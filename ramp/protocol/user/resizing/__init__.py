@@ -1,1 +1,1 @@
-"""Making smaller what a user has bought: one change, and all of them."""
+"""Resizes of a user's slots: one amendment, one order, and all of them."""

@@ -1,9 +1,9 @@
-"""The user's side of adding to bought slots by one order: proposed to the sellers, and ended by the bank's word.
+"""The user's side of one order that enlarges bought slots.
 
-Each seller sets aside what is added; then the bank sets the whole charge aside; then each seller countersigns its
-amendment and brings it to the bank, which posts all of them with the last one, or none. Whatever goes wrong, the order
-is withdrawn at the bank, whose answer is final: posted after all, or never. So nothing rests on whether a seller says
-no, says nothing, or fails. The same order again, after a restart, is the same order.
+Each seller reserves the addition, then the bank reserves the whole charge. Each seller countersigns its amendment and
+sends it to the bank, which posts all with the last one, or none. If anything fails, the user withdraws the order, and
+the bank's answer (posted or void) is final, whatever a seller says or fails to do. After a restart the same order is
+sent again.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
 from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
@@ -50,10 +51,8 @@ class _Line:
     """One amendment of the order.
 
     Attributes:
-        body: what is proposed.
-        agreement: what was bought.
-        agreed: its seller has set aside what is added.
-        proved: its seller has proved that it is posted.
+        agreed: whether its seller has reserved the addition.
+        proved: whether its seller has proved that it is posted.
     """
 
     body: Amendment
@@ -63,10 +62,10 @@ class _Line:
 
 
 def check_proof(body: Amendment, proof: Amended) -> None:
-    """Check that both have signed this amendment, and that the bank has told the resource that it is posted.
+    """Check both signatures of an amendment, and the bank's posting message to the resource.
 
     Raises:
-        RemoteProtocolError: if not.
+        RemoteProtocolError: if one is missing or about another amendment.
     """
     if proof.amendment.body != body or proof.amendment.signers != (body.user, body.resource):
         raise RemoteProtocolError("the proof belongs to another amendment or lacks a signature")
@@ -78,14 +77,14 @@ def check_proof(body: Amendment, proof: Amended) -> None:
 
 
 class Growth(PatientMachine[AdditionState]):
-    """One order that adds to slots.
+    """One order that enlarges slots.
 
     Args:
-        lines: the amendments with their agreements, all of one order, one an agreement, of one bank.
+        lines: amendments with their agreements, one an agreement, of one order and one bank.
         pace: of the user.
 
     Attributes:
-        outcomes: how it ended, for each line, once it has, with the bank's seal on it.
+        outcomes: outcome of each line with the bank's seal, once the order has ended.
     """
 
     def __init__(self, lines: Sequence[tuple[Amendment, Agreement]], pace: Pace) -> None:
@@ -101,17 +100,14 @@ class Growth(PatientMachine[AdditionState]):
 
     @property
     def amendments(self) -> tuple[Amendment, ...]:
-        """What is proposed, one an agreement."""
         return tuple(line.body for line in self._lines.values())
 
     @property
     def lines(self) -> tuple[tuple[Amendment, Agreement], ...]:
-        """The same, each with its agreement."""
         return tuple((line.body, line.agreement) for line in self._lines.values())
 
     @property
     def doubt(self) -> str:
-        """What is not known yet and how it will end, or the empty string."""
         if self.state is S.ENDED:
             return ""
         if self.state is S.WITHDRAWING:
@@ -121,17 +117,16 @@ class Growth(PatientMachine[AdditionState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Propose it, for the first time or after a restart."""
+        """Propose the amendments, for the first time or after a restart."""
         self._enter(S.ASKING, "start")
         return self._ask(self._pace.timing.cancellation_limit, now)
 
     def conclude(self, now: Instant) -> list[Effect]:
-        """After a restart in the middle of its end: have the bank say once more how it ended."""
+        """After a restart during the end, ask the bank again for the outcome."""
         self._enter(S.WITHDRAWING, "recover")
         return self._ask(None, now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Say it again; give up what takes too long."""
         if self._is_out_of_patience(now):
             silent = [each.body.resource for each in self._lines.values() if not each.agreed]
             who = ", ".join(sorted(set(silent))) if self.state is S.ASKING else self._bank
@@ -143,10 +138,10 @@ class Growth(PatientMachine[AdditionState]):
     # -- messages ------------------------------------------------------------------------------------------------
 
     def on_seller(self, message: Message, agreement_id: str, content: SellerWord, now: Instant) -> list[Effect]:
-        """Take a seller's word on one of the amendments; after the end everything is ignored.
+        """Take a seller's answer about one amendment; ignored after the end.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word, or proves nothing.
+            RemoteProtocolError: if the seller did not seal it, or the proof is invalid.
         """
         if self.state is S.ENDED:
             return []
@@ -170,10 +165,10 @@ class Growth(PatientMachine[AdditionState]):
         return effects
 
     def on_bank(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
-        """Take the bank's word on the order; after the end everything is ignored.
+        """Take the bank's answer about the order; ignored after the end.
 
         Raises:
-            RemoteProtocolError: if it is not the bank's own word, or of another order.
+            RemoteProtocolError: if the bank did not seal it, or it is about another order.
         """
         if self.state is S.ENDED:
             return []
@@ -182,21 +177,21 @@ class Growth(PatientMachine[AdditionState]):
             return self._on_reserved(content, now)
         if isinstance(content, OrderPosted):
             keys = {payment.agreement_id for payment in content.transfers}
-            if not keys >= {line.body.key for line in self._lines.values()}:  # others of it may have ended already
+            if not keys >= {line.body.key for line in self._lines.values()}:  # other lines may have ended
                 raise RemoteProtocolError("the bank has posted another order")
             missing = [line for line in self._lines.values() if not line.proved]
             self._end("OrderPosted", seal, now, done=True)
-            # the copy with both signatures is the seller's to give: it gives the same answer again
+            # ask the sellers again for the copies with both signatures
             return [self._to_seller(line, Performative.CONFIRM, self._funded(line)) for line in missing]
         if isinstance(content, OrderRefused) and self.state not in (S.RESERVING, S.WITHDRAWING):
-            return []  # late: of a question that has been answered otherwise since
+            return []  # a late answer to an earlier question
         if not self._why[0]:
             self._why = content.code, content.detail
         self._end(type(content).__name__, seal, now, done=False)
         return [self._to_seller(line, Performative.REQUEST, self._given_up(line)) for line in self._lines.values()]
 
     def on_not_understood(self, sender: str, now: Instant) -> list[Effect]:
-        """Seller or bank know nothing of the kind: what they do not know they do not do."""
+        """Withdraw if the seller or bank asked does not understand; then neither acts on it."""
         asked = {S.ASKING: {line.body.resource for line in self._lines.values()}, S.RESERVING: {self._bank}}
         if sender not in asked.get(self.state, ()):
             return []
@@ -210,7 +205,7 @@ class Growth(PatientMachine[AdditionState]):
             raise RemoteProtocolError("the bank has reserved another order")
         self._retry.answered(now)
         self._enter(S.FUNDED, "FundsReserved")
-        # so long as it can be posted, and then as long as an answer may take
+        # until the order expires, plus the time for an answer
         answers = self._pace.patience(self._pace.timing.cancellation_limit)
         return self._ask(max(self.valid_until - now, 0) + answers, now)
 
@@ -218,7 +213,7 @@ class Growth(PatientMachine[AdditionState]):
         body = line.body
         line.proved = True
         effects: list[Effect] = [
-            SaveAgreement(f"{body.agreement_id}.amendment-{body.number}", proof.amendment, proof.posted_seal.text)
+            SaveAgreement(document_name(body.agreement_id, body.number), proof.amendment, proof.posted_seal.text)
         ]
         if all(each.proved for each in self._lines.values()):
             self._end("Amended", proof.posted_seal, now, done=True)
@@ -238,7 +233,6 @@ class Growth(PatientMachine[AdditionState]):
         self.outcomes = tuple((_came_to(body, done=done, code=code, detail=detail), seal) for body in self.amendments)
 
     def _say(self) -> list[Effect]:
-        """What is said in this state, to whom it may still be news."""
         lines = self._lines.values()
         if self.state is S.ASKING:
             return [self._to_seller(line, Performative.REQUEST, Signed(line.body)) for line in lines if not line.agreed]

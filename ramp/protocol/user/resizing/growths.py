@@ -1,7 +1,6 @@
-"""All that one user adds to what it has bought: the sellers' prices first, then one order for all slots of a wish.
+"""All slots that one user enlarges: first the sellers' prices, then one order for all slots of a command.
 
-Asking for prices binds nobody and is forgotten by a restart. What is proposed afterwards is on record before any of it
-is said.
+Price inquiries bind no party, and a restart forgets them. Proposals are recorded before they are sent.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, Amendment, amendment_key
 from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
@@ -28,29 +27,29 @@ from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.user.resizing.growth import Growth, OrderWord, SellerWord
 
 NOT_ACTIVE = "not_active"
-"""Code of a change of what this user has not bought, or has no longer."""
+"""Code of a resize of an agreement that is not active."""
 
 AGENT_FAILED = "agent_failed"
-"""Code of a change that a bug of the user's own agent has ended before anything of it was on record."""
+"""Code of a resize that a bug of the user agent ended before it was recorded."""
 
 OTHER_STATE = "other_state"
-"""Code of a change of a slot that stands otherwise for its seller than for this user."""
+"""Code of a resize for which seller and user have different states of the slot."""
 
 TOO_EXPENSIVE = "too_expensive"
-"""Code of what would cost more than its owner allows."""
+"""Code of a resize above the owner's maximum cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What one slot shall have.
+    """The wanted size of one slot.
 
     Attributes:
-        agreement: what was bought.
-        state: of the slot.
-        number: that the amendment will have.
-        cores: that it shall have.
-        until: its end.
-        asking: what may be paid for what is added, credits per core hour.
+        agreement: of the slot.
+        state: present state of the slot.
+        number: of the amendment.
+        cores: new number of cores.
+        until: new end.
+        asking: maximum price of the addition, credits per core hour.
     """
 
     agreement: Agreement
@@ -62,21 +61,19 @@ class Wanted:
 
     @property
     def agreement_id(self) -> str:
-        """Of what was bought."""
         return self.agreement.agreement_id
 
 
 @dataclass(slots=True)
 class _Inquiry:
-    """Prices that are being asked for.
+    """An open price inquiry.
 
     Attributes:
         wanted: one a slot.
-        max_cost: what all may cost together, minor units; None for any.
-        quote_only: nothing is proposed afterwards.
-        retry: when it is asked again.
-        limit: until when answers are waited for.
-        prices: as far as they have come, credits per core hour by agreement.
+        max_cost: maximum total cost in minor units, or None.
+        quote_only: whether it ends with the prices.
+        limit: when to give up.
+        prices: received so far, credits per core hour by agreement.
     """
 
     wanted: tuple[Wanted, ...]
@@ -88,24 +85,22 @@ class _Inquiry:
 
     @property
     def deadline(self) -> Instant | None:
-        """When to ask again or to give up."""
         return earliest(self.retry.due, self.limit)
 
     def of(self, agreement_id: str) -> Wanted:
-        """What is wanted of one slot."""
         return next(each for each in self.wanted if each.agreement_id == agreement_id)
 
 
 class Growths:
-    """All of one user.
+    """The enlargements of one user.
 
     Args:
-        standing: what an agreement is now (`UserParty.agreement_state`).
+        standing: returns an agreement's state (`UserParty.agreement_state`).
         pace: of the user.
-        ids: where names of orders come from.
-        proposed: told of every amendment that goes on record.
-        posted: told of every amendment that holds.
-        not_done: tells of a slot (an agreement's id) as it stands why nothing was proposed, as code and sentence.
+        ids: source of order ids.
+        proposed: called with every amendment that is recorded.
+        posted: called with every posted amendment.
+        not_done: reports why nothing was proposed for an agreement, by code and sentence.
     """
 
     def __init__(
@@ -132,28 +127,24 @@ class Growths:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Agreements whose slots are being added to."""
         return (*self._inquiries, *self._open)
 
     def pays(self, order_id: str) -> bool:
-        """Whether an order is one of those that are open here."""
         return any(each.order_id == order_id for each in self._open.values())
 
     @property
     def doubts(self) -> dict[str, str]:
-        """What is not known yet, and how it will end, by agreement."""
         return {agreement_id: growth.doubt for agreement_id, growth in self._open.items()}
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
         inquiries = (each.deadline for each in self._inquiries.values())
         return earliest(*inquiries, *(each.deadline for each in self._open.values()))
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def ask(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
-        """Ask the sellers for their prices, and go on with them unless they are only to be told."""
+        """Ask the sellers for their prices, then propose the amendments unless `quote_only`."""
         retry = Retry(self._pace)
         retry.begin(now)
         limit = now + self._pace.patience(self._pace.timing.query_limit)
@@ -162,11 +153,11 @@ class Growths:
         return self._calls(inquiry)
 
     def begin(self, lines: Sequence[tuple[Amendment, Agreement]], whole: bool, now: Instant) -> list[Effect]:
-        """Take up what is on record.
+        """Start an order that is on record.
 
         Args:
-            lines: the amendments of one order that are not concluded.
-            whole: whether these are all of it; else it has ended already, and only the bank's word is asked for again.
+            lines: amendments of one order that are not concluded.
+            whole: whether the order has no other lines; else it has ended, and only the bank is asked.
             now: the present.
         """
         growth = Growth(lines, self._pace)
@@ -174,15 +165,15 @@ class Growths:
         return growth.start(now) if whole else growth.conclude(now)
 
     def resume(self, agreement_id: str, on_record: bool, now: Instant) -> list[Effect] | None:
-        """Take up again after a bug has raised in it.
+        """Resume after a bug.
 
         Args:
-            agreement_id: in which.
-            on_record: whether an amendment of it is on record and not concluded.
+            agreement_id: where it was raised.
+            on_record: whether an open amendment of the agreement is on record.
             now: the present.
 
         Returns:
-            None where nothing was added to that slot.
+            None if that slot was not being enlarged.
         """
         inquiry = self._inquiries.get(agreement_id)
         if inquiry is not None:
@@ -199,7 +190,7 @@ class Growths:
         return [self._not_done(body.agreement_id, AGENT_FAILED, detail) for body in growth.amendments]
 
     def rest(self, agreement_id: str) -> None:
-        """Let one of them rest until the next start, with all that is paid together with it."""
+        """Suspend the order or inquiry of an agreement until the next start."""
         inquiry, growth = self._inquiries.get(agreement_id), self._open.get(agreement_id)
         self._inquiries = {key: each for key, each in self._inquiries.items() if each is not inquiry}
         self._open = {key: each for key, each in self._open.items() if each is not growth}
@@ -207,10 +198,10 @@ class Growths:
     # -- messages and time ---------------------------------------------------------------------------------------
 
     def on_priced(self, message: Message, content: AmendmentPriced, now: Instant) -> list[Effect]:
-        """A seller has named its price.
+        """Take a seller's price.
 
         Raises:
-            RemoteProtocolError: if it is not the seller's own word.
+            RemoteProtocolError: if the seller did not seal it.
         """
         inquiry = self._inquiries.get(content.agreement_id)
         if inquiry is None or inquiry.of(content.agreement_id).number != content.number:
@@ -227,10 +218,10 @@ class Growths:
     def on_seller(
         self, message: Message, agreement_id: str, number: int, content: SellerWord, now: Instant
     ) -> list[Effect] | None:
-        """A seller's word on what is asked for or proposed; None where it is about nothing here.
+        """Take a seller's answer; return None if it belongs to no inquiry or order here.
 
         Raises:
-            RemoteProtocolError: if it is not the seller's own word, or proves nothing.
+            RemoteProtocolError: if the seller did not seal it, or the proof is invalid.
         """
         inquiry = self._inquiries.get(agreement_id)
         if inquiry is not None and inquiry.of(agreement_id).number == number:
@@ -246,16 +237,15 @@ class Growths:
         return self._acts(growth, partial(growth.on_seller, message, agreement_id, content, now), now)
 
     def on_bank(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
-        """The bank's word on an order.
+        """Take the bank's answer about an open order.
 
         Raises:
-            RemoteProtocolError: if it is not the bank's own word.
+            RemoteProtocolError: if the bank did not seal it.
         """
         growth = next(each for each in self._open.values() if each.order_id == content.order_id)
         return self._acts(growth, partial(growth.on_bank, message, content, now), now)
 
     def on_not_understood(self, agreement_id: str, number: int, sender: str, now: Instant) -> list[Effect]:
-        """Somebody has not understood what was said of a slot."""
         inquiry, growth = self._inquiries.get(agreement_id), self._open.get(agreement_id)
         if inquiry is not None and inquiry.of(agreement_id).number == number:
             return self._failed(inquiry, "not_understood", f"{sender} does not understand the price inquiry")
@@ -264,7 +254,6 @@ class Growths:
         return self._acts(growth, partial(growth.on_not_understood, sender, now), now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has come."""
         effects: list[Effect] = []
         for inquiry in {id(each): each for each in self._inquiries.values()}.values():
             if inquiry.deadline is not None and now >= inquiry.deadline:
@@ -275,7 +264,6 @@ class Growths:
         return effects
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         for inquiry in {id(each): each for each in self._inquiries.values()}.values():
             inquiry.retry.clock_set(by)
             inquiry.limit = moved(inquiry.limit, by) or inquiry.limit
@@ -290,7 +278,7 @@ class Growths:
             if each.agreement_id not in inquiry.prices:
                 agreement = each.agreement
                 call = AmendmentCall(each.agreement_id, each.number, each.cores, each.until, each.asking)
-                about, key = agreement.request_id, f"{each.agreement_id}#{each.number}"
+                about, key = agreement.request_id, amendment_key(each.agreement_id, each.number)
                 receiver, sender = agreement.resource, agreement.user
                 effects.append(Send(Message(Performative.CFP, sender, receiver, about, call, reply_with=key)))
         return effects
@@ -338,7 +326,7 @@ class Growths:
         return effects + self.begin(lines, True, now)
 
     def _drawn_up(self, inquiry: _Inquiry, now: Instant) -> list[Amendment]:
-        """The amendments at the prices named, to take effect as soon as the notice allows."""
+        """Return the amendments at the named prices, effective as soon as the notice allows."""
         timing = self._pace.timing
         effective_at = now + timing.amendment_notice
         ends = min(each.state.until for each in inquiry.wanted)
@@ -377,7 +365,7 @@ class Growths:
 
 
 def _drawn_up(wanted: Wanted, price: int, order_id: str, times: tuple[Instant, Instant, Instant]) -> Amendment:
-    """The amendment that says what is wanted, at a price; times are of its issue, its effect and its end."""
+    """Return an amendment at a price; times are those of issue, effect and end of validity."""
     agreement, (issued_at, effective_at, valid_until) = wanted.agreement, times
     draft = Amendment(
         agreement_id=agreement.agreement_id,

@@ -1,4 +1,4 @@
-"""All changes of what one user has bought: how each slot stands, what is being changed, and what was asked for."""
+"""All resizes of one user's slots: state of each slot, open amendments and commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ramp.protocol.amending.asking import (
     AgreementResized,
     AmendmentOutcome,
 )
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.faults import guarded
@@ -42,20 +42,20 @@ from ramp.protocol.user.resizing.growths import AGENT_FAILED, NOT_ACTIVE, Growth
 from ramp.protocol.user.resizing.shrinking import AmendmentWord, Change
 
 NOT_TOGETHER = "not_together"
-"""Code of changes that one order cannot pay."""
+"""Code of resizes that one order cannot pay."""
 
 ANOTHER_OPEN = "another_open"
-"""Code of a change of what is being changed already."""
+"""Code of a resize while another is open."""
 
 
 class Changes:
-    """All of one user.
+    """The resizes of one user.
 
     Args:
         agreements: the user's agreements by id.
-        standing: what an agreement of them is now (`UserParty.agreement_state`).
+        standing: returns an agreement's state (`UserParty.agreement_state`).
         pace: of the user.
-        ids: where names of payment orders come from.
+        ids: source of order ids.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Changes:
         self._pace = pace
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment]] = {}
-        self._states: dict[str, tuple[int, SlotState]] = {}  # after so many changes
+        self._states: dict[str, tuple[int, SlotState]] = {}  # with the number of amendments it includes
         self._open: dict[str, Change] = {}
         self._growths = Growths(
             standing=standing,
@@ -86,24 +86,21 @@ class Changes:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Agreements that are being changed."""
         return (*self._open, *self._growths.open)
 
     def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
-        """The amendments of an agreement that hold, in their order."""
+        """Return the posted amendments of an agreement, in order."""
         return tuple(self._posted.get(agreement_id, ()))
 
     def end(self, agreement_id: str) -> Instant:
-        """The end of something bought as it stands."""
         return self.state(agreement_id).until
 
     def new_end(self, agreement_id: str) -> Instant:
-        """The end that amendments have given to something bought; 0 where there are none."""
+        """Return the end of a slot that amendments have set, or 0 without amendments."""
         posted = self._posted.get(agreement_id)
         return posted[-1].until if posted else 0
 
     def state(self, agreement_id: str) -> SlotState:
-        """How something bought stands."""
         posted = self._posted.get(agreement_id, [])
         done, state = self._states.get(agreement_id) or (0, first_state(self._agreements[agreement_id]))
         for amendment in posted[done:]:
@@ -113,18 +110,16 @@ class Changes:
 
     @property
     def doubts(self) -> dict[str, str]:
-        """What is not known yet of each change, and how it will end, by agreement."""
         return {agreement_id: change.doubt for agreement_id, change in self._open.items()} | self._growths.doubts
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
         return earliest(self._growths.deadline, *(change.deadline for change in self._open.values()))
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take up again after a restart what is not concluded; the agreements are known by then."""
+        """Resume open amendments after a restart; the agreements must be known."""
         effects: list[Effect] = []
         waiting = self._replayed(records)
         together = {
@@ -141,7 +136,7 @@ class Changes:
         for order_id, bodies in orders.items():
             wanted = together[order_id, bodies[0].agreement_id]
             on_record = [each for each in wanted if (order_id, each) in together]
-            if len(on_record) < len(wanted):  # the agent failed before all of it was on record: nothing has been said
+            if len(on_record) < len(wanted):  # the agent failed before all was on record, so nothing was sent
                 for body in bodies:
                     detail = "the user agent failed before it was proposed"
                     effects.append(self._not_done(body.agreement_id, AGENT_FAILED, detail))
@@ -152,7 +147,6 @@ class Changes:
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Take one of them up again after a bug has raised in it."""
         lost = self._open.pop(agreement_id, None)
         amendment = self._replayed(records).get(agreement_id)
         grown = self._growths.resume(agreement_id, amendment is not None, now)
@@ -166,12 +160,11 @@ class Changes:
         return [self._not_done(agreement_id, AGENT_FAILED, detail)]
 
     def rest(self, agreement_id: str) -> None:
-        """Let one of them rest until the next start."""
+        """Suspend the amendment of an agreement until the next start."""
         self._open.pop(agreement_id, None)
         self._growths.rest(agreement_id)
 
     def forget(self, agreement_ids: Sequence[str]) -> None:
-        """Let what has been over for long enough go."""
         for agreement_id in agreement_ids:
             self.rest(agreement_id)
             self._proposed.pop(agreement_id, None)
@@ -179,7 +172,7 @@ class Changes:
             self._states.pop(agreement_id, None)
 
     def _replayed(self, records: Sequence[Record]) -> dict[str, Amendment]:
-        """What is on record and not concluded, by agreement; what is posted is known afterwards."""
+        """Replay all records; return the open amendments by agreement."""
         waiting: dict[str, Amendment] = {}
         for record in records:
             if isinstance(record, AmendmentProposed):
@@ -204,7 +197,7 @@ class Changes:
     # -- commands and messages -----------------------------------------------------------------------------------
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
-        """Make an active slot smaller or larger, or tell what that would give back or cost."""
+        """Resize active slots, or quote the refund or cost."""
         ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
         for each in ids:
             problem = self._standing_problem(each)
@@ -246,7 +239,6 @@ class Changes:
         return guarded(agreement_id, lambda: [started, *self._begin(amendment, now)])
 
     def _standing_problem(self, agreement_id: str) -> tuple[str, str] | None:
-        """Why something bought, or not, cannot be changed at present."""
         standing = "unknown" if agreement_id not in self._agreements else self._standing(agreement_id)
         if standing != "active":
             return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
@@ -264,7 +256,6 @@ class Changes:
         return [self._not_done(each, code, detail) for each in agreement_ids]
 
     def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
-        """Ask for the prices of what is to be added to some slots, and go on with them."""
         ids = [each.agreement_id for each in wanted]
         for each in wanted:
             if each.agreement.offer.start_probability is not None:
@@ -279,7 +270,7 @@ class Changes:
         return max(self._proposed.get(agreement_id, {0: None})) + 1
 
     def _drawn_up(self, wish: AgreementResized, agreement: Agreement, state: SlotState, now: Instant) -> Amendment:
-        """The amendment that says what the owner wants, to take effect as soon as the notice allows."""
+        """Return the wanted amendment, effective as soon as the notice allows."""
         agreement_id, timing = agreement.agreement_id, self._pace.timing
         cores = state.cores if wish.cores is None else wish.cores
         until = state.until if wish.until is None else wish.until
@@ -301,15 +292,15 @@ class Changes:
         )
 
     def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord]:
-        """Whether something that is said is about a change of size, or about an order that pays for one."""
+        """Return whether a message is about a resize, or an order that pays for one."""
         pays = isinstance(content, OrderWord) and self._growths.pays(content.order_id)
         return pays or isinstance(content, AmendmentWord)
 
     def handle(self, message: Message, content: AmendmentWord | OrderWord, now: Instant) -> list[Effect]:
-        """Take what resource or bank say of an amendment, or of its order.
+        """Take an answer of a resource or the bank about an amendment or its order.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word, or is of something else.
+            RemoteProtocolError: if its sender did not seal it, or it is about something else.
         """
         if isinstance(content, OrderWord):
             return self._growths.on_bank(message, content, now)
@@ -330,13 +321,13 @@ class Changes:
         agreement = self._agreements.get(agreement_id)
         if not isinstance(content, Amended) or amendment is None or agreement is None:
             return []
-        # it was concluded on the bank's word already: this is the copy with both signatures
+        # the bank's answer has concluded it; this is the copy with both signatures
         said_by(message, amendment.resource, Role.RESOURCE)
         check_proof(amendment, content)
-        return [SaveAgreement(f"{agreement_id}.amendment-{number}", content.amendment, content.posted_seal.text)]
+        return [SaveAgreement(document_name(agreement_id, number), content.amendment, content.posted_seal.text)]
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
-        """Somebody has not understood a message of an amendment; of anything else nothing is done."""
+        """Take a NOT_UNDERSTOOD about an amendment; ignore any other."""
         agreement_id, _, number = message.in_reply_to.rpartition("#")
         if agreement_id in self._growths and number.isdecimal():
             return self._growths.on_not_understood(agreement_id, int(number), message.sender, now)
@@ -346,7 +337,6 @@ class Changes:
         return guarded(agreement_id, partial(change.on_not_understood, message.sender, now))
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has come."""
         effects = self._growths.tick(now)
         for agreement_id, change in list(self._open.items()):
             if change.deadline is not None and now >= change.deadline:
@@ -354,7 +344,6 @@ class Changes:
         return effects
 
     def clock_set(self, by: Duration) -> None:
-        """The clock has been set: see `Party.clock_set`."""
         self._growths.clock_set(by)
         for change in self._open.values():
             change.clock_set(by)
@@ -384,6 +373,6 @@ class Changes:
 
 
 def _asking(wish: AgreementResized, agreement: Agreement) -> int:
-    """What may be paid for what is added, credits per core hour: as its owner says, or as when the slot was bought."""
+    """Return the maximum price in credits per core hour: the owner's, else that of the request."""
     offer = agreement.offer
     return price_with(agreement.request, offer.cores, offer.end - offer.start) if wish.price is None else wish.price

@@ -1,7 +1,7 @@
-"""The user's side of making one bought slot smaller: proposed to the seller, and ended by the bank's word.
+"""The user's side of one amendment that shrinks a bought slot.
 
-Either the seller proves by the bank's own word that the amendment is posted, or it is withdrawn at the bank, whose
-answer is final: posted after all, or never. So nothing rests on whether the seller says no, says nothing, or fails.
+Either the seller proves with the bank's message that the amendment is posted, or the user withdraws it at the bank. The
+bank's answer (posted or void) is final, whatever the seller says or fails to do.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from ramp.model.contents import (
     AmendmentPriced,
     AmendmentRefused,
     AmendmentWithdrawal,
+    Content,
 )
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.memory import document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
@@ -34,13 +36,8 @@ AmendmentWord = AmendmentAgreed | AmendmentRefused | AmendmentPosted | Amended |
 class Change(PatientMachine[AmendmentState]):
     """One proposed amendment.
 
-    Args:
-        amendment: what is proposed.
-        agreement: what was bought.
-        pace: of the user.
-
     Attributes:
-        outcome: how it ended, once it has, with the bank's seal on it.
+        outcome: how it ended, with the bank's seal, or None.
     """
 
     def __init__(self, amendment: Amendment, agreement: Agreement, pace: Pace) -> None:
@@ -52,7 +49,6 @@ class Change(PatientMachine[AmendmentState]):
 
     @property
     def doubt(self) -> str:
-        """What is not known yet and how it will end, or the empty string."""
         if self.state is S.ENDED:
             return ""
         body = self.amendment
@@ -62,15 +58,15 @@ class Change(PatientMachine[AmendmentState]):
         return f"{what} awaits {body.resource}; the slot stays unchanged until {body.bank} has posted it"
 
     def start(self, now: Instant) -> list[Effect]:
-        """Propose it, for the first time or after a restart."""
+        """Propose the amendment, for the first time or after a restart."""
         self._enter(S.ASKING, "start")
         return self._ask(self._pace.timing.cancellation_limit, now)
 
     def handle(self, message: Message, content: AmendmentWord, now: Instant) -> list[Effect]:
-        """Take the resource's or the bank's word; after the end everything is ignored.
+        """Take the resource's or the bank's answer; ignored after the end.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word, or proves nothing.
+            RemoteProtocolError: if its sender did not seal it, or the proof is invalid.
         """
         if self.state is S.ENDED or isinstance(content, AmendmentPriced):
             return []
@@ -78,9 +74,8 @@ class Change(PatientMachine[AmendmentState]):
         if isinstance(content, Amended):
             said_by(message, body.resource, Role.RESOURCE)
             check_proof(body, content)
-            saved = SaveAgreement(
-                f"{body.agreement_id}.amendment-{body.number}", content.amendment, content.posted_seal.text
-            )
+            document = document_name(body.agreement_id, body.number)
+            saved = SaveAgreement(document, content.amendment, content.posted_seal.text)
             return [saved, *self._end(content.posted, content.posted_seal, "Amended", now)]
         if isinstance(content, AmendmentAgreed):
             said_by(message, body.resource, Role.RESOURCE)
@@ -97,14 +92,13 @@ class Change(PatientMachine[AmendmentState]):
         return self._end(content, seal, type(content).__name__, now)
 
     def on_not_understood(self, sender: str, now: Instant) -> list[Effect]:
-        """This amendment makes no sense to the seller: what it does not understand it does not do."""
+        """Withdraw if the seller does not understand; then it does not act on the amendment."""
         if self.state is not S.ASKING or sender != self.amendment.resource:
             return []
         self._why = "not_understood", f"{sender} does not understand the amendment"
         return self._withdraw("NotUnderstood", now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Send again; give up what takes too long."""
         if self._is_out_of_patience(now):
             self._why = "no_answer", f"{self.amendment.resource} has not posted the amendment in time"
             return self._withdraw("deadline", now)
@@ -113,7 +107,7 @@ class Change(PatientMachine[AmendmentState]):
     def _agreed(self, now: Instant) -> list[Effect]:
         self._enter(S.AGREED, "AmendmentAgreed")
         self._retry.answered(now)
-        # so long as it can be posted, and then as long as an answer may take
+        # until the amendment expires, plus the time for an answer
         self._limit = self.amendment.valid_until + self._pace.patience(self._pace.timing.cancellation_limit)
         self._arm()
         return [Report(AmendmentAdvanced(self.amendment))]
@@ -133,7 +127,7 @@ class Change(PatientMachine[AmendmentState]):
             code, detail = content.code, content.detail
         refund = content.refund if isinstance(content, AmendmentPosted) else 0
         self.outcome = self._came_to(refund, done=done, code=code, detail=detail), seal
-        # the copy with both signatures is the seller's to give: it gives the same answer again
+        # ask the seller again for the copy with both signatures
         return [self._propose()] if stimulus == "AmendmentPosted" else []
 
     def _came_to(self, refund: int, *, done: bool, code: str, detail: str) -> AmendmentOutcome:
@@ -146,22 +140,12 @@ class Change(PatientMachine[AmendmentState]):
         return [self._withdrawal() if self.state is S.WITHDRAWING else self._propose()]
 
     def _propose(self) -> Send:
-        body = self.amendment
-        return Send(
-            Message(
-                Performative.REQUEST,
-                body.user,
-                body.resource,
-                self.conversation_id,
-                Signed(body),
-                reply_with=f"{body.agreement_id}#{body.number}",
-            )
-        )
+        return self._request(self.amendment.resource, Signed(self.amendment))
 
     def _withdrawal(self) -> Send:
         body = self.amendment
-        wish = AmendmentWithdrawal(body.agreement_id, body.number)
-        reference = f"{body.agreement_id}#{body.number}"
-        return Send(
-            Message(Performative.REQUEST, body.user, body.bank, self.conversation_id, wish, reply_with=reference)
-        )
+        return self._request(body.bank, AmendmentWithdrawal(body.agreement_id, body.number))
+
+    def _request(self, receiver: str, content: Content) -> Send:
+        user, about, key = self.amendment.user, self.conversation_id, self.amendment.key
+        return Send(Message(Performative.REQUEST, user, receiver, about, content, reply_with=key))

@@ -16,13 +16,7 @@ _MARKERS: Final = ("o", "v", "^", "D", "s", "P", "X")
 
 
 def draw_rules(source: Path, target: Path, *, quick: bool) -> None:
-    """Price, revenue and distance over the load, one column a sort of sellers, one line a rule and number of rounds.
-
-    Args:
-        source: `rules.csv`.
-        target: the picture.
-        quick: whether it shows the small version.
-    """
+    """Price, revenue and distance over the load, one column a sort of sellers, one line a rule and number of rounds."""
     rows = read_rows(source)
     sellers = list(dict.fromkeys(row["sellers"] for row in rows))
     ways = list(dict.fromkeys((row["rule"], row["rounds"]) for row in rows))

@@ -22,15 +22,8 @@ _MARKERS = ("o", "v", "^", "D")
 def draw_rounds(source: Path, series: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
     """Figure 11a: sale price and duration over the number of rounds, the paper's beside ours.
 
-    Both durations have a linear axis of their own, as the paper's are hundreds of times longer.
-
-    Args:
-        source: `table4.csv`.
-        series: `series.csv`, how far each request is from the paper.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
+    Both durations have a linear axis of their own, as the paper's are hundreds of times longer. `series` is the file
+    that says how far each request is from the paper.
     """
     rows = read_rows(source)
     title = "Figure 11a and Table 4 of Zasada and Coveney: rounds of bidding"

@@ -22,15 +22,7 @@ _PANELS = (
 
 
 def draw_scale(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
-    """CPU time of an auction and of an answer over the number of resources, one line a number of users.
-
-    Args:
-        source: `scale.csv`.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
-    """
+    """CPU time of an auction and of an answer over the number of resources, one line a number of users."""
     from matplotlib.ticker import NullLocator
 
     rows = read_rows(source)

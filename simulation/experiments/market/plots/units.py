@@ -18,15 +18,7 @@ from simulation.plots.style import (
 
 
 def draw_units(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
-    """Figure 11b: round, commitment and whole purchase over the units of one request.
-
-    Args:
-        source: `figure11b.csv`.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
-    """
+    """Figure 11b: round, commitment and whole purchase over the units of one request."""
     rows = read_rows(source)
     units = [int(row["units"]) for row in rows]
     title = "Figure 11b of Zasada and Coveney: units in one request, twenty resources on one host"

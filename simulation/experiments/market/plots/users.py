@@ -31,29 +31,13 @@ _COLOURS_OF_NETWORKS: Final = (BLUE, VERMILION, GREEN, *SERIES[3:])
 
 
 def draw_users(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
-    """Figure 12: response time and round duration over simultaneous users.
-
-    Args:
-        source: `figure12.csv`.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
-    """
+    """Figure 12: response time and round duration over simultaneous users."""
     title = "Figure 12 of Zasada and Coveney: simultaneous users, twenty resources on one host"
     _draw(((source, "mean over the users"),), target, title, note, quick=quick, mode=mode)
 
 
 def draw_network(series: Sequence[tuple[Path, str]], target: Path, mode: str, note: str, *, quick: bool) -> None:
-    """Figure 13: the same on several networks, all in one picture.
-
-    Args:
-        series: result file and name of each network.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
-    """
+    """Figure 13: the same on several networks, all in one picture."""
     title = "Figure 13 of Zasada and Coveney: simultaneous users, resources on a network of hosts"
     _draw(series, target, title, note, quick=quick, mode=mode)
 
@@ -65,7 +49,7 @@ def _deviations(means: list[float], rows: list[Row], column: str) -> tuple[list[
 
 
 def _draw(series: Sequence[tuple[Path, str]], target: Path, title: str, note: str, *, quick: bool, mode: str) -> None:
-    """Response time and round duration, one line a deployment; lines that nearly cover each other are told apart."""
+    """Draw response time and round duration, one line a deployment; lines that nearly coincide get different styles."""
     figure = new_figure(11, 5, title, quick=quick, mode=mode)
     panels = figure.subplots(1, 2)
     for axes, (column, label, name) in zip(panels, _PANELS, strict=True):

@@ -35,7 +35,6 @@ _HATCH: Final = "////"
 
 
 def _label(name: str, workload: str) -> str:
-    """A resource's name as axes and legends have it."""
     return f"{name} ({_STAND_IN})" if workload == _STAND_IN else name
 
 
@@ -44,13 +43,7 @@ def draw_figure8a(
 ) -> None:
     """Figure 8a: request, mean offer in each round and winning price, one group of bars a request.
 
-    Args:
-        source: `figure8a.csv`.
-        target: the picture.
-        mode: how the markets were run.
-        medians: of offer over request price in per cent, the paper's and ours by what counts as offer.
-        note: stands below.
-        quick: whether it shows the small version.
+    `medians` are of offer over request price in per cent: the paper's, and ours by what counts as offer.
     """
     rows = read_rows(source)
     title = f"Figure 8a {_PAPER}: Table 3 on Table 2, three rounds, means over repetitions"
@@ -102,13 +95,8 @@ def draw_figure8b(
 ) -> None:
     """Figure 8b: attractiveness of every resource over the machines' running time, as a map.
 
-    Args:
-        source: `over_time.csv`; rows with a request are purchases in turn, the others quotations over time.
-        target: the picture.
-        workloads: kind of workload of each resource, from top to bottom.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
+    Rows of `source` with a request are purchases in turn, the others quotations over time. `workloads` has the kind of
+    each resource, from top to bottom.
     """
     rows = read_rows(source)
     title = f"Figure 8b {_PAPER}: attractiveness of the resources over time"
@@ -147,14 +135,6 @@ def draw_figure9b(source: Path, target: Path, only: Sequence[str], mode: str, no
 
     Over XMPP, where a day takes a day, there are only the requests of Table 3, each with a price of its own; so that
     these do not mix, offers stand there as a share of the asking price.
-
-    Args:
-        source: `over_time.csv`.
-        target: the picture.
-        only: names of the resources.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
     """
     rows = [row for row in read_rows(source) if row["resource"] in only]
     title = f"Figure 9b {_PAPER}: offers of four resources in the first round over time"
@@ -193,15 +173,7 @@ def draw_figure9b(source: Path, target: Path, only: Sequence[str], mode: str, no
 
 
 def draw_figure9a(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
-    """Figure 9a: share of wins, one bar a resource that won.
-
-    Args:
-        source: `figure9a.csv`.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
-    """
+    """Figure 9a: share of wins, one bar a resource that won."""
     rows = read_rows(source)
     figure = new_figure(8, 4, f"Figure 9a {_PAPER}: winners of Table 3's requests", quick=quick, mode=mode)
     axes = figure.subplots()
@@ -218,15 +190,7 @@ def draw_figure9a(source: Path, target: Path, mode: str, note: str, *, quick: bo
 
 
 def draw_figure10(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
-    """Figure 10: mean offer of every resource between its minimum and its start price.
-
-    Args:
-        source: `figure10.csv`.
-        target: the picture.
-        mode: how the markets were run.
-        note: stands below.
-        quick: whether it shows the small version.
-    """
+    """Figure 10: mean offer of every resource between its minimum and its start price."""
     rows: list[Row] = read_rows(source)
     title = f"Figure 10 {_PAPER}: mean offer between minimum and start price"
     figure = new_figure(11, 5.4, title, quick=quick, mode=mode)

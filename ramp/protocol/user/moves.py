@@ -1,7 +1,7 @@
-"""Slots that their resources have moved to other places: the last word of each, on record before it is acknowledged.
+"""Slots that their resources moved: the latest message about each, recorded before it is acknowledged.
 
-A word is believed of the agreement's own resource under its seal, of whatever age: a repeated or older one changes
-nothing, for the resource numbers them by the instant of the move.
+A message counts if the agreement's resource sealed it, whatever its age. Repeated and older ones change nothing,
+because the resource orders moves by their time.
 """
 
 from __future__ import annotations
@@ -22,17 +22,14 @@ from ramp.protocol.progress import UnitMoved
 from ramp.protocol.records import MoveHeard
 
 MOVES_MAX: Final = 100
-"""So often a slot may move: each move is on record, and no seller may fill its buyer's journal with them."""
+"""Maximum recorded moves of a slot, so that no seller can fill its buyer's journal."""
 
 
 class Moves:
-    """All of one user.
-
-    Args:
-        agreements: the user's agreements by id.
+    """The moved slots of one user.
 
     Attributes:
-        last: the last word of each moved slot, by its agreement's id.
+        last: latest message about each moved slot, by agreement id.
     """
 
     def __init__(self, agreements: Mapping[str, Agreement]) -> None:
@@ -41,23 +38,23 @@ class Moves:
         self._agreements = agreements
 
     def recover(self, records: Sequence[object]) -> None:
-        """Take what is on record after a restart."""
         for record in records:
             if isinstance(record, MoveHeard):
                 self._note(record.word)
 
     def forget(self, references: Sequence[str]) -> None:
-        """Let the moves of requests go that have been archived; their agreements may be gone by now."""
+        """Forget the moves of archived requests."""
         for agreement_id in list(self.last):
             agreement = self._agreements.get(agreement_id)
             if agreement is None or agreement.request_id in references:
                 del self.last[agreement_id], self._recorded[agreement_id]
 
     def told(self, message: Message, word: SlotMoved, now: Instant) -> list[Effect]:
-        """Take a resource's word; it is acknowledged each time, so that it is not said for ever.
+        """Record and acknowledge a message about a move.
 
         Raises:
-            RemoteProtocolError: of nothing that this user has bought, of another's slot, another's word, or too many.
+            RemoteProtocolError: if the agreement or reservation is unknown, the seal is not its resource's, or there
+                are too many moves.
         """
         agreement = self._agreements.get(word.agreement_id)
         if agreement is None:

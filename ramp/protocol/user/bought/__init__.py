@@ -1,1 +1,0 @@
-"""What becomes of what a user has bought, until it is over."""
