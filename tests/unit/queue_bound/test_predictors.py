@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ramp.queue_bound.recent_values import RecentValues
 from scipy.special import bdtr  # the binomial distribution; scipy.stats takes a second to load
 
 from ramp.errors import ConfigurationError
