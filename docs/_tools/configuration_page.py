@@ -18,20 +18,19 @@ from ramp.model.money import credits_text
 from ramp.model.slot import StaticTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.timing import Timing
-from ramp.runtime.config import (
+from ramp.runtime.configuration.file import CONFIG_VERSION, read_swarm
+from ramp.runtime.configuration.reader import Reader
+from ramp.runtime.configuration.servers import BankConfig, RedundancyConfig, ServerConfig
+from ramp.runtime.configuration.sites import EnrolmentConfig, FederationConfig, SiteConfig
+from ramp.runtime.configuration.values import (
     GuestLimits,
     Isolation,
     LogConfig,
     QuotaConfig,
     ResourceConfig,
-    ServerConfig,
     SwarmConfig,
     UserConfig,
 )
-from ramp.runtime.config_file import CONFIG_VERSION, read_swarm
-from ramp.runtime.configuration.reader import Reader
-from ramp.runtime.joining.configuration import EnrolmentConfig, FederationConfig, SiteConfig
-from ramp.runtime.redundancy.configuration import BankConfig, RedundancyConfig
 from sentences import attribute_sentences, cell
 
 TOP: Final = ""

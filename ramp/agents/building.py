@@ -41,7 +41,7 @@ from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import ResourceConfig, SwarmConfig
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
@@ -57,8 +57,8 @@ from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
 from ramp.xmpp.settings import TransportSettings
 
 if TYPE_CHECKING:
+    from ramp.runtime.ledger.bank_lease import BankLease
     from ramp.runtime.ledger.store import LedgerStore
-    from ramp.runtime.redundancy.bank_lease import BankLease
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,6 @@ class PartyBuilder:
         state: its state folder.
         settings: settings of the connection to the XMPP server.
         passwords: passwords of the agents' accounts by local name.
-        clock: the clock.
         leases: leases of redundant banks by local name.
         site: the resources of this process that answer together; None if each answers for itself.
     """
@@ -108,21 +107,12 @@ class PartyBuilder:
         return self._resource(name)
 
     def anew(self) -> PartyBuilder:
-        """Return a builder for the current configuration.
-
-        Raises:
-            ConfigurationError: the configuration is invalid.
-        """
+        """Return a builder for the current configuration; `ConfigurationError` if that is invalid."""
         config = running_config(self.config.path, self.state)
         return replace(self, config=config, passwords=self.state.passwords(list(config.roles())))
 
     async def update(self, agent: PartyAgent, name: str) -> None:
-        """Apply changes that need no restart to a running agent: its certificate, its prices, new accounts of the bank.
-
-        Args:
-            agent: the agent.
-            name: its local name.
-        """
+        """Apply changes that need no restart: an agent's certificate, its prices, new accounts of the bank."""
         agent.take_notary(KeyStore(self.state.keys).notary(agent.host.name))
         if isinstance(agent, BankingAgent):
             books = agent.host.ports.ledger
@@ -150,17 +140,14 @@ class PartyBuilder:
         config = self.config
         if name not in config.bank_names or not config.redundancy.banks.standby:
             return None
-        from ramp.runtime.redundancy.bank_lease import BankLease  # imports sqlalchemy, as below
+        from ramp.runtime.ledger.bank_lease import BankLease  # imports sqlalchemy, as below
 
         if name not in self.leases:
             self.leases[name] = BankLease(config.ledger_url, name, duration=config.redundancy.banks.lease)
         return self.leases[name]
 
     def _audited_ledger(self, lease: BankLease | None) -> LedgerStore:
-        """Open the ledger and check that its books are consistent.
-
-        Args:
-            lease: the lease of the ledger if two banks share it.
+        """Open the ledger, under a lease if two banks share it, and check its books.
 
         Raises:
             StateDamaged: the books are inconsistent; names the account or transfer.
@@ -168,8 +155,8 @@ class PartyBuilder:
         """
         if not self.config.ledger_url:
             check_room(self.state.path)
+        from ramp.runtime.ledger.bank_lease import FencedLedger
         from ramp.runtime.ledger.store import LedgerStore  # imports sqlalchemy, which only the bank needs
-        from ramp.runtime.redundancy.fenced_ledger import FencedLedger
 
         location = self.config.ledger_url or self.state.ledger
         ledger = LedgerStore.open(location) if lease is None else FencedLedger.under(lease, str(location))
@@ -270,7 +257,6 @@ class PartyBuilder:
     def _launcher(
         self, resource: ResourceConfig, deliver: Callable[[Answer], None], watch: Callable[[Progress], None]
     ) -> JobLauncher | None:
-        """Return the launcher of a resource's jobs; None if the resource launches none."""
         if resource.launching is None:
             return None
         how, own_folder = self.config.launching, self.state.jobs
@@ -301,7 +287,6 @@ class PartyBuilder:
         return kind(party.name, self.passwords[name], settings, party=party, ports=ports, clock=clock, **more)
 
     def _memory(self, name: str) -> dict[str, Any]:
-        """Return the ports of a user or resource that store its state."""
         check_room(self.state.journals)
         journal = SqliteJournal(self.state.journal(name), self.state.archive(name))
         return {"journal": journal, "keep_agreement": self._shelf(name)}
@@ -325,15 +310,7 @@ class PartyBuilder:
 
 
 def audit(ledger: LedgerStore, path: Path) -> None:
-    """Check that a ledger's balances, transfers and orders are consistent.
-
-    Args:
-        ledger: the ledger.
-        path: path of its file, for the error.
-
-    Raises:
-        StateDamaged: the books are inconsistent or cannot be read.
-    """
+    """Check a ledger's balances, transfers and orders; `StateDamaged` with the path of its file if they are wrong."""
     try:
         findings = ledger.contradictions()
     except STORAGE_ERRORS:
@@ -360,10 +337,10 @@ def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
 
 
 def enrolled_accounts(state: StateFolder) -> list[OpeningAccount]:
-    """Return the accounts of enrolled parties at other sites, with their deposits and credit limits.
+    """Return the accounts of enrolled parties at other sites, with deposits and credit limits.
 
     Raises:
-        ConfigurationError: if the register of invitations cannot be read.
+        ConfigurationError: the register of invitations cannot be read.
     """
     return [
         OpeningAccount(entry.invitation.name, entry.kind, entry.credit_limit, entry.deposit)
@@ -374,11 +351,8 @@ def enrolled_accounts(state: StateFolder) -> list[OpeningAccount]:
 def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path | None) -> TransportSettings:
     """Return the settings of the agents' connection to their server.
 
-    Args:
-        config: configuration of the market.
-        host: address of the server started with the market; unused for an external one.
-        port: its port.
-        ca_file: file with the authority of its certificate.
+    The server started with the market has the address `host`, the port and the authority `ca_file`; these are unused
+    for an external server.
     """
     server = config.server
     if server.kind == "external":

@@ -84,10 +84,5 @@ class ComparingAgent(PartyAgent):
 
 
 def next_pause_s(pause_s: float, *, answered: bool) -> float:
-    """Return the next pause in seconds while the clock is wrong or unknown.
-
-    Args:
-        pause_s: previous pause in seconds.
-        answered: whether the last question was answered.
-    """
+    """Return the next pause in seconds while the clock is wrong or unknown, after an answered question or none."""
     return OFTEN_S if answered else min(2 * pause_s, SELDOM_S)

@@ -37,8 +37,8 @@ from ramp.model.seal import Role
 from ramp.options import nearest_name
 from ramp.rfql.signing import certificates
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line
 from ramp.runtime.configuration_changes.differences import Step, StepKind, steps_between, waiting_steps
 from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay, text_of
@@ -96,11 +96,7 @@ class Changing:
         self._one_at_a_time = asyncio.Lock()
 
     async def perform(self, request: OwnerRequest, who: str) -> MarketChanged:
-        """Apply a change.
-
-        Args:
-            request: the change.
-            who: user of the operating system that requests it.
+        """Apply a change requested by a user of the operating system (`who`).
 
         Raises:
             RampError: the change is refused or fails; nothing was changed, unless the text says so.
@@ -376,7 +372,6 @@ class Changing:
         )
 
     def _take(self, then: Overlay, config: SwarmConfig) -> None:
-        """Save the new configuration, then use it."""
         save_overlay(self._state, then)
         self._overlay, self._config = then, config
         self._agents.configure(config)
@@ -405,7 +400,6 @@ class Changing:
 
     @property
     def _active_bank(self) -> str:
-        """Local name of the active bank."""
         names = self._config.bank_names
         return next((name for name in names if self._agents.agents[name].is_up), names[0])
 
@@ -424,13 +418,7 @@ def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:
 
 
 class SupervisorControl(ControlSocket):
-    """Serves the supervisor's control socket.
-
-    Args:
-        changing: applies the changes.
-        domain: domain of the market.
-        state: its state folder.
-    """
+    """Serves the supervisor's control socket; `changing` applies the changes."""
 
     def __init__(self, changing: Changing, domain: str, state: StateFolder) -> None:
         super().__init__(f"the supervisor of {domain}", state.supervisor_socket)

@@ -45,13 +45,7 @@ from ramp.xmpp import wire
 
 
 class UserControl(ControlChannel):
-    """Serves the control socket of a User Agent.
-
-    Args:
-        agent: the agent.
-        path: path of the socket.
-        state: state folder of the market, for the paths of agreements.
-    """
+    """Serves the control socket of a User Agent; `state` has the paths of its agreements."""
 
     def __init__(self, agent: UserAgent, path: Path, state: StateFolder) -> None:
         super().__init__(agent, path)
@@ -105,11 +99,7 @@ class UserControl(ControlChannel):
             yield event
 
     def _check_size(self, request_id: str, document: RequestForQuotation) -> None:
-        """Refuse a request whose calls for proposals could become too large to send.
-
-        Raises:
-            DocumentTooLarge: a call with the bids of other resources exceeds the size limit of a message.
-        """
+        """Refuse a request whose calls for proposals, with bids of other resources, could become too large."""
         name = self._agent.host.name
         bids = tuple(Bid(unit.number, name, unit.cpu_hour_cost) for unit in document.units)
         most = bids * (BIDS_MAX // len(bids) + 1)
@@ -137,7 +127,6 @@ class UserControl(ControlChannel):
                 yield event
 
     def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
-        """Return the outcome with the auction's rounds, which the journal keeps."""
         journal = self._agent.host.ports.journal
         written = journal.records_of(outcome.request_id) if journal is not None else ()
         return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
@@ -192,7 +181,6 @@ class UserControl(ControlChannel):
                 await asyncio.wait({answer})
 
     async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
-        """Yield all events until the client disconnects."""
         gone = asyncio.create_task(reader.read(1))
         try:
             async with self._progress(lambda progress: True) as queue:
@@ -247,7 +235,6 @@ class UserControl(ControlChannel):
 
 
 def _approved(line: bytes) -> bool:
-    """Return whether a line approves the offers; any other line rejects them."""
     try:
         answered = decode_request(line)
     except ControlLineError:
@@ -256,13 +243,7 @@ def _approved(line: bytes) -> bool:
 
 
 class KeeperControl(ControlChannel):
-    """Serves the control socket of the keeper's agent (paper, section 6.3).
-
-    Args:
-        agent: the agent.
-        path: path of the socket.
-        state: state folder of the market, for its audit log.
-    """
+    """Serves the control socket of the keeper's agent (paper, section 6.3); `state` has the market's audit log."""
 
     def __init__(self, agent: CommandedAgent, path: Path, state: StateFolder) -> None:
         super().__init__(agent, path)

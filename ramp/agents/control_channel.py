@@ -30,12 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class ControlSocket(abc.ABC):
-    """Serves a control socket; subclasses define the answers.
-
-    Args:
-        name: full name of the serving agent.
-        path: path of the socket.
-    """
+    """Serves a control socket for the agent `name`; subclasses define the answers."""
 
     def __init__(self, name: str, path: Path) -> None:
         self._name = name
@@ -54,18 +49,13 @@ class ControlSocket(abc.ABC):
         """
 
     async def start(self) -> None:
-        """Open the socket and replace a stale one.
-
-        Raises:
-            ConfigurationError: other users can access its folder.
-        """
+        """Open the socket and replace a stale one; `ConfigurationError` if other users can access its folder."""
         check_private(self._path.parent)
         self._path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._serve, str(self._path), limit=REQUEST_BYTES_MAX)
         self._path.chmod(0o600)
 
     async def stop(self) -> None:
-        """Close the socket and all connections."""
         if self._server is not None:
             self._server.close()
         for task in tuple(self._clients):
@@ -88,7 +78,6 @@ class ControlSocket(abc.ABC):
                 writer.close()
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Check the version in the client's first line; refuse any other version."""
         line = await reader.readline()
         if not line:
             return False
@@ -130,12 +119,7 @@ class ControlSocket(abc.ABC):
 
 
 class ControlChannel(ControlSocket):
-    """Serves the control socket of an agent that has an owner.
-
-    Args:
-        agent: the agent.
-        path: path of the socket.
-    """
+    """Serves the control socket of an agent that has an owner."""
 
     def __init__(self, agent: CommandedAgent, path: Path) -> None:
         super().__init__(str(agent.jid), path)

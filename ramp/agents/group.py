@@ -49,7 +49,7 @@ from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.resource.party import ResourceParty
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder
@@ -89,12 +89,7 @@ class _Life:
 
 
 class Group:
-    """The agents of one process.
-
-    Args:
-        building: builds the agents.
-        names: their local names in starting order.
-    """
+    """The agents of one process, with local names in starting order."""
 
     def __init__(self, building: PartyBuilder, names: list[str]) -> None:
         self._building = building
@@ -103,15 +98,10 @@ class Group:
         self._starting = asyncio.Lock()
 
     def stop(self) -> None:
-        """Stop all agents."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run until stopped.
-
-        Raises:
-            ConfigurationError: an agent can never be built.
-        """
+        """Run until stopped; `ConfigurationError` if an agent can never be built."""
         async with asyncio.TaskGroup() as tasks:
             for name in self._lives:
                 tasks.create_task(self._keep_alive(name), name=name)
@@ -228,7 +218,6 @@ class Group:
             return agent
 
     async def _guests_opened(self, agent: ResourceAgent) -> None:
-        """Wait for an agent's guests, unless this process must stop."""
         waits = [asyncio.create_task(wait) for wait in (agent.guests_opened(), self._stopping.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -265,7 +254,6 @@ class Group:
                 await control.stop()
 
     def _control(self, name: str, agent: PartyAgent) -> ControlChannel | None:
-        """Return the control channel of an agent; None if it has no owner."""
         state = self._building.state
         if isinstance(agent, UserAgent):
             return UserControl(agent, state.socket(name), state)
@@ -360,19 +348,12 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def _can_be_asked() -> bool:
-    """Return whether standard input is a pipe or socket, and so may come from a supervisor."""
     mode = os.fstat(sys.stdin.fileno()).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
-    """Run agents in this process until SIGTERM or SIGINT.
-
-    Args:
-        config: configuration of their market.
-        state: its state folder.
-        settings: settings of the connection to the XMPP server.
-        names: their local names in starting order.
+    """Run agents in this process until SIGTERM or SIGINT, in the order of `names`.
 
     Raises:
         ConfigurationError: an agent can never be built.

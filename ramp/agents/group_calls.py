@@ -46,10 +46,10 @@ class GroupCall:
     """One question.
 
     Attributes:
-        act: what.
+        act: its kind.
         agent: local name of the agent.
         account: name of an account, for the bank.
-        call: its number, once it is asked.
+        call: its number, set when it is asked.
     """
 
     act: Act
@@ -58,16 +58,11 @@ class GroupCall:
     call: int = 0
 
     def line(self) -> bytes:
-        """Encode the call as a line."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 def read_call(line: bytes) -> GroupCall:
-    """Decode a call.
-
-    Raises:
-        ValueError: the line is not a call.
-    """
+    """Decode a call; `ValueError` if the line is not a call."""
     try:
         plain = json.loads(line)
         return GroupCall(Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")), int(plain["call"]))
@@ -83,12 +78,7 @@ class OpenCalls:
         self._asked = 0
 
     async def ask(self, process: str, lines: asyncio.StreamWriter, asked: GroupCall) -> dict[str, Any]:
-        """Send a call and wait for the answer.
-
-        Args:
-            process: name of the process.
-            lines: its standard input.
-            asked: the call; this method sets its number.
+        """Send a call to a process, through its standard input `lines`, and wait for the answer.
 
         Raises:
             TransportError: the process has ended.
@@ -106,7 +96,6 @@ class OpenCalls:
             del self._open[number]
 
     def answered(self, event: dict[str, Any]) -> None:
-        """Pass an answer to its caller."""
         _, waiting = self._open.get(event.get("call", 0), ("", None))
         if waiting is not None and not waiting.done():
             waiting.set_result(event)
@@ -119,13 +108,7 @@ class OpenCalls:
 
 
 def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str], list[str]]:
-    """Return an agent's open obligations and further information for its owner, as texts.
-
-    Args:
-        agent: the agent.
-        account: name of an account, for the bank.
-        now: the current time.
-    """
+    """Return an agent's open obligations, or the bank's state of an account, as texts for people."""
     if isinstance(agent, BankingAgent):
         return _account(agent, account)
     party = agent.host.party
@@ -150,7 +133,7 @@ def _bought(party: UserParty, now: Instant) -> list[str]:
     kept = sum(state == "active" and party.changes.state(each).until > now for each, state in states.items())
     between = sum(state in ("settling", "cancelling") for state in states.values())
     return [
-        *_counted(going_on, "request that goes on", "requests that go on"),
+        *_counted(going_on, "open request", "open requests"),
         *_counted(kept, "slot bought that is not over", "slots bought that are not over"),
         *_counted(between, "purchase or refund under way", "purchases and refunds under way"),
     ]

@@ -63,7 +63,6 @@ class JobLauncher:
     """Passes questions of the resource's party to workers.
 
     Attributes:
-        settings: settings for launching.
         deliver: called with each answer.
         watch: called when the launcher starts or stops failing.
     """
@@ -108,11 +107,6 @@ class JobLauncher:
         self.deliver(answer)
 
     async def _asked(self, question: fx.AskLauncher) -> bytes:
-        """Run a worker and return its output.
-
-        Raises:
-            OSError, TimeoutError, ValueError, ConfigurationError: the worker cannot be started, or fails.
-        """
         command, options, root = self._command(question.job.account)
         how = self.settings
         given = {name: os.environ[name] for name in how.environment if name in os.environ}
@@ -143,11 +137,7 @@ class JobLauncher:
         return printed
 
     def _command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
-        """Return the worker's command for an account, the options of its process, and the folder of its jobs.
-
-        Raises:
-            ConfigurationError: the account does not exist or is the agent's own.
-        """
+        """Return the worker's command for an account, the options of its process, and the folder of its jobs."""
         how = self.settings.acting
         if account != OWN_ACCOUNT:
             return how.command(account)

@@ -101,13 +101,12 @@ class PartyAgent(MarketAgent):
         return now
 
     def watch(self, progress: Progress) -> None:
-        """Handle progress of the party; the default ignores it."""
+        """Handle progress of the party."""
 
     def on_clock_set(self) -> None:
-        """Handle a step of the clock, after the party; the default ignores it."""
+        """Handle a step of the clock, after the party."""
 
     async def setup(self) -> None:
-        """Add the behaviours and start the party, or continue it from its journal."""
         for courier in self.behaviours_served:
             self.add_behaviour(courier())
         now = self.now()
@@ -182,12 +181,7 @@ class PartyAgent(MarketAgent):
             self.complain(sender, "%s from %s dropped: not accepted in a bundle", kind, sender)
 
     def follow_revocations(self, watch: RevocationWatch, authority: Guest[AskAuthority]) -> None:
-        """Let this agent at another site follow the market's revocations.
-
-        Args:
-            watch: asks the market's enrolment office for revocation lists.
-            authority: stores the lists with the keys of this site.
-        """
+        """Let this agent at another site ask for the market's revocation lists; `authority` stores them."""
         ports = Ports(send=self._outgoing.append, authority=authority, watch=self._on_revocations, fault=self.on_fault)
         self._follower = Host(watch, ports)
 
@@ -252,7 +246,6 @@ class PartyAgent(MarketAgent):
     # -- out -----------------------------------------------------------------------------------------------------
 
     def _settle_soon(self) -> None:
-        """Send waiting messages in the background."""
         self._arm()
         if self._outgoing and (self._settling is None or self._settling.done()):
             self._settling = asyncio.get_running_loop().create_task(self._settle())
@@ -281,7 +274,6 @@ class PartyAgent(MarketAgent):
             )
 
     def _encode(self, message: Message) -> EncodedMessage:
-        """Encode a message; a call to many resources is encoded once."""
         if self._encoded is not None and self._encoded[0] is message.content:
             return self._encoded[1]
         encoded = codec.encode(message)

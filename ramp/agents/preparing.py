@@ -11,12 +11,12 @@ from typing import Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
-from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
-from ramp.servers.federated_prosody import FederatedProsody
 from ramp.servers.process import ServerProcess
-from ramp.servers.prosody import ProsodyServer
+from ramp.servers.prosody import FederatedProsody, ProsodyServer
 
 USERS_PER_PROCESS: Final = 50
 """Maximum number of User Agents in one process, which can use only one processor."""
@@ -61,11 +61,7 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
 
 
 def read_passwords(path: Path) -> dict[str, str]:
-    """Read the passwords of existing accounts.
-
-    Raises:
-        ConfigurationError: the file is missing or invalid.
-    """
+    """Read the passwords of existing accounts; `ConfigurationError` if the file is missing or invalid."""
     try:
         passwords = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -77,11 +73,7 @@ def read_passwords(path: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def only_one(state: StateFolder) -> Iterator[None]:
-    """Hold the state folder's lock.
-
-    Raises:
-        ConfigurationError: another supervisor holds it.
-    """
+    """Hold the state folder's lock; `ConfigurationError` if another supervisor holds it."""
     with (state.run / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

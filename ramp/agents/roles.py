@@ -47,7 +47,7 @@ from ramp.xmpp.bundles import PARTS_MAX, Part, pack
 from ramp.xmpp.wire import Bounce
 
 if TYPE_CHECKING:
-    from ramp.runtime.redundancy.bank_lease import BankLease
+    from ramp.runtime.ledger.bank_lease import BankLease
 
 WRITE_REST = 20
 """After saving its registrations, the directory pauses this many times as long as that took, so that it can answer."""
@@ -156,11 +156,7 @@ class EnrolmentServer(Courier):
 
 
 class CommandedAgent(PartyAgent):
-    """An agent with an owner and a control channel.
-
-    Attributes:
-        watchers: called with all progress.
-    """
+    """An agent with an owner and a control channel; `watchers` are called with all progress."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.watchers: set[Callable[[Progress], None]] = set()
@@ -225,7 +221,6 @@ class UserAgent(ComparingAgent, CommandedAgent):
 
     @property
     def party(self) -> UserParty:
-        """The protocol of the user."""
         assert isinstance(self.host.party, UserParty)
         return self.host.party
 
@@ -356,11 +351,9 @@ class ResourceAgent(ComparingAgent):
             self.on_troubles()
 
     def heard(self, guest: str, line: str) -> None:
-        """Log a line that a guest has printed."""
         _log.warning("%s: output of its %s: %s", self.jid, guest, line)
 
     def _count_refusals(self, message: Message) -> None:
-        """Count the refusals in an outgoing message."""
         content = message.content
         if isinstance(content, Proposal):
             for code in {refusal.code for refusal in content.refusals}:
@@ -384,12 +377,7 @@ class ResourceAgent(ComparingAgent):
         record(str(self.jid), "refusal", text, buyer=buyer, code=str(code), count=count, request_id=request_id)
 
     async def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
-        """Change the prices, and stop or resume new sales.
-
-        Args:
-            prices: new range of prices.
-            draining: whether to make no new sales.
-        """
+        """Set the range of prices, and stop (`draining`) or resume new sales."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()
@@ -397,7 +385,6 @@ class ResourceAgent(ComparingAgent):
         await self._settle()
 
     async def leave(self) -> None:
-        """Withdraw this resource from the directory."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()
@@ -533,11 +520,7 @@ class RelievedBankingAgent(BankingAgent):
 
 
 class DirectoryAgent(PartyAgent):
-    """Keeps the register of resources.
-
-    Attributes:
-        keep: saves the registrations for the next start; called soon after a change.
-    """
+    """Keeps the register of resources; `keep`, called soon after a change, saves it for the next start."""
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RegistrationServer,)
 

@@ -27,7 +27,7 @@ class ServerWatch:
         told: called with the problem when it has changed; empty when it is solved.
 
     Attributes:
-        problem: the current problem; empty if there is none.
+        problem: the current problem, or empty.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class ServerWatch:
         self._silent = 0
 
     async def run(self) -> None:
-        """Check until cancelled."""
         while True:
             self._take(await asyncio.to_thread(self._look))
             await asyncio.sleep(PROBE_S)

@@ -21,12 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class StatusBoard:
-    """Publishes a market's status.
-
-    Args:
-        state: state folder of the market.
-        describe: returns the current status.
-    """
+    """Publishes the market's current status, which `describe` returns."""
 
     def __init__(self, state: StateFolder, describe: Callable[[], SwarmStatus]) -> None:
         self._state = state
@@ -45,7 +40,6 @@ class StatusBoard:
             _log.error("cannot create %s: %s; only the status file is available", path, reason_of(error))
 
     def close(self) -> None:
-        """Close the socket and remove the files."""
         if self._server is not None:
             self._server.close()
         for path in (self._state.status_file, self._state.status_socket):
@@ -66,7 +60,6 @@ class StatusBoard:
             self._unwritten = ""
 
     def retry(self) -> None:
-        """Write the file if that has failed before."""
         if self._unwritten:
             self.publish()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
-from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
 from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder
@@ -67,12 +67,10 @@ class Told:
         self._is_up = False
 
     def up(self) -> None:
-        """Note that all agents are ready or broken."""
         self._is_up = True
         _log.info("the market is up")
 
     def event(self, event: Mapping[str, str]) -> None:
-        """Log an event of an agent or the server."""
         if self._is_up and event["event"] != "stopped":  # at the end all agents stop
             detail = f": {event['detail']}" if event["detail"] else ""
             _log.info("%s is %s%s", event["agent"], event["event"], detail)

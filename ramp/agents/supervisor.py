@@ -30,7 +30,7 @@ from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentS
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import save_overlay, starting
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.logs.events import record
@@ -115,7 +115,6 @@ class Supervisor:
         }
 
     def stop(self) -> None:
-        """Stop the market."""
         self._stopping.set()
         self._all_ready.set()
 
@@ -290,7 +289,6 @@ class Supervisor:
         return str(detail)
 
     def _break(self, reason: str) -> None:
-        """End the launch with an error."""
         self._broken = reason
         self._all_ready.set()
 
@@ -378,11 +376,7 @@ class Supervisor:
                     group.process.kill()
 
     async def give_account(self, name: str) -> None:
-        """Create an agent's account on the market's own server.
-
-        Raises:
-            RampError: the server refuses it.
-        """
+        """Create an agent's account on the market's own server; `RampError` if the server refuses it."""
         await asyncio.to_thread(self._give_accounts, {name: self._state.passwords([name])[name]})
 
     def _give_accounts(self, accounts: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from ramp.options import read_options
-from ramp.runtime.config import QUEUE_BOUND, ResourceConfig
+from ramp.runtime.configuration.values import QUEUE_BOUND, ResourceConfig
 
 
 def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:

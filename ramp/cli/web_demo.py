@@ -57,7 +57,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     Each user submits a request every few seconds, for single machines and tori, and cancels some of the reservations.
     Ctrl-C stops everything and removes its files.
     """
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.configuration.file import load_config
 
     check_installed()
     address = served_address("127.0.0.1", port)

@@ -19,8 +19,9 @@ from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import nearest_name
-from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.control.market_changes import ChangeLine
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 
 NAMED: Final = 3
 """Maximum number of resources named in a warning."""

@@ -19,7 +19,7 @@ from ramp.doctor import surroundings
 from ramp.doctor.promises import promises_of, read_records
 from ramp.errors import RampError
 from ramp.model.instant import Instant
-from ramp.runtime.config import ResourceConfig, SwarmConfig, plugin_settings
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, plugin_settings
 from ramp.runtime.configuration_changes.overlay import load_market, load_overlay, running_config
 from ramp.runtime.state_folder import StateFolder
 

@@ -1,7 +1,7 @@
-"""Acting as a buyer's local account: by which command the worker is run as it, and where its job folders are.
+"""Acting as a buyer's local account: the command that runs the worker as it, and its job folders.
 
 An agent that is root becomes the account; any other asks `sudo` for it, which needs one line of sudoers and the
-installed worker (docs/launching.md). Nobody acts as root, or as the agent's own account, here.
+installed worker (docs/launching.md). Acting as root or as the agent's own account is refused.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ramp.errors import ConfigurationError
 from ramp.launching import worker
 
 HOME_FOLDER: Final = ".ramp/jobs"
-"""Of job folders in an account's home, as the worker has it."""
+"""Job folders in an account's home, as in the worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """By what programs others' accounts are acted as.
+    """Programs for acting as other accounts.
 
     Attributes:
         worker: command that runs the worker as another account, through `sudo -u`; by its full path.
-        python: interpreter for the worker where it need not be installed.
-        folder: where job folders are made, one folder an account; empty for the accounts' homes.
+        python: interpreter for a worker that is not installed.
+        folder: parent of the job folders, one for each account; empty to use the accounts' homes.
     """
 
     worker: str
@@ -39,20 +39,20 @@ class Acting:
 
     @classmethod
     def told(cls, plain: Mapping[str, str]) -> Self | None:
-        """As `plain` has told it; None where that is empty."""
+        """Return the value that `plain` has written; None if it is empty."""
         return cls(plain["worker"], plain["python"], plain["folder"]) if plain else None
 
     def plain(self) -> dict[str, str]:
-        """As a mapping, for what is said to another process."""
+        """Return the value as a mapping for another process."""
         return {"worker": self.worker, "python": self.python, "folder": self.folder}
 
     def command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
-        """The worker's command as an account, what its process is made with, and the folder of its jobs.
+        """Return the worker's command as an account, the options of its process, and the folder of its jobs.
 
-        The folder is empty for the one that the worker takes by itself.
+        The folder is empty if the worker uses its default.
 
         Raises:
-            ConfigurationError: if there is no such account, it is the agent's own or root, or its folder is not safe.
+            ConfigurationError: the account is unknown, the agent's own or root, or its folder is not safe.
         """
         entry = account_of(account)
         if os.geteuid() != 0:
@@ -62,21 +62,17 @@ class Acting:
         return worker_inside(self.python), becoming(entry), folder
 
     def shell_folder(self, account: str) -> str:
-        """The folder of an account's jobs, as a word of a shell that runs as it."""
+        """Return the folder of an account's jobs as a word for a shell of that account."""
         return f"{self.folder}/{account}" if self.folder else f'"$HOME"/{HOME_FOLDER}'
 
 
 def worker_inside(python: str) -> tuple[str, ...]:
-    """The worker's command where it need not be installed: its text goes along."""
+    """Return the worker's command if it is not installed: its text is part of the command."""
     return (python, "-I", "-c", Path(worker.__file__).read_text("utf-8"))
 
 
 def account_of(name: str) -> pwd.struct_passwd:
-    """A local account that may be acted as.
-
-    Raises:
-        ConfigurationError: if there is none of that name, or it is the agent's own or root.
-    """
+    """Return a local account; `ConfigurationError` if it is unknown, root, or the agent's own."""
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
@@ -87,17 +83,13 @@ def account_of(name: str) -> pwd.struct_passwd:
 
 
 def becoming(entry: pwd.struct_passwd) -> Mapping[str, Any]:
-    """With what root makes a process of an account."""
+    """Return the options with which root starts a process of an account."""
     groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
 
 
 def folder_for(entry: pwd.struct_passwd, parent: Path) -> Path:
-    """The folder of an account's jobs; its parent is root's, so that nobody else can make or replace it.
-
-    Raises:
-        ConfigurationError: if somebody else has.
-    """
+    """Return the folder of an account's jobs in root's folder; `ConfigurationError` if another account has made it."""
     parent.mkdir(mode=0o755, exist_ok=True)
     found = parent.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
@@ -111,6 +103,6 @@ def folder_for(entry: pwd.struct_passwd, parent: Path) -> Path:
 
 
 def system_python() -> str:
-    """An interpreter that other accounts can run too, as one in somebody's home is not; the worker needs no package."""
+    """Return an interpreter outside all homes, so that other accounts can run it; the worker needs no package."""
     base: str = getattr(sys, "_base_executable", sys.executable)
     return shutil.which("python3", path=worker.PATH) or base

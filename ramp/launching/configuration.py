@@ -18,14 +18,14 @@ BATCH_SYSTEMS: Final = ("slurm", "gridengine")
 """Executors that submit jobs through PSI/J, by PSI/J's names."""
 
 EXECUTORS: Final = (NONE, LOCAL, *BATCH_SYSTEMS, HANDOVER)
-"""Nothing; the agent's own computer, where the machine is simulated; a batch system; the buyers themselves."""
+"""No jobs, the agent's own computer (simulated machines), a batch system, or the buyers themselves."""
 
 _ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchingConfig:
-    """How jobs are launched on what was bought.
+    """Settings for launching jobs on bought slots.
 
     Attributes:
         executor: what runs the jobs of resources that name no other: `none`, `local` (on this computer: for simulated
@@ -38,9 +38,8 @@ class LaunchingConfig:
         folder: where job folders are made, one folder an account, if not in the accounts' homes; the nodes of the
             machine see it under the same path.
         environment: variables of the agents' environment that the worker is given.
-        grace: a job that starts so long after it was due is still on time, in seconds.
-        delivery_limit: a job that has not started so long after it was due shows that its slot is not delivered, in
-            seconds; the money goes back.
+        grace: delay of a start that still counts as punctual, in seconds.
+        delivery_limit: delay of a start, in seconds, after which the slot counts as not delivered and is refunded.
     """
 
     executor: str = NONE
@@ -54,27 +53,19 @@ class LaunchingConfig:
 
 
 class TableReader(Protocol):
-    """What is needed of `ramp.runtime.config_file.Reader`."""
+    """The parts of `ramp.runtime.configuration.reader.Reader` that this module uses."""
 
-    def wrong(self, key: str, value: object, right: str) -> None:
-        """Note a value that is wrong."""
-        ...
+    def wrong(self, key: str, value: object, right: str) -> None: ...
 
-    def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
-        """Note keys that nobody knows."""
-        ...
+    def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None: ...
 
-    def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        """A text."""
-        ...
+    def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str: ...
 
-    def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        """A table."""
-        ...
+    def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]: ...
 
 
 _PATHS: Final = {
-    "worker": "as sudoers has it",
+    "worker": "as in sudoers",
     "psij_python": 'such as "/opt/psij/bin/python"',
     "folder": 'such as "/scratch/ramp-jobs"',
 }
@@ -82,13 +73,7 @@ LAUNCHING_KEYS: Final = {"executor", "python", "environment", "grace_s", "delive
 
 
 def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Mapping[str, Duration]) -> LaunchingConfig:
-    """Read the table `[launching]`.
-
-    Args:
-        reader: notes what is wrong.
-        table: as TOML has it.
-        durations: its keys that are a number of seconds, read.
-    """
+    """Read the table `[launching]`; `durations` are its values in seconds, already read."""
     reader.unknown("launching.", table, LAUNCHING_KEYS)
     standard = LaunchingConfig()
     environment = table.get("environment", [])
@@ -110,13 +95,13 @@ def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Map
 
 
 def read_accounts(reader: TableReader, where: str, table: Mapping[str, Any], domain: str) -> dict[str, str]:
-    """Read a table of buyers and their local accounts; by the buyers' full names, `*@DOMAIN` for everybody of a domain.
+    """Return local accounts by the buyers' full names, `*@DOMAIN` for everyone of a domain.
 
     Args:
-        reader: notes what is wrong.
-        where: the table's name.
-        table: as TOML has it.
-        domain: of buyers that are given by their local names.
+        reader: notes problems.
+        where: name of the table.
+        table: the table.
+        domain: domain of buyers with a local name only.
     """
     found = {}
     for name, account in table.items():
@@ -139,16 +124,16 @@ def launch_terms(
     *,
     reserves: bool = True,
 ) -> LaunchTerms | None:
-    """How one resource launches; None where it does not.
+    """Return how a resource launches jobs; None if it launches none.
 
     Args:
-        reader: notes what is wrong.
-        where: the resource's place.
-        table: the resource's own, whose `executor` and `accounts` go before those of all.
-        launching: what holds for all.
-        accounts: of all.
-        domain: of buyers that are given by their local names.
-        reserves: whether jobs go into reservations, through PSI/J; else they run in a job of a queue.
+        reader: notes problems.
+        where: place of the resource in the file.
+        table: table of the resource, whose `executor` and `accounts` override those of all.
+        launching: settings of all resources.
+        accounts: accounts of all resources.
+        domain: domain of buyers with a local name only.
+        reserves: whether jobs run in reservations, through PSI/J; otherwise in a job of a queue.
     """
     executor = _executor(reader, where, table, launching.executor)
     own = read_accounts(reader, f"{where}accounts.", reader.table(table, "accounts"), domain)
@@ -165,7 +150,7 @@ def launch_terms(
 
 
 def acting_by(launching: LaunchingConfig) -> Acting:
-    """By what others' accounts are acted as."""
+    """Return the programs for acting as other accounts."""
     return Acting(launching.worker, launching.python or system_python(), launching.folder)
 
 

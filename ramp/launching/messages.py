@@ -1,4 +1,4 @@
-"""Questions to the worker and its answers, as JSON; what it answers is checked before it is believed."""
+"""Questions to the worker and its answers, as JSON; every answer is checked."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 
 VERSION: Final = 1
-"""Of questions and answers; the worker's own constant says the same."""
+"""Version of questions and answers, equal to the worker's constant."""
 
 ANSWER_BYTES_MAX: Final = 200_000
-"""Longest answer: a piece of output in base64."""
+"""Maximum answer: a piece of output in base64."""
 
 DETAIL_MAX: Final = 1_000
-"""Characters of a sentence that are passed on."""
+"""Maximum length of a sentence in characters."""
 
 _VERBS: Final[Mapping[type, str]] = {
     fx.SubmitJob: "submit",
@@ -41,15 +41,15 @@ def question_text(
     psij_python: str = "",
     python: str = "",
 ) -> bytes:
-    """A question as the worker reads it.
+    """Encode a question for the worker.
 
     Args:
-        question: what is asked.
-        executor: what runs the jobs.
+        question: the question.
+        executor: executor of the jobs.
         root: folder of the job folders; empty for the account's own.
-        variables: of the environment, for the batch system's commands; `PATH` comes before the usual folders.
-        psij_python: full path of an interpreter that has PSI/J, where a batch system is asked; else empty.
-        python: full path of any interpreter, for jobs in a job in a queue.
+        variables: environment of the batch system's commands; its `PATH` precedes the usual folders.
+        psij_python: full path of an interpreter with PSI/J for a batch system; else empty.
+        python: full path of any interpreter, for jobs in a job of a queue.
     """
     job = question.job
     plain: dict[str, Any] = {
@@ -81,11 +81,7 @@ def question_text(
 
 
 def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileRead:
-    """Read the worker's answer.
-
-    Raises:
-        ValueError: if it is none, or says what cannot be.
-    """
+    """Decode the worker's answer; `ValueError` if it is invalid or impossible."""
     if len(text) > ANSWER_BYTES_MAX:
         raise ValueError(f"an answer of more than {ANSWER_BYTES_MAX} bytes")
     try:
@@ -107,7 +103,7 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
 
 
 def in_doubt(question: fx.AskLauncher, reason: str) -> ev.JobSeen | ev.JobFileRead:
-    """What a party is told instead of an answer."""
+    """Return the substitute for a missing answer."""
     if isinstance(question, fx.ReadJobFile):
         return ev.JobFileRead(question.call_id, None, code="in_doubt", detail=reason)
     return ev.JobSeen(question.job.job_id, ev.MachineInDoubt(reason))
@@ -144,7 +140,7 @@ def _read(question: fx.ReadJobFile, plain: Mapping[str, Any]) -> ev.JobFileRead:
     if data is None:
         return ev.JobFileRead(question.call_id, None, code="no_file", detail=_sentence(plain.get("detail")))
     if not isinstance(data, str) or not isinstance(plain.get("complete"), bool):
-        raise ValueError("a piece of output that is none")  # noqa: TRY004
+        raise ValueError("an invalid piece of output")  # noqa: TRY004
     try:
         piece = binascii.a2b_base64(data, strict_mode=True) if data else b""
     except binascii.Error as error:

@@ -1,9 +1,9 @@
 """Jobs of one account on a batch system, through PSI/J: submitted into reservations, looked up and ended.
 
-A program of its own, for PSI/J's pins and SPADE's exclude one another: the worker runs it with the interpreter that has
-psij-python 0.9.11, as the buyer's local account. It reads one question as JSON from standard input and prints one
-answer, and holds nothing in between. A job carries its name in the batch system's queue, so that one of which no number
-was noted, because somebody was killed meanwhile, is found again and not submitted twice.
+This is a separate program because the versions that PSI/J and SPADE require exclude one another. The worker runs it as
+the buyer's local account, with the interpreter that has psij-python 0.9.11. It reads one question as JSON from standard
+input, prints one answer and keeps no state. The queue knows a job by name. So a job whose number was not recorded,
+because a process was killed, is found again and not submitted twice.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 COMMAND_LIMIT_S: Final = 10
-"""Seconds for a command of a batch system; Slurm's own give up then, and Grid Engine's never where qmaster hangs."""
+"""Timeout of a command of a batch system in seconds: Slurm's own; Grid Engine's commands have none."""
 
 HANDED_OVER_S: Final = 10.0
-"""Seconds for which a reservation is tried, again and again, that its buyer's account does not have yet."""
+"""Seconds to retry with a reservation that the buyer's account cannot use yet."""
 
 JOB_PREFIX: Final = "ramp_"
-"""A batch system knows what was launched by it: a name that begins like this, and goes on with its folder's."""
+"""Prefix of a job's name in a batch system; the name of its folder follows."""
 
 NOT_YET: Final = re.compile("Access denied to requested reservation|no suitable queues")
-"""How a system refuses who may not use a reservation: it is handed over when it has been paid, at about that moment."""
+"""Refusal of an account that may not use a reservation yet: the handover follows the payment, at about that time."""
 
 DOUBT: Final = re.compile(
     "Unable to contact|timed out|Unexpected message|Zero Bytes|temporarily|unable to (send|receive|contact)|commlib",
     re.IGNORECASE,
 )
-"""Complaints after which nobody knows whether a job was submitted; it is looked for by its name."""
+"""Complaints after which a job may or may not have been submitted; it is looked up by name."""
 
 GONE: Final = re.compile("does not exist|Invalid job id")
-"""How a system refuses to end a job that has ended."""
+"""Refusal to end a job that has ended."""
 
 ONE_NODE: Final = re.compile(r"^#SBATCH --(nodes|ntasks|ntasks-per-node)=1\n", re.MULTILINE)
-"""What PSI/J writes where no resources are given; options of our own have quotation marks there."""
+"""Lines of PSI/J for a job without resources; our own options have quotation marks there."""
 
 POLLING: Final = {"queue_polling_interval": 2, "initial_queue_polling_delay": 1}
-"""Of PSI/J, in seconds; by default half a minute."""
+"""Polling intervals of PSI/J in seconds; the default is half a minute."""
 
 
 def main() -> int:
@@ -56,7 +56,7 @@ def main() -> int:
     folder, system = Path(question["folder"]), SYSTEMS[question["system"]]()
     answer: dict[str, Any]
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # for what PSI/J has to say
+        with contextlib.redirect_stdout(sys.stderr):  # for the output of PSI/J
             if question["verb"] == "submit":
                 answer = {"refused": system.submit(folder, question["job"])}
             elif question["verb"] == "end":
@@ -74,29 +74,29 @@ def main() -> int:
 
 
 class BatchSystem(ABC):
-    """A batch system through PSI/J; its subclasses are what PSI/J lacks about each."""
+    """A batch system through PSI/J; subclasses add what PSI/J lacks for each."""
 
     NAME = ""
     LIMITED = True
-    """Whether a job says how long it runs at most: until its slot ends."""
+    """Whether a job states a time limit: the end of its slot."""
 
     @abstractmethod
     def executor(self, folder: Path) -> Any:
-        """PSI/J's executor, which writes into the job's folder."""
+        """Return PSI/J's executor, which writes into the job's folder."""
 
     @abstractmethod
     def asked(self, job: dict[str, Any], name: str) -> tuple[dict[str, str], Any]:
-        """What is asked of the system by its own options, and as PSI/J's resources."""
+        """Return the request as options of the system and as PSI/J's resources."""
 
     @abstractmethod
     def numbers(self) -> dict[str, str]:
-        """The numbers of this account's jobs, by their names."""
+        """Return the numbers of this account's jobs by name."""
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """Submit the job's script, unless it is there; why that is refused, or the empty string.
+        """Submit the job's script unless it was submitted; return why it is refused, empty if it is not.
 
         Raises:
-            OSError: nobody knows whether it was submitted, or it cannot be yet.
+            OSError: the submission is impossible now, or its result is unknown.
         """
         if self.lives(folder)[0] is not None:
             return ""
@@ -126,7 +126,7 @@ class BatchSystem(ABC):
         return ""
 
     def end(self, folder: Path) -> None:
-        """End the job; one that is in no queue yet finds itself cancelled, should it be started."""
+        """End the job; one that is missing in the queue ends itself if it starts later."""
         native = self.native(folder)
         if native:
             code, said = run(self.executor(folder).get_cancel_command(native))
@@ -134,7 +134,7 @@ class BatchSystem(ABC):
                 raise OSError(said)
 
     def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """Whether the job is listed and has not ended (None: not listed), and why it waits or has failed."""
+        """Return whether the job is listed and has not ended (None: not listed), and why it waits or has failed."""
         native = self.native(folder)
         if not native:
             return None, ""
@@ -145,14 +145,14 @@ class BatchSystem(ABC):
         return not status.state.final, str(status.message or "")
 
     def noted(self, folder: Path) -> str:
-        """The number that was noted when it was submitted."""
+        """Return the number recorded at submission."""
         try:
             return (folder / "native").read_text("ascii").strip()
         except FileNotFoundError:
             return ""
 
     def native(self, folder: Path) -> str:
-        """The system's number of the job, noted or found by its name; empty where there is none."""
+        """Return the system's number of the job, recorded or found by name; empty if it has no number."""
         return self.noted(folder) or self.numbers().get(name_of(folder), "")
 
 
@@ -162,12 +162,11 @@ class Slurm(BatchSystem):
     NAME = "Slurm"
 
     def executor(self, folder: Path) -> Any:
-        """PSI/J's own, cured (psij-python 0.9.11).
+        """Return PSI/J's executor with two corrections (psij-python 0.9.11).
 
-        It takes each line of the queue for three words, but a reason may have more: one job of the account that waits
-        for `ReqNodeNotAvail, May be reserved for other job` keeps it from knowing anything of any job. And it asks for
-        one task on one node where nothing is said of nodes; a reservation may have any cores on any nodes. (It leaves
-        out the job's name, too; that is among our own options.)
+        It expects three words in each line of the queue. A reason with more words, `ReqNodeNotAvail, May be reserved
+        for other job`, hides all jobs of the account. Without a number of nodes it requests one task on one node; a
+        reservation may have any cores on any nodes. (It also omits the job's name, which is among our own options.)
         """
         from psij import JobState, JobStatus
         from psij.executors.batch.slurm import SlurmExecutorConfig, SlurmJobExecutor
@@ -191,7 +190,7 @@ class Slurm(BatchSystem):
         return limited(CuredSlurmExecutor(config=SlurmExecutorConfig(work_directory=folder / "psij", **POLLING)))
 
     def asked(self, job: dict[str, Any], name: str) -> tuple[dict[str, str], Any]:
-        """See `BatchSystem`; PSI/J's resources know no number of cores on whatever nodes."""
+        """Return the request; PSI/J's resources cannot express a number of cores on any nodes."""
         import psij
 
         cores = int(job["cores"])
@@ -200,7 +199,6 @@ class Slurm(BatchSystem):
         return {f"slurm.{option}": value for option, value in options.items()}, psij.ResourceSpecV1()
 
     def numbers(self) -> dict[str, str]:
-        """See `BatchSystem`."""
         lines = printed(["squeue", "--me", "-h", "-t", "all", "-o", "%A %j"]).splitlines()
         return {name: number for number, _, name in (line.partition(" ") for line in reversed(lines))}
 
@@ -209,7 +207,7 @@ class GridEngine(BatchSystem):
     """Grid Engine 8.1, by the executor of the package ramp-psij-gridengine."""
 
     NAME = "Grid Engine"
-    LIMITED = False  # it refuses what would end a second after its reservation, and ends all jobs there by itself
+    LIMITED = False  # it refuses jobs beyond the end of their reservation, and ends all jobs there by itself
 
     def executor(self, folder: Path) -> Any:
         """The package's, which PSI/J finds by its name."""
@@ -237,22 +235,18 @@ class GridEngine(BatchSystem):
 
 
 def name_of(folder: Path) -> str:
-    """What a batch system calls a job."""
+    """Return a job's name in the batch system."""
     return f"{JOB_PREFIX}{folder.name}"
 
 
 def slurm_states(out: str) -> dict[str, tuple[str, str]]:
-    """State and reason of jobs by number, as `squeue -O JobArrayID,StateCompact,Reason` prints them."""
+    """Parse state and reason of jobs by number from the output of `squeue -O JobArrayID,StateCompact,Reason`."""
     rows = (line.split(None, 2) for line in out.splitlines()[1:])
     return {row[0]: (row[1], row[2].strip() if len(row) > 2 else "") for row in rows if len(row) > 1}
 
 
 def run(command: list[str]) -> tuple[int, str]:
-    """Exit code and output of a command, with its complaints where it fails.
-
-    Raises:
-        OSError: if it cannot be run, or takes too long.
-    """
+    """Return exit code and output of a command, with errors if it fails; `OSError` if it cannot run or is too slow."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
     except subprocess.TimeoutExpired as error:
@@ -261,11 +255,7 @@ def run(command: list[str]) -> tuple[int, str]:
 
 
 def printed(command: list[str]) -> str:
-    """What a command prints.
-
-    Raises:
-        OSError: if it fails.
-    """
+    """Return the output of a command; `OSError` if it fails."""
     code, said = run(command)
     if code:
         raise OSError(f"{command[0]}: {' '.join(said.split()) or code}")
@@ -273,7 +263,7 @@ def printed(command: list[str]) -> str:
 
 
 def limited(executor: Any) -> Any:
-    """An executor whose commands take only so long; PSI/J's own may take for ever."""
+    """Return an executor with a timeout for its commands; PSI/J's own has none."""
 
     def checked(command: list[str]) -> str:
         code, said = run(command)

@@ -1,8 +1,8 @@
-"""Jobs of one account in a job in a queue that it has bought instead of a reservation: ordered, looked up and ended.
+"""Jobs of one account inside a job of a queue, which it has bought instead of a reservation.
 
-A program of its own of the standard library alone: the worker runs it as the buyer's local account, as it runs
-`psij_jobs.py` where a slot is reserved, and asks it the same. An order is a file in a folder that the script of the job
-in the queue looks at each second (`queue_script.py`): from when on it may begin, and the folder of what is ordered.
+This program uses the standard library only. The worker runs it as the buyer's local account and asks it the same
+questions as `psij_jobs.py`. An order is a file with the earliest start and the job's folder; the script of the job in
+the queue (`queue_script.py`) looks for orders each second.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 COMMAND_LIMIT_S: Final = 20
-"""Seconds for a command of a batch system."""
+"""Timeout of a command of a batch system in seconds."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
 LISTED: Final = {"slurm": ("squeue", "-h", "-o", "%T", "-j"), "gridengine": ("qstat", "-j")}
-"""What says of a job, by its number, whether the queue has it."""
+"""Commands that list a job by its number."""
 
 ENDED: Final = re.compile("|COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY|DEADLINE|BOOT_FAIL")
-"""States of a job in Slurm that has ended, squeue(1); nothing is said of one that it has forgotten."""
+"""States of ended jobs in Slurm, squeue(1); the output is empty for a forgotten job."""
 
 UNKNOWN: Final = re.compile("Invalid job id|do(es)? not exist")
 
@@ -38,7 +38,7 @@ def main() -> int:
         elif question["verb"] == "look":
             alive, detail = lives(folder, system)
             answer = {"alive": alive, "detail": detail}
-        # what is to end has the mark `cancelled` in its folder, which the script looks for
+        # a job that must end has the mark `cancelled` in its folder, which the script looks for
     except (OSError, ValueError, KeyError) as error:
         answer = {"error": " ".join(str(error).split())}
     print(json.dumps(answer))
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def submit(folder: Path, job: dict[str, Any]) -> str:
-    """Leave an order for the script of the job in the queue; why that cannot be, or the empty string."""
+    """Leave an order for the script of the job in the queue; return why that is impossible, or an empty string."""
     key, number = str(job["queue_key"]), str(job["reservation_id"])
     if not NAME.fullmatch(key) or not number.isdecimal():
         return f"invalid job of a queue: {key!r}, {number!r}"
@@ -62,10 +62,10 @@ def submit(folder: Path, job: dict[str, Any]) -> str:
 
 
 def lives(folder: Path, system: str) -> tuple[bool | None, str]:
-    """Whether the job in the queue lasts (None: nothing was left for it), and a sentence where it has ended.
+    """Return whether the job in the queue runs (None: it has no order), and a sentence if it has ended.
 
     Raises:
-        OSError: nobody knows.
+        OSError: the state is unknown.
     """
     if not (folder / "ordered").exists():
         return None, ""

@@ -1,8 +1,8 @@
-"""What a job runs that was bought in a queue: the buyer's orders, as they come, for as long as was bought.
+"""The script of a job in a queue: it runs the buyer's orders for the bought duration.
 
-The job is submitted before anybody has ordered anything. Its script keeps the cores and looks each second for orders,
-which the worker leaves in a folder (`queue_jobs.py`); it runs each once, as soon as it may begin, and ends those whose
-buyer has cancelled them. What the batch system sends before it ends the job is passed on.
+The job is submitted before its buyer orders anything. Its script keeps the cores and checks each second for orders,
+which the worker leaves in a folder (`queue_jobs.py`). It runs each order once, as soon as it may begin, and ends
+cancelled ones. It passes on the signals of the batch system before the end of the job.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ exit 0
 
 
 def queue_script(root: str, key: str, seconds: int) -> str:
-    """The script of a job in a queue.
+    """Return the script of a job in a queue.
 
     Args:
         root: folder of the account's job folders, as a word of a shell.
-        key: under which the machine knows the job.
-        seconds: for which it was bought.
+        key: the machine's key of the job.
+        seconds: its bought duration.
     """
     return _SCRIPT.format(root=root, key=shlex.quote(key), seconds=seconds)

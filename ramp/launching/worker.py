@@ -1,28 +1,26 @@
-#!/usr/bin/python3 -I
-"""The worker: launches, looks up, ends and reads one buyer's jobs, as the local account that the buyer is mapped to.
+"""The worker: launches, looks up, ends and reads one buyer's jobs, as the buyer's local account.
 
-It is one file of the standard library alone, so that a site can read it, install it and allow it by one line of
-sudoers: it takes no arguments and no environment, reads one question as JSON from standard input, and prints one
-answer. It is run for every question anew and holds nothing between them: all that is known of a job lies in its folder.
+It is one file of the standard library, so that a site can read it, install it and allow it by one line of sudoers. It
+takes no arguments and no environment, reads one question as JSON from standard input, and prints one answer. Each
+question has its own run, and the state of a job is in its folder only.
 
     ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
         run                  the script that the executor starts; made once
-        work/                where the command runs: the staged files, and what it leaves
-        stdout, stderr       what it prints
-        cores                what the batch system has given it, in the system's own words
-        started/             made by the script before anything else: so nothing is run twice, whoever starts it
-        began, ended         when, and with which exit code
-        cancelled            that its end was wanted
-        keeper               which process waits for the slot
-        native, psij/        the batch system's number of the job, and what PSI/J has written for it
-    ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: from when on it may begin, and its folder
+        work/                working directory of the command: the staged files, and its results
+        stdout, stderr       its output
+        cores                its cores, in the batch system's own words
+        started/             made by the script before anything else, so that no second start runs it again
+        began, ended         time of start; exit code and time of end
+        cancelled            marks a job that must end
+        keeper               the process that waits for the slot
+        native, psij/        the batch system's number of the job, and PSI/J's files about it
+    ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: its earliest start, and its folder
 
-The executor `local` runs jobs on this very computer, where a machine is simulated: a process of its own session waits
-for the slot, and ends the job at the slot's end. `slurm` and `gridengine` submit it into the slot's reservation by a
-program (`psij_jobs.py`) that the question brings along, with an interpreter that has PSI/J; where no slot is reserved,
-it is left to a job in a queue that the account has already (`queue_jobs.py`). For that the worker also runs, as the
-account, the few commands by which such jobs are held, let go and deleted. Orders are checked again here, for an agent
-may be wrong: sizes, names, and that nothing leaves the job's folder.
+The executor `local` runs jobs on this computer, for simulated machines: a process in its own session waits for the
+slot, and ends the job at the slot's end. `slurm` and `gridengine` submit the job into the slot's reservation by a
+program in the question (`psij_jobs.py`), with an interpreter that has PSI/J. Without a reservation, the order goes to a
+job that the account already has in a queue (`queue_jobs.py`). The worker also runs, as the account, the commands that
+hold, release and delete such jobs. It checks sizes, names and paths of orders again, because an agent may be wrong.
 """
 
 from __future__ import annotations
@@ -44,11 +42,10 @@ from pathlib import Path
 from typing import Any, Final
 
 VERSION: Final = 1
-"""Of questions and answers."""
 
 QUESTION_BYTES_MAX: Final = 400_000
 OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Of a file that a job may write, `ulimit -f`: what runs wild does not fill the site's disk."""
+"""Maximum size of a job's file (`ulimit -f`), so that a faulty job does not fill the site's disk."""
 
 PIECE_MAX: Final = 48 * 1024
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
@@ -56,21 +53,21 @@ FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 KILL_AFTER_S: Final = 5
-"""Between SIGTERM and SIGKILL at the slot's end."""
+"""Seconds between SIGTERM and SIGKILL at the slot's end."""
 
 BATCH_LIMIT_S: Final = 40
-"""Seconds for a question to a batch system; its agent gives up later."""
+"""Timeout of a question to a batch system in seconds, below that of the agent."""
 
 COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
-"""What the account is made to run of a batch system, beside what PSI/J does."""
+"""Commands of a batch system that the account runs besides those of PSI/J."""
 
 SAID_MAX: Final = 20_000
-"""Bytes of what a command prints that are passed on."""
+"""Maximum output of a command in bytes."""
 
 PASSED: Final = (
     r"SLURM[A-Z0-9_]*\|SGE_[A-Z0-9_]*\|PE_HOSTFILE\|PE\|NHOSTS\|NSLOTS\|NQUEUES\|JOB_ID\|TMPDIR\|CUDA_VISIBLE_DEVICES"
 )
-"""What a job is told by its batch system, by which `srun`, `mpirun` and `qrsh` find its nodes; a pattern of sed's."""
+"""Variables of a batch system with which `srun`, `mpirun` and `qrsh` find a job's nodes; a pattern of sed."""
 
 RUN: Final = """\
 #!/bin/sh
@@ -111,7 +108,7 @@ exec timeout -k {kill_after} "$limit" "$3"
 
 
 class WrongQuestion(Exception):
-    """The question is none, or beyond the limits."""
+    """The question is invalid or exceeds a limit."""
 
 
 def main() -> int:
@@ -119,7 +116,7 @@ def main() -> int:
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))  # what is longer is no JSON
+        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
     except OSError as error:
@@ -129,11 +126,7 @@ def main() -> int:
 
 
 def answered(question: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a question.
-
-    Raises:
-        WrongQuestion: if it is none.
-    """
+    """Return the answer to a question; `WrongQuestion` if it is invalid."""
     if question.get("version") != VERSION:
         got = question.get("version")
         remedy = "install the worker of the same version of RAMP"
@@ -167,7 +160,7 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def folder_of(root: Path, job: dict[str, Any]) -> Path:
-    """The job's folder, under names that lead nowhere else and in a folder that nobody else has made."""
+    """Return the job's folder, whose name cannot lead elsewhere, inside a folder of this account."""
     for name in (str(job["resource"]), str(job["job_id"])):
         if not NAME.fullmatch(name):
             raise WrongQuestion(f"invalid name of a resource or job: {name!r}")
@@ -179,7 +172,7 @@ def folder_of(root: Path, job: dict[str, Any]) -> Path:
 
 
 def commanded(question: dict[str, Any]) -> dict[str, Any]:
-    """What a command says by which jobs join a queue, are let go or deleted."""
+    """Run a command that adds jobs to a queue, releases or deletes them, and return its output."""
     argv = [str(word) for word in question["argv"]]
     if not argv or Path(argv[0]).name not in COMMANDS:
         raise WrongQuestion(f"{argv[:1]!r} is no command by which jobs are submitted")
@@ -199,7 +192,7 @@ def commanded(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
-    """Make the folder with the staged files; `run` comes last, so that a folder without it is staged again."""
+    """Create the folder with the staged files; `run` comes last, so a folder without it is staged again."""
     work = folder / "work"
     work.mkdir(parents=True, exist_ok=True)
     for entry in job["inputs"]:
@@ -231,13 +224,13 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
 
 
 def sight(state: str, **values: Any) -> dict[str, Any]:
-    """A job as the agent reads it; times in microseconds."""
+    """Return the state of a job for the agent, with times in microseconds."""
     empty = {"native_id": "", "cores": 0, "started_at": None, "ended_at": None, "exit_code": None, "detail": ""}
     return {"state": state, **empty, **values}
 
 
 def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
-    """How a job is, by what lies in its folder and, where that does not tell, by its executor."""
+    """Return the state of a job according to its folder, otherwise to its executor."""
     began = moment(text_of(folder / "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else cores_of(folder)}
     known["native_id"] = text_of(folder / "native")
@@ -250,7 +243,7 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
         return sight(state, **known, ended_at=moment(ended[1]), exit_code=code)
     alive, detail = executor.lives(folder)
     if alive is None and not cancelled and not (folder / "started").exists():
-        return None  # nobody has it: it was staged, and not submitted, or was lost before it began
+        return None  # it was staged and not submitted, or was lost before it began
     if alive:
         return sight("running" if began is not None else "queued", **known, detail=detail)
     if len(text_of(folder / "ended").split()) == 2:  # it has ended between the two looks
@@ -264,7 +257,7 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
 
 
 def text_of(path: Path) -> str:
-    """What a small file of the folder says; empty where it is not there."""
+    """Return the contents of a small file of the folder; empty if it is missing."""
     try:
         return path.read_text("utf-8").strip()
     except FileNotFoundError:
@@ -272,19 +265,19 @@ def text_of(path: Path) -> str:
 
 
 def moment(text: str) -> int | None:
-    """Seconds since 1970 as microseconds."""
+    """Convert seconds since 1970 to microseconds."""
     whole, _, fraction = text.partition(".")
     return int(whole) * 1_000_000 + int((fraction + "000000")[:6]) if whole.isdecimal() else None
 
 
 def cores_of(folder: Path) -> int:
-    """The cores of a job that has begun: as the batch system has it (`8(x2),4` or `20`), or what was asked for."""
+    """Return the cores of a started job as the batch system states them (`8(x2),4` or `20`), else as requested."""
     given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder / "cores") or text_of(folder / "asked"))
     return sum(int(cores) * int(times or 1) for cores, times in given)
 
 
 def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
-    """A piece of a stream or of a file that the job has left; links are not followed, for a job may make any."""
+    """Return a piece of a stream or file of the job; follow no links, because a job can create any."""
     if not FILE_NAME.fullmatch(name) or offset < 0:
         raise WrongQuestion(f"{name!r} from {offset} on")
     complete = bool(text_of(folder / "ended")) or (folder / "cancelled").exists()
@@ -309,26 +302,25 @@ def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
 
 
 class Executor(ABC):
-    """What starts a job's script."""
+    """Starts a job's script."""
 
     @abstractmethod
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """Give the script to it, unless it has it; why it does not take it, or the empty string."""
+        """Submit the script unless it was submitted; return why it is refused, empty if it is not."""
 
     @abstractmethod
     def end(self, folder: Path) -> None:
-        """End a job, wherever it stands."""
+        """End a job in any state."""
 
     @abstractmethod
     def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """Whether it still has the job (None: never had), and a sentence about it."""
+        """Return whether the job still exists (None: it never did), and a sentence about it."""
 
 
 class Local(Executor):
-    """This very computer: one session of processes a job, which waits for the slot and is ended at its end."""
+    """This computer: each job is a session of processes that waits for the slot and ends with it."""
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """See `Executor.submit`."""
         if self.lives(folder)[0] is not None:
             return ""
         (folder / "asked").write_text(str(int(job["cores"])), "ascii")
@@ -348,7 +340,6 @@ class Local(Executor):
         return ""
 
     def end(self, folder: Path) -> None:
-        """See `Executor.end`."""
         for sign in (signal.SIGTERM, signal.SIGKILL):
             if not self.lives(folder)[0]:
                 return
@@ -359,7 +350,6 @@ class Local(Executor):
                 time.sleep(0.02)
 
     def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """See `Executor.lives`."""
         keeper = text_of(folder / "keeper").split()
         if len(keeper) != 2:
             return None, ""
@@ -367,7 +357,7 @@ class Local(Executor):
 
 
 def start_of(pid: int) -> str:
-    """When a process was started, in clock ticks since the computer was; empty where there is none (or a zombie)."""
+    """Return the start of a process in clock ticks since boot; empty without such a process (or for a zombie)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -376,12 +366,12 @@ def start_of(pid: int) -> str:
 
 
 class Batch(Executor):
-    """A batch system, asked by a program of its own.
+    """A batch system, asked by a separate program.
 
     Args:
         system: PSI/J's name for it.
         python: full path of an interpreter; for reservations one that has PSI/J.
-        program: what it runs, the text of `psij_jobs.py` or `queue_jobs.py`.
+        program: text of `psij_jobs.py` or `queue_jobs.py`.
     """
 
     def __init__(self, system: str, python: str, program: str) -> None:
@@ -389,17 +379,14 @@ class Batch(Executor):
         self._command = [python, "-I", "-c", program]
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """See `Executor.submit`."""
         names = ("reservation_id", "cores", "begin_at", "end_at", "queue_key")
         asked = {name: job[name] for name in names if name in job}
         return str(self._asked("submit", folder, job=asked)["refused"])
 
     def end(self, folder: Path) -> None:
-        """See `Executor.end`."""
         self._asked("end", folder)
 
     def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """See `Executor.lives`."""
         answer = self._asked("look", folder)
         return answer["alive"], str(answer["detail"])
 
@@ -420,11 +407,7 @@ class Batch(Executor):
 
 
 def executor_named(name: str, question: dict[str, Any]) -> Executor:
-    """The executor of a name.
-
-    Raises:
-        WrongQuestion: if there is none.
-    """
+    """Return the executor with a name; `WrongQuestion` if it is unknown."""
     if name == "local":
         return Local()
     if name in ("slurm", "gridengine"):

@@ -1,7 +1,7 @@
-"""The archive of one agent: the records of what is over, in a file that no start reads.
+"""The archive of one agent: the records of finished conversations, in a file that no start reads.
 
-Records come from the journal, in their order and with their numbers. They are durable here before they leave the
-journal, so after a crash in between they are in both, and are archived again: what is there is not written twice.
+Records come from the journal with their order and numbers. They are durable here before they leave the journal. After a
+crash in between they are in both and are archived again, but not written twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
 from ramp.runtime.storage_errors import storing
 
 ARCHIVE_VERSION: Final = 1
-"""Of the file's format."""
 
 _SCHEMA: Final = (
     """
@@ -34,7 +33,7 @@ _SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS archived_kind ON archived (kind, reference)",
 )
 
-# A journal put back from a backup counts on from an older number, so the number alone does not tell a record.
+# A journal restored from a backup continues from an older number, so the number alone does not identify a record.
 _INSERT: Final = """
 INSERT INTO archived (sequence, reference, kind, record)
 SELECT :sequence, :reference, iif(json_valid(:record), coalesce(json_extract(:record, '$.type'), ''), ''), :record
@@ -54,12 +53,12 @@ FROM archived AS ended WHERE ended.kind = 'RequestConcluded' ORDER BY ended.numb
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record on its way from the journal.
+    """A record from the journal.
 
     Attributes:
         sequence: its number in the journal.
-        reference: what it is about (`reference_of`).
-        record: as JSON text.
+        reference: its conversation (`reference_of`).
+        record: the record as JSON text.
     """
 
     sequence: int
@@ -68,32 +67,28 @@ class Row:
 
 
 class Archive:
-    """An agent's archive; the file is opened for each use and made at the first.
-
-    Args:
-        path: the file.
-    """
+    """An agent's archive, opened for each use and created at the first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check(self) -> None:
-        """See that the file, if there is one, can be added to.
+        """Check that the file, if it exists, can be extended.
 
         Raises:
-            WrongVersion: if it is of another version.
-            StateDamaged: if it is no archive, or broken.
-            StorageFailed: if it cannot be opened.
+            WrongVersion: the file has another version.
+            StateDamaged: the file is no archive, or broken.
+            StorageFailed: the file cannot be opened.
         """
         if self.path.exists():
             self._open().close()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Add records that are not there yet; all are durable when this returns.
+        """Add records that are not in the archive yet; all are durable when this returns.
 
         Raises:
-            StorageFailed: if they cannot be written; then none of them is.
-            StateDamaged: if the file is no archive, or broken.
+            StorageFailed: the records cannot be written; the archive is unchanged.
+            StateDamaged: the file is no archive, or broken.
         """
         with storing(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,28 +100,20 @@ class Archive:
                 connection.executemany(_INSERT, [asdict(row) for row in rows])
 
     def of_reference(self, reference: str) -> Iterator[dict[str, Any]]:
-        """All records of one reference in the order of their writing, as the plain objects of their JSON text.
-
-        Raises:
-            StateDamaged: if the file is broken.
-        """
+        """Yield the records of a reference in the order of writing, as JSON objects; `StateDamaged` if it is broken."""
         where = "SELECT record FROM archived WHERE reference = ? ORDER BY sequence, number"
         yield from (json.loads(text) for (text,) in self._rows(where, reference))
 
     def of_kind(self, kind: str) -> Iterator[dict[str, Any]]:
-        """All records of one class as the plain objects of their JSON text, oldest first.
-
-        Raises:
-            StateDamaged: if the file is broken.
-        """
+        """Yield the records of a class, oldest first, as JSON objects; `StateDamaged` if it is broken."""
         where = "SELECT record FROM archived WHERE kind = ? ORDER BY number"
         yield from (json.loads(text) for (text,) in self._rows(where, kind))
 
     def requests(self) -> list[dict[str, Any]]:
-        """Every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without its rounds.
+        """Return every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without rounds.
 
         Raises:
-            StateDamaged: if the file is broken.
+            StateDamaged: the file is broken.
         """
         return [
             {"request_id": request_id, "units": units or 0, "outcome": json.loads(outcome)}
@@ -134,7 +121,6 @@ class Archive:
         ]
 
     def request_count(self) -> int:
-        """How many requests there are."""
         counted = self._rows("SELECT count(*) FROM archived WHERE kind = 'RequestConcluded'")
         return sum(count for (count,) in counted)
 

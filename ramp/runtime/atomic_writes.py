@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner can enter, with its parents, if it is not there."""
+    """Create a folder that only its owner can enter, and its parents, if they are missing."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def write_whole(path: Path, data: bytes, *, private: bool) -> None:
-    """Write a file whole or not at all; a private one is never readable by others, not even while it is written."""
+    """Write a file completely or not at all; others can never read a private one, not even during the write."""
     make_folder(path.parent)
     aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)

@@ -1,4 +1,4 @@
-"""All auction rules: those declared in `ramp.protocol.rules.shipped`, by other packages, or at a place of one's own."""
+"""All auction rules: of `ramp.protocol.rules.shipped`, of other packages, or at `module:Name` or `FILE.py:Name`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ramp.protocol.rules.auction_rule import AuctionRule
 
 
 def _adopt(given: Any) -> AuctionRule:
-    """A rule of a guest, which may hand over the class or one made of it."""
     rule = given() if isinstance(given, type) and issubclass(given, AuctionRule) else given
     if not isinstance(rule, AuctionRule):
         raise ConfigurationError(f"{given!r} is not an AuctionRule", key="auction rule")
@@ -22,4 +21,3 @@ def _adopt(given: Any) -> AuctionRule:
 
 
 RULES: Final = Sort("auction rule", "ramp.protocol.rules.shipped", "RULE", "ramp.auction_rules", _adopt)
-"""Auction rules by name."""

@@ -1,4 +1,4 @@
-"""The wall clock as the machines want it: integer microseconds that go on evenly, but for steps that are told."""
+"""The wall clock in integer microseconds, which runs evenly between reported steps."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 
 STEP_MIN: Final[Duration] = 10 * MILLISECOND
-"""What is less is left alone: it would be an error of reading. All processes of a machine agree within it."""
+"""Smallest step; a smaller difference is an error of reading. All processes of a computer agree within it."""
 
 READING_MAX: Final[Duration] = MILLISECOND
-"""Two clocks read at once are read within this; else the process was stopped between them, and they are read again."""
+"""Maximum time to read both clocks; after a longer time, the process was interrupted and reads them again."""
 
 READINGS_MAX: Final = 100
-"""So often they are read again."""
+"""Maximum number of readings."""
 
 _log = logging.getLogger(__name__)
 
-# Linux: counts on while the machine is suspended, as the wall clock does, and is never set. Where there is none, waits
-# last as much longer as the machine was suspended.
+# On Linux this clock also counts during a suspend and is never set. On other systems, waits take longer by the time of
+# the suspend.
 _STEADY: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -36,16 +36,16 @@ def _wall_time() -> Instant:
 class SystemClock:
     """The system's wall clock, compared with a steady one at every reading.
 
-    The two run at the same rate, also while a time daemon slews the wall clock (adjtime changes the rate of both). So
-    whatever lies between them beyond an error of reading is a step: it is followed at once and added to `set_by`, by
-    which whoever waits for something knows how to wait on.
+    The two run at the same rate, also while a time daemon slews the wall clock (adjtime changes the rate of both). A
+    larger difference than an error of reading is a step. The clock follows it at once and adds it to `set_by`, by which
+    waiting programs correct their deadlines.
 
     Args:
         wall: the wall clock.
-        steady: one that is never set, and counts on in a suspend.
+        steady: a clock that is never set and also counts during a suspend.
 
     Attributes:
-        set_by: by how much the wall clock has been set in all since this clock was made.
+        set_by: sum of all steps since this clock was created.
     """
 
     def __init__(self, wall: Callable[[], Instant] = _wall_time, steady: Callable[[], Instant] = _steady_time) -> None:
@@ -55,7 +55,6 @@ class SystemClock:
         _, self._ahead = self._read()
 
     def now(self) -> Instant:
-        """The present instant."""
         steady, ahead = self._read()
         by = ahead - self._ahead
         if abs(by) >= STEP_MIN:
@@ -65,7 +64,7 @@ class SystemClock:
         return steady + self._ahead
 
     def _read(self) -> tuple[Instant, Duration]:
-        """The steady clock, and by how much the wall clock is ahead of it."""
+        """Return the steady clock, and how far the wall clock is ahead of it."""
         before = self._steady()
         for _ in range(READINGS_MAX):
             wall, after = self._wall(), self._steady()

@@ -1,17 +1,16 @@
-"""Runs one party: events in, effects carried out in order.
+"""Runs one party: accepts events and carries out effects in order.
 
-This is the only thing between the pure machines and the world, and it is the same for SPADE agents and for the
-simulator; they differ in the ports they give it. It knows no clock: every entry takes the present time.
+The host connects the pure machines with the world, in SPADE agents and in the simulator; these give it different ports.
+It has no clock: every entry takes the current time.
 
-The order of effects is kept without exception. A `Persist` returns only when the journal has it; so whatever a party
-has sent, it remembers. A crash between two effects therefore loses at most messages that the protocol sends again.
+Effects keep their order. A `Persist` returns only when the journal has the record, so a party remembers everything that
+it has sent. A crash between two effects loses at most messages that the protocol sends again.
 
-Two kinds of failure are kept apart. An effect that cannot be carried out (a full disk) ends the host: what would follow
-is not done, and every later call is refused, for the party's memory is ahead of what is durable. An exception inside a
-machine is a bug of ours, and stays in its conversation: the party forgets that one and takes it up again from the
-journal, as after a restart. Whatever had been carried out before is on record and stands; what had not been was
-promised to nobody. Auctions and sales of the same party that go on beside it notice nothing, which building the whole
-party anew would not give: a restarted user gives every auction up.
+The host separates two kinds of failure. An effect that cannot be carried out (a full disk) ends the host. It skips the
+remaining effects and refuses all later calls, because the party's memory is ahead of the journal. An exception in a
+machine is a bug of RAMP and stays in its conversation: the party restores that conversation from the journal, as after
+a restart. Earlier effects are in the journal; later ones were promised to no peer. Other auctions and sales continue,
+whereas a restart of the whole party would give up all auctions of a user.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 Question = TypeVar("Question", contravariant=True)  # noqa: PLC0105 -- the word is what it is
 
 SIGNATURES_MAX = 256
-"""Signed documents at hand, one an agreement: those of the purchases that go on."""
+"""Maximum number of signed agreements in memory, for purchases under way."""
 
 
 class Journal(Protocol):
@@ -57,36 +56,31 @@ class Journal(Protocol):
         ...
 
     def records(self) -> Sequence[Record]:
-        """All records in the order of writing that are not archived."""
+        """Return all records that are not archived, in order of writing."""
         ...
 
     def records_of(self, reference: str) -> Sequence[Record]:
-        """Those of one reference (`records.reference_of`)."""
+        """Return the records of a reference (`records.reference_of`) that are not archived."""
         ...
 
     def archive(self, references: Sequence[str]) -> None:
-        """Move all records of these references to the archive; durable when this returns.
-
-        What fails midway has lost nothing: records are in the archive before they leave the journal.
-        """
+        """Move all records of these references to the archive; a failure loses no record."""
         ...
 
 
 class Guest(Protocol[Question]):
-    """What answers a party's questions from outside the project: a machine's plug-in, a price strategy."""
+    """Answers a party's questions from outside the project: a machine's plug-in or a price strategy."""
 
     def ask(self, question: Question, now: Instant) -> ev.Answer | None:
-        """The answer, or None if it will come later, through `Host.answer`.
+        """Return the answer, or None if it comes later through `Host.answer`.
 
-        An answer must come in the end, if only that nobody knows (`MachineInDoubt`; a quote or price that is not known
-        is a coded refusal): who asks has no time limit of its own and does not ask again before. So whoever runs the
-        guest limits its time. Answers may overtake each other, also those about one key, and what was asked may be
-        done in another order, or after it was answered in doubt. A hold or confirmation that was answered in doubt may
-        be answered once more with what became of it, however late; nothing else is answered twice. After a restart no
-        answer to a question of the life before may be given.
+        Every question must get an answer, if necessary `MachineInDoubt` or a coded refusal: the caller has no timeout
+        and does not repeat the question. Answers and work may change their order, also for one key. A hold or
+        confirmation answered in doubt may get a second answer with the result. After a restart no answer to an earlier
+        question is allowed.
 
         Raises:
-            StorageFailed: if a change cannot be written to memory that is the agent's own.
+            StorageFailed: a change cannot be written to the agent's own memory.
         """
         ...
 
@@ -96,21 +90,20 @@ class Ports:
     """The world as one party's host sees it.
 
     Attributes:
-        send: gives a message to the network.
+        send: passes a message to the network.
         notary: signs, seals and verifies in the party's name.
-        journal: durable memory; None for parties that keep none (bank, directory).
-        machine: what the resource sells; resources only.
-        pricing: what names its prices; resources only.
-        launcher: what runs jobs on its slots; resources that launch.
-        ledger: the accounts; bank only.
-        authority: the market's authority, for the enrolment office; its own keys, for a party at another site.
-        keep_agreement: stores a signed agreement and the bank's word that it is paid for their owner.
-        watch: is told the progress of conversations.
+        journal: durable memory; None for bank and directory.
+        machine: the machine of a resource.
+        pricing: the price strategy of a resource.
+        launcher: runs jobs on the slots of a resource.
+        ledger: the accounts of the bank.
+        authority: the market's authority for the enrolment office; its own keys for a party at another site.
+        keep_agreement: stores a signed agreement and the bank's payment notice for their owner.
+        watch: called with progress of conversations.
         before: called before every effect; the simulator crashes parties here.
-        sealed: contents that leave with a seal.
-        fault: told of a bug and the conversation it has happened in, which is then taken up again; None lets bugs
-            raise, as simulator and tests want it.
-        unsent: told of a message that cannot be sealed, for it quotes what a peer has invented; None lets that raise.
+        sealed: types of contents that are sealed.
+        fault: called with a bug and its conversation, which then restarts; None raises the error, for tests.
+        unsent: called with a message that cannot be sealed because it quotes a peer; None raises the error.
     """
 
     send: Callable[[Message], None]
@@ -130,12 +123,7 @@ class Ports:
 
 
 class Host:
-    """One running party.
-
-    Args:
-        party: its protocol.
-        ports: its world.
-    """
+    """A running party with its world."""
 
     def __init__(self, party: Party, ports: Ports) -> None:
         self.party = party
@@ -147,32 +135,31 @@ class Host:
 
     @property
     def name(self) -> str:
-        """The party's name."""
         return self.party.name
 
     @property
     def deadline(self) -> Instant | None:
-        """When `tick` wants to be called."""
+        """Next time to call `tick`."""
         return self.party.deadline
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended the host, or None."""
+        """Error that ended the host, or None."""
         return self._failure
 
     def start(self, now: Instant) -> None:
-        """Begin, or go on where the journal ends.
+        """Begin, or continue where the journal ends.
 
         Raises:
-            EffectFailed: like every other entry, if an effect cannot be carried out; the host has ended then.
-            StateDamaged: if the journal cannot be read.
+            EffectFailed: as in every other entry, an effect cannot be carried out; the host has ended.
+            StateDamaged: the journal cannot be read.
         """
         records = self._records()
         effects = self.party.recover(records, now) if records else self.party.start(now)
         self._carry_out(effects, now)
 
     def deliver(self, message: Message, now: Instant) -> None:
-        """Take a message from the network; one that has no place is answered NOT_UNDERSTOOD."""
+        """Accept a message from the network; answer one without a place with NOT_UNDERSTOOD."""
         self._check_alive()
         try:
             effects = self.party.handle(ev.MessageReceived(message), now)
@@ -185,27 +172,22 @@ class Host:
         self._carry_out(effects, now)
 
     def command(self, command: ev.Command, now: Instant) -> None:
-        """Take a command of the party's owner."""
         self._check_alive()
         self._carry_out(self.party.handle(command, now), now)
 
     def tick(self, now: Instant) -> None:
-        """Let the party act if its deadline has come."""
+        """Let the party act after its deadline."""
         self._check_alive()
         if self.party.deadline is not None and now >= self.party.deadline:
             self._carry_out(self.party.tick(now), now)
 
     def clock_set(self, by: Duration) -> None:
-        """Tell the party that the wall clock has been set, before any entry that takes the time it shows now.
-
-        Args:
-            by: how much more, or less, it shows than it would have.
-        """
+        """Tell the party that the wall clock was set forward by `by`, before any call with the new time."""
         self._check_alive()
         self.party.clock_set(by)
 
     def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
-        """Carry out effects that the owner asked the party for directly (leaving the directory)."""
+        """Carry out effects that the owner requested directly (leaving the directory)."""
         self._check_alive()
         self._carry_out(effects, now)
 
@@ -272,7 +254,7 @@ class Host:
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:
             signed = self._signed(message, now, sealed=sealed)
-        except DocumentError as error:  # it can neither be sealed nor written: lost, as on the way
+        except DocumentError as error:  # it can neither be sealed nor written, and counts as lost on the way
             if self.ports.unsent is None:
                 raise
             self.ports.unsent(message, error)
@@ -286,14 +268,14 @@ class Host:
         except STORAGE_ERRORS:
             raise
         except Exception as error:
-            if isinstance(effect, fx.SweepOrders):  # no conversation's: the bank does not know what is open
+            if isinstance(effect, fx.SweepOrders):  # of no conversation: the bank cannot know the open orders
                 raise
             self._take_up_again(effect.call_id, error, now)  # its transaction was rolled back, so nothing was done
 
     # -- bugs ----------------------------------------------------------------------------------------------------
 
     def _take_up_again(self, reference: str, error: Exception, now: Instant) -> None:
-        """Let the party take one conversation up again; one that raises once more rests until the next start."""
+        """Let the party restart a conversation; a second failure pauses it until the next start."""
         if self.ports.fault is None:
             raise error
         self.ports.fault(reference, error)
@@ -321,7 +303,7 @@ class Host:
     # -- signatures ----------------------------------------------------------------------------------------------
 
     def _signed(self, message: Message, now: Instant, *, sealed: bool) -> Message:
-        """A signed document that leaves a party bears that party's signature, and what binds it its seal."""
+        """Sign outgoing documents, and seal binding messages."""
         content = message.content
         if isinstance(content, Signed):
             message = replace(message, content=self._bearing_own_signature(content, now))
@@ -341,7 +323,7 @@ class Host:
             return signed
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:
-            return known[1]  # it goes out several times, to the bank and to the buyer; XML signatures are dear
+            return known[1]  # sent to the bank and to the buyer; XML signatures are expensive
         assert self.ports.notary is not None, f"{self.name} has no notary"
         done = self.ports.notary.sign(signed, now)
         self._signatures[signed.body.agreement_id] = signed, done
@@ -352,7 +334,7 @@ class Host:
     # -- guests --------------------------------------------------------------------------------------------------
 
     def answer(self, answer: ev.Answer, now: Instant) -> None:
-        """Take an answer that comes later than the question: of a machine that needs time."""
+        """Accept a later answer of a machine or price strategy."""
         self._check_alive()
         self._carry_out(self.party.handle(answer, now), now)
 

@@ -1,4 +1,4 @@
-"""Identifiers that nobody can guess: an offer id is also the right to accept it."""
+"""Unguessable identifiers: an offer id is also the right to accept it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import secrets
 
 
 class RandomIds:
-    """Draws 96 random bits for every identifier from the operating system."""
+    """Draws 96 random bits of the operating system for every identifier."""
 
     def new(self, kind: str) -> str:
-        """A new identifier such as `offer-1f0c9a5e7b3d2c4a6f8e0d1b`."""
         return f"{kind}-{secrets.token_hex(12)}"

@@ -1,7 +1,7 @@
 """Journals: a party's records in the order of writing, in SQLite or in memory.
 
-A journal holds what is open or has ended lately; `archive` moves the rest to a second file (`ramp.runtime.archive`),
-which no start reads. One of another version is refused.
+A journal holds open and recent conversations; `archive` moves others to a second file (`ramp.runtime.archive`), which
+no start reads. A journal of another version is refused.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from ramp.runtime.sqlite_file import FROM_BACKUP, connect, damage_named, is_new,
 from ramp.runtime.storage_errors import storing
 
 JOURNAL_VERSION: Final = 1
-"""Of the file's format."""
 
 REFERENCES_AT_ONCE: Final = 200
-"""Archived in one step: with 15 kB each, 3 MB in memory at a time, however much there is."""
+"""References archived in one step: with 15 kB each, at most 3 MB in memory."""
 
 _SCHEMA: Final = """
 CREATE TABLE journal (
@@ -48,7 +47,7 @@ class SqliteJournal:
 
     Args:
         path: the file; made if it does not exist.
-        archive: file of what is over; by default beside it.
+        archive: file of the archive; by default next to the journal.
 
     Raises:
         StorageFailed: if it cannot be opened or written.
@@ -76,39 +75,34 @@ class SqliteJournal:
         """Add a record; it is durable when this returns.
 
         Raises:
-            StorageFailed: if it cannot be written; nothing of it has been.
+            StorageFailed: the record cannot be written; the journal is unchanged.
         """
         row = reference_of(record), record_to_json(record)
         with storing(self.path):
             self._connection.execute("INSERT INTO journal (reference, record) VALUES (?, ?)", row)
 
     def records(self) -> Sequence[Record]:
-        """All records in the order of writing that are not archived.
+        """Return all records that are not archived, in order of writing.
 
         Raises:
-            StateDamaged: if one cannot be read.
-            StorageFailed: if the file cannot be.
+            StateDamaged: a record cannot be read.
+            StorageFailed: the file cannot be read.
         """
         return self._read("SELECT sequence, record FROM journal ORDER BY sequence")
 
     def records_of(self, reference: str) -> Sequence[Record]:
-        """The records of one reference that are not archived.
-
-        Raises:
-            StateDamaged: if one cannot be read.
-            StorageFailed: if the file cannot be.
-        """
+        """Return the records of a reference that are not archived; errors as in `records`."""
         query = "SELECT sequence, record FROM journal WHERE reference = ? ORDER BY sequence"
         return self._read(query, reference)
 
     def archive(self, references: Sequence[str]) -> None:
         """Move all records of these references to the archive.
 
-        The archive has them, synced, before the journal lets them go. A crash in between leaves them in both: the party
-        takes them up again from the journal, and they are archived once more.
+        The archive has them on disk before the journal deletes them. After a crash in between, the party continues from
+        the journal and they are archived once more.
 
         Raises:
-            StorageFailed: if archive or journal cannot be written; what has been moved so far is in the archive.
+            StorageFailed: archive or journal cannot be written; records moved so far are in the archive.
         """
         for first in range(0, len(references), REFERENCES_AT_ONCE):
             given = json.dumps(references[first : first + REFERENCES_AT_ONCE])
@@ -124,7 +118,6 @@ class SqliteJournal:
             self._connection.execute(_LET_GO, (sequences,))
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def _read(self, query: str, *parameters: str) -> Sequence[Record]:
@@ -143,30 +136,22 @@ class SqliteJournal:
 
 
 class MemoryJournal:
-    """A journal that lasts as long as the process: for the simulator, where crashes are simulated too.
-
-    Attributes:
-        archived: what is over, in the order of archiving.
-    """
+    """A journal in memory for simulations and tests; `archived` holds archived records in order."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
         self.archived: list[Record] = []
 
     def append(self, record: Record) -> None:
-        """Add a record."""
         self._records.append(record)
 
     def records(self) -> Sequence[Record]:
-        """All records in the order of writing that are not archived."""
         return tuple(self._records)
 
     def records_of(self, reference: str) -> Sequence[Record]:
-        """The records of one reference that are not archived."""
         return tuple(record for record in self._records if reference_of(record) == reference)
 
     def archive(self, references: Sequence[str]) -> None:
-        """Move all records of these references to the archive."""
         gone = frozenset(references)
         self.archived += [record for record in self._records if reference_of(record) in gone]
         self._records = [record for record in self._records if reference_of(record) not in gone]

@@ -1,7 +1,6 @@
-"""Values of the model as plain JSON types and back: the converter that journal and control channel share.
+"""The converter between values of the model and JSON types, for journal and control channel.
 
-cattrs reads the types from the classes themselves; wherever a field may hold one of several classes, the text names the
-class, so that people can read what was written.
+cattrs reads the types from the classes. A field of several possible classes names its class in the text, for readers.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from cattrs.strategies import configure_tagged_union
 from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
 
 TYPE_TAG: Final = "type"
-"""The key that names the class."""
 
 
 def model_converter() -> cattrs.Converter:
-    """A converter for values of the model: fields that may hold one of several classes name it; no extra keys."""
+    """Return a converter for values of the model: unions name the class; unknown keys are errors."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     configure_tagged_union(TotalDiskSpace | NodeDiskSpace, converter, tag_name=TYPE_TAG)
     _optional_disk(converter)
@@ -27,7 +25,7 @@ def model_converter() -> cattrs.Converter:
 
 
 def _optional_disk(converter: cattrs.Converter) -> None:
-    """`disk` is a union with None, which the tagged strategy does not take apart by itself."""
+    """Convert the union of `disk` with None, which the tagged strategy does not support."""
     disk = TotalDiskSpace | NodeDiskSpace
     optional = TotalDiskSpace | NodeDiskSpace | None
 

@@ -18,14 +18,14 @@ _KINDS = frozenset(each.__name__ for each in get_args(Record))
 
 
 def new_converter() -> cattrs.Converter:
-    """A converter that knows the unions of the model and the journal; to be added to."""
+    """Return an extensible converter that knows the unions of the model and the journal."""
     converter = model_converter()
-    for union in (Signable, Record):  # inner ones first: hooks are made when first asked for
+    for union in (Signable, Record):  # inner ones first, because hooks are made at the first use
         configure_tagged_union(union, converter, tag_name=TYPE_TAG)
     return converter
 
 
-# Made when first asked for: that takes as long as many imports, and most processes read no record.
+# Created at the first use: that takes as long as many imports, and most processes read no record.
 _converter = cache(new_converter)
 
 
@@ -37,10 +37,10 @@ def record_to_json(record: Record) -> str:
 
 
 def record_from_json(text: str) -> Record:
-    """Read a record back.
+    """Read a record.
 
     Raises:
-        ConfigurationError: if the text is no record of this version; it shows nothing of it but the type.
+        ConfigurationError: the text is no record of this version; the error quotes only its type.
     """
     try:
         plain = json.loads(text)

@@ -1,4 +1,4 @@
-"""The configurations that come with the project, by name."""
+"""RAMP's own configurations by name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ DEFAULT_SWARM: Final = "quickstart"
 
 
 def swarms_dir() -> Path:
-    """Folder of the swarms' configurations; see `shipped_directory`."""
+    """Return the folder of shipped configurations."""
     return shipped_directory("agents_config/swarms")
 
 
 def find_config(name: str) -> Path:
-    """A configuration's file: the file of that path, or the shipped swarm of that name.
-
-    Raises:
-        ConfigurationError: if it is neither.
-    """
+    """Return the path of a configuration file or shipped swarm; `ConfigurationError` if the name is neither."""
     path = Path(name)
     if path.is_file():
         return path

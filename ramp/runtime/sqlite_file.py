@@ -1,4 +1,4 @@
-"""What journal and archive have in common as SQLite files: opening, format version, what is said when broken."""
+"""Common parts of journal and archive as SQLite files: opening, format version, errors of broken files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 
 
 def connect(path: Path, what: str) -> sqlite3.Connection:
-    """Open a file, made if it does not exist, so that what is committed survives power loss.
+    """Open a file, created if missing, so that commits survive power loss.
 
     Args:
         path: the file.
-        what: it should be (`journal`), for the message.
+        what: expected kind of file (`journal`) for the error.
 
     Raises:
-        StorageFailed: if it cannot be opened.
-        StateDamaged: if it is something else, or broken.
+        StorageFailed: the file cannot be opened.
+        StateDamaged: the file is of another kind, or broken.
     """
     with storing(path):
         connection = sqlite3.connect(path, isolation_level=None)
@@ -41,11 +41,7 @@ def connect(path: Path, what: str) -> sqlite3.Connection:
 
 @contextmanager
 def damage_named(path: Path, finding: str) -> Iterator[None]:
-    """Say of a file that SQLite cannot read what is to be done; other errors pass.
-
-    Raises:
-        StateDamaged: if it is broken.
-    """
+    """Raise `StateDamaged` with advice for a file that SQLite cannot read; other errors pass."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -56,7 +52,7 @@ def damage_named(path: Path, finding: str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all or nothing, with the write lock from the start."""
+    """Run a transaction with the write lock from the start."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -68,10 +64,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def is_new(connection: sqlite3.Connection, path: Path, what: str, expected: int) -> bool:
-    """Whether a file is empty; one that is not must state the expected version of its format, as `user_version`.
+    """Return whether a file is empty; check the format version (`user_version`) of any other.
 
     Raises:
-        WrongVersion: if it states another version, or none.
+        WrongVersion: the file has another version, or none.
     """
     # One statement, as another process may make the tables meanwhile.
     query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"

@@ -1,4 +1,4 @@
-"""Where a swarm keeps everything that outlives its processes."""
+"""The folder of everything in a swarm that outlives its processes."""
 
 from __future__ import annotations
 
@@ -25,25 +25,17 @@ STATE_VARIABLE: Final = "RAMP_STATE"
 """Environment variable that names the state folder."""
 
 SOCKET_PATH_MAX = 100
-"""Unix sockets' paths end at 107 bytes on Linux; deeper state folders get their sockets elsewhere."""
+"""Maximum path of a Unix socket on Linux; deeper state folders get their sockets elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateFolder:
-    """The state folder (`--state-dir`).
-
-    Attributes:
-        path: the folder.
-    """
+    """The state folder (`--state-dir`)."""
 
     path: Path
 
     def prepare(self) -> None:
-        """Make the folder with everything in it that needs to be there; readable by its owner only.
-
-        Raises:
-            ConfigurationError: if it cannot be made.
-        """
+        """Create the folder and its parts, readable by its owner only; `ConfigurationError` if that fails."""
         try:
             for folder in (self.path, self.journals, self.reservations, self.logs, self.run):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +46,7 @@ class StateFolder:
         check_private(self.sockets)
 
     def leave_sockets(self) -> None:
-        """Take the folder of the control sockets away where it lies outside this one; not while one is in it."""
+        """Remove an empty folder of control sockets outside this one."""
         if not self.sockets.is_relative_to(self.path):
             with contextlib.suppress(OSError):
                 self.sockets.rmdir()
@@ -66,25 +58,23 @@ class StateFolder:
 
     @property
     def server(self) -> Path:
-        """The XMPP server's own folder."""
         return self.path / "server"
 
     @property
     def journals(self) -> Path:
-        """One SQLite file an agent: what is open or has ended lately."""
+        """One SQLite file for each agent: open and recent conversations."""
         return self.path / "journals"
 
     def journal(self, agent: str) -> Path:
-        """Journal of an agent."""
         return self.journals / f"{agent}.sqlite"
 
     @property
     def archives(self) -> Path:
-        """One SQLite file an agent: what is over; no agent needs it to run."""
+        """One SQLite file for each agent: finished conversations; agents run without it."""
         return self.path / "archives"
 
     def archive(self, agent: str) -> Path:
-        """Archive of an agent; there is none before something is over."""
+        """Return the archive of an agent; it exists after the first finished conversation."""
         return self.archives / f"{agent}.sqlite"
 
     @property
@@ -94,22 +84,21 @@ class StateFolder:
 
     @property
     def jobs(self) -> Path:
-        """Jobs that run as the agents' own account, on machines that are simulated."""
+        """Jobs of the agents' own account, on simulated machines."""
         return self.path / "jobs"
 
     @property
     def logs(self) -> Path:
-        """What the processes write."""
         return self.path / "logs"
 
     @property
     def events(self) -> Path:
-        """What a person wants to know of, a file a process."""
+        """Events for people, one file for each process."""
         return self.logs / "events"
 
     @property
     def run(self) -> Path:
-        """What is only true while a swarm runs."""
+        """Files that are valid only while a swarm runs."""
         return self.path / "run"
 
     @property
@@ -119,22 +108,22 @@ class StateFolder:
 
     @property
     def changes(self) -> Path:
-        """What was changed while the market ran (`ramp.runtime.configuration_changes`)."""
+        """Changes of the running market (`ramp.runtime.configuration_changes`)."""
         return self.path / "changes.json"
 
     @property
     def audit_log(self) -> Path:
-        """Who has changed what, and when."""
+        """Authors and times of all changes."""
         return self.path / "audit.log"
 
     @property
     def invitations(self) -> Path:
-        """The register of those whom the market's keeper has invited (`ramp.runtime.joining`)."""
+        """The register of the market keeper's invitations (`ramp.runtime.joining`)."""
         return self.path / "invitations.json"
 
     @property
     def joined(self) -> Path:
-        """One file an invitation with which this site has joined another market."""
+        """Invitations with which this site has joined another market, one file each."""
         return self.path / "joined"
 
     @property
@@ -147,77 +136,73 @@ class StateFolder:
         return Path(tempfile.gettempdir()) / f"ramp-{os.getuid()}-{digest}"
 
     def socket(self, user: str) -> Path:
-        """Control socket of one User Agent."""
         return self.sockets / f"{user}.sock"
 
     @property
     def status_socket(self) -> Path:
-        """Where the supervisor tells what is up."""
+        """The supervisor's socket for questions about the status."""
         return self.sockets / "status"
 
     @property
     def supervisor_socket(self) -> Path:
-        """Where the supervisor takes changes."""
+        """The supervisor's socket for changes."""
         return self.sockets / "supervisor"
 
     @property
     def status_file(self) -> Path:
-        """Where the supervisor writes what is up, for those who find nobody at the socket."""
+        """The supervisor's status, for readers without the socket."""
         return self.run / "swarm.json"
 
     @property
     def web_sessions(self) -> Path:
-        """Who is signed in to the market's pages, and which login links are open."""
+        """Sessions and open login links of the market's pages."""
         return self.path / "web-sessions.sqlite"
 
     @property
     def web_prices(self) -> Path:
-        """Prices that the market's pages have seen, over time."""
         return self.path / "web-prices.sqlite"
 
     @property
     def web_results(self) -> Path:
-        """Results of experiments that the market's pages show and write, where no other folder is named."""
+        """Results of experiments for the market's pages, unless another folder is named."""
         return self.path / "results"
 
     @property
     def web_drafts(self) -> Path:
-        """Requests that are being written in browsers, by session."""
+        """Drafts of requests in browsers, by session."""
         return self.path / "web-drafts.json"
 
     @property
     def web_address(self) -> Path:
-        """Where the market's pages are served, while they are."""
+        """Address of the market's pages while they run."""
         return self.run / "web-address"
 
     @property
     def web_opener(self) -> Path:
-        """What a browser is given to open these pages."""
+        """Page that opens the market in a browser."""
         return self.run / "web-open.html"
 
     @property
     def metrics_token(self) -> Path:
-        """What a collector of metrics shows to `ramp web`; only the market's owner reads it."""
+        """Token of a metrics collector for `ramp web`, readable by the market's owner only."""
         return self.path / "metrics-token"
 
     def agreements(self, agent: str) -> Path:
-        """Folder of an agent's signed agreements."""
         return self.path / "agreements" / agent
 
     def agreement(self, agent: str, agreement_id: str) -> Path:
-        """File of one signed agreement."""
         return self.agreements(agent) / f"{agreement_id}.xml"
 
     def payment(self, agent: str, agreement_id: str) -> Path:
-        """File of the bank's sealed word that an agreement is paid."""
+        """Return the file of the bank's sealed payment notice for an agreement."""
         return self.agreements(agent) / f"{agreement_id}.paid.txt"
 
     def started_at(self, now: Instant) -> Instant:
-        """When this market first started: its machines' clocks count from there, also after a restart."""
+        """Return the market's first start, where its machines' clocks begin, also after a restart."""
         return int(self._once("started_at", str(now)))
 
     def passwords(self, names: list[str]) -> dict[str, str]:
-        """XMPP passwords of the agents, drawn at the first call and kept readable by the owner only."""
+        """Return XMPP passwords of agents, drawn at the first call and readable by the owner only."""
         path = self.path / "passwords.json"
         known: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
         missing = [name for name in names if name not in known]
@@ -227,13 +212,13 @@ class StateFolder:
         return known
 
     def keep_passwords(self, given: Mapping[str, str]) -> None:
-        """Keep passwords of accounts that exist already, in place of those that would be drawn, by local name."""
+        """Keep passwords of existing accounts by local name, instead of drawn ones."""
         known = self.passwords([])
         if any(known.get(name) != password for name, password in given.items()):
             write_private(self.path / "passwords.json", json.dumps({**known, **given}, indent=1, sort_keys=True))
 
     def registered(self, directory: str) -> list[KnownAgent]:
-        """The agents that were registered when a directory ended, in this life of the swarm."""
+        """Return the agents registered when a directory ended, since the start of the swarm."""
         from ramp.protocol.directory.party import KnownAgent
 
         try:
@@ -243,12 +228,11 @@ class StateFolder:
             return []
 
     def keep_registered(self, directory: str, registered: Sequence[KnownAgent]) -> None:
-        """Store who is registered, for a directory's next life."""
         rows = [(agent.service, agent.name, agent.number) for agent in registered]
         write_private(self._registered(directory), json.dumps(rows))
 
     def forget_registered(self) -> None:
-        """The swarm starts anew: nobody is registered."""
+        """Forget all registrations at the start of the swarm."""
         for kept in self.run.glob("registered-*.json"):
             kept.unlink(missing_ok=True)
 
@@ -263,7 +247,7 @@ class StateFolder:
 
 
 def default_state_dir(environment: Mapping[str, str] | None = None) -> Path:
-    """The state folder where none is given: $RAMP_STATE, $XDG_STATE_HOME/ramp, or ~/.local/state/ramp."""
+    """Return the default state folder: $RAMP_STATE, $XDG_STATE_HOME/ramp, or ~/.local/state/ramp."""
     known = os.environ if environment is None else environment
     if known.get(STATE_VARIABLE):
         return Path(known[STATE_VARIABLE])
@@ -273,21 +257,18 @@ def default_state_dir(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def state_folder(path: Path | str | None) -> StateFolder:
-    """The state folder of that path, or the default one."""
+    """Return the state folder with a path, or the default one."""
     return StateFolder(Path(path or default_state_dir()).absolute())
 
 
 def check_private(folder: Path) -> None:
-    """See that a folder for control sockets is the user's own and nobody else can enter it.
+    """Check that a folder for control sockets belongs to the user and is closed to others.
 
-    Whoever can put a socket there speaks for the agents, and whoever owns a folder in the temporary directory may have
-    made it for that.
-
-    Args:
-        folder: the folder.
+    A user who can put a socket there speaks for the agents, and any user may have made a folder in the temporary
+    directory.
 
     Raises:
-        ConfigurationError: if it is no folder, belongs to somebody else, or is open to others.
+        ConfigurationError: the path is no folder, belongs to another user, or is open to others.
     """
     try:
         found = folder.lstat()
@@ -309,5 +290,5 @@ def check_private(folder: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a text that only its owner can read, whole or not at all."""
+    """Write a text that only its owner can read, completely or not at all."""
     write_whole(path, text.encode(), private=True)

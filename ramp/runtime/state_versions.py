@@ -1,4 +1,4 @@
-"""Looks, before a market is launched, whether its state folder is of this program's format versions."""
+"""Checks the format versions of a state folder before the launch of its market."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ramp.runtime.state_folder import StateFolder
 
 
 def check_versions(state: StateFolder) -> None:
-    """Refuse a state folder of another version as a whole, before any agent has written to a part of it.
+    """Refuse a state folder of another version before any agent has written to it.
 
-    What cannot be read is passed over: its agent says so.
+    Unreadable files are skipped: their agents report them.
 
     Raises:
         WrongVersion: names the file and its version.

@@ -1,4 +1,4 @@
-"""What the system says when something that must survive cannot be written, in the words that people are shown."""
+"""Failed writes of durable data, with their causes in plain words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Final
 from ramp.errors import LedgerUnavailable, StorageFailed
 
 ROOM_BYTES: Final = 262_144
-"""An agent begins only where so much can still be written: with less it would stop again at one of its next records."""
+"""Free space that an agent needs to start; with less it would soon fail to write a record."""
 
 STORAGE_ERRORS: Final = (OSError, sqlite3.Error, StorageFailed, LedgerUnavailable)
-"""What is raised where durable memory fails: the world's fault, and no bug."""
+"""Errors of failed writes, which are no bugs of RAMP."""
 
 _BY_ERRNO: Final = {
     errno.ENOSPC: "disk full",
@@ -41,11 +41,7 @@ _BY_SQLITE: Final = {
 
 
 def reason_of(error: BaseException) -> str:
-    """What went wrong, in few words, with the file where it is known.
-
-    Args:
-        error: any of `STORAGE_ERRORS`, or what was raised because of one.
-    """
+    """Describe one of `STORAGE_ERRORS`, or an error caused by one, in few words with the file if known."""
     if isinstance(error, StorageFailed):
         return str(error)
     if isinstance(error, sqlite3.Error):
@@ -59,7 +55,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_storage_failure(error: BaseException | None) -> bool:
-    """Whether an error comes of a medium that cannot be written, wherever in its chain of causes that stands."""
+    """Return whether an error, or any of its causes, is a failure to write to a medium."""
     while error is not None:
         if isinstance(error, StorageFailed | LedgerUnavailable):
             return True
@@ -72,11 +68,7 @@ def is_storage_failure(error: BaseException | None) -> bool:
 
 
 def check_room(folder: Path) -> None:
-    """Write a file of `ROOM_BYTES` and take it away again.
-
-    Raises:
-        StorageFailed: if that cannot be written.
-    """
+    """Check that `ROOM_BYTES` can be written to a folder; `StorageFailed` otherwise."""
     probe = folder / f".room-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         with storing(folder), probe.open("wb") as file:
@@ -90,11 +82,7 @@ def check_room(folder: Path) -> None:
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Name the file in whatever goes wrong with it.
-
-    Raises:
-        StorageFailed: instead of what the system or SQLite raised.
-    """
+    """Raise `StorageFailed` with the file instead of errors of the system or SQLite."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

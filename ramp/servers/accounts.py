@@ -208,11 +208,7 @@ class AccountLine:
 
 
 def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken | None]]:
-    """Return the passwords and tokens of a line by name.
-
-    Raises:
-        ConfigurationError: the line is invalid. The error does not quote it, because it may contain passwords.
-    """
+    """Return passwords and tokens of a line by name. The error does not quote the line, which may contain passwords."""
     found: dict[str, Any] = given if isinstance(given, dict) else {"": 0}  # invalid: neither a password nor a token
     passwords = {name: value for name, value in found.items() if isinstance(value, str)}
     try:
@@ -254,6 +250,5 @@ class AccountGiver:
         return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"
 
     def close(self) -> None:
-        """Close both ends."""
         self.child.close()
         self._own.close()

@@ -94,11 +94,7 @@ class Router:
         return _bounce(element, condition) if condition else None
 
     def _hand_over(self, receiver: str, stanza: bytes, *, keep: bool) -> str:
-        """Write a message to its receiver, or keep it while the receiver is away.
-
-        Returns:
-            The condition of RFC 6120, 8.3.3, that prevents delivery; empty after delivery.
-        """
+        """Write a message, or keep it for an absent receiver; return the condition of an error, or an empty string."""
         bare, _, resource = receiver.partition("/")
         user, at, domain = bare.rpartition("@")
         if domain != self._domain:

@@ -36,9 +36,5 @@ def end_with_parent(parent: int) -> None:
 
 
 def tied(command: Sequence[str]) -> list[str]:
-    """Return a command that runs another one so that it ends with this process.
-
-    Args:
-        command: program and arguments.
-    """
+    """Return a command that runs another command so that it ends with this process."""
     return [sys.executable, "-I", "-S", "-c", _TIE_AND_EXEC, str(os.getpid()), *command]

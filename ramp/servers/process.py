@@ -120,19 +120,11 @@ class ServerProcess(abc.ABC):
 
     @abc.abstractmethod
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
-        """Create accounts on the running server, and set the passwords of existing ones.
-
-        Raises:
-            TransportError: the server refuses the accounts.
-        """
+        """Create accounts on the running server, and set the passwords of existing ones."""
 
     @abc.abstractmethod
     def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Set the only valid tokens of accounts on the running server; None closes the account.
-
-        Raises:
-            TransportError: the server refuses the tokens.
-        """
+        """Set the only valid tokens of accounts on the running server; None closes the account."""
 
     def _environment(self) -> Mapping[str, str]:
         return os.environ
@@ -165,12 +157,10 @@ class ServerProcess(abc.ABC):
 
     @property
     def log_file(self) -> Path:
-        """Path of the server's log."""
         return self.state_dir / f"{self.kind}.log"
 
     @property
     def pid(self) -> int | None:
-        """Process id of the running server; None if it does not run."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def ensure_accounts(self, accounts: Mapping[str, str]) -> None:

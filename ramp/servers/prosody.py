@@ -1,4 +1,4 @@
-"""Prosody as a local server that resumes sessions.
+"""Prosody as a local server that resumes sessions, alone or as the server of one of several sites.
 
 Its configuration is for a market on one machine: loopback only, encryption required, stream management on, and only
 accounts that the launcher creates or allows by a token. It drops the rate limits and delays of Debian's default
@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ramp.errors import TransportError
+from ramp.runtime.configuration.sites import FederationConfig, address_and_port
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.servers.accounts import check_accounts
 from ramp.servers.certificate import ServerCertificate
@@ -105,11 +106,6 @@ def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountT
 
 
 def _run_module(configuration: Path, module: str, domain: str, given: Mapping[str, object]) -> None:
-    """Run one of RAMP's modules with values by account name.
-
-    Raises:
-        TransportError: the module fails.
-    """
     executable = prosody_executable("prosodyctl")
     if executable is None:
         raise TransportError("prosodyctl is not installed; install Debian's package prosody")
@@ -168,7 +164,6 @@ class ProsodyServer(ServerProcess):
         return [executable, "-F", "--config", str(self._configuration)]
 
     def _federation(self) -> Mapping[str, str]:
-        """Return the settings of the configuration about other servers."""
         return {
             "further_modules": "",
             "disabled_modules": '"s2s"; "register"; "register_ibr"',
@@ -185,3 +180,57 @@ class ProsodyServer(ServerProcess):
     @property
     def _configuration(self) -> Path:
         return self.state_dir / "prosody.cfg.lua"
+
+
+class FederatedProsody(ProsodyServer):
+    """Prosody with federation as a child process; it connects only to the servers of the other sites.
+
+    Each server presents a certificate of the market's authority for its own domain and checks the other's (SASL
+    EXTERNAL, RFC 6120, 6.3; XEP-0178). Dialback is off, so a server without such a certificate is refused.
+
+    Args:
+        state_dir: directory of accounts, keys, configuration and log; `tls/DOMAIN_key.pem` and `tls/DOMAIN_cert.pem`
+            must exist.
+        domain: XMPP domain of the site.
+        federation: addresses of this server and its peers.
+        ca_file: PEM file of the market's authority, which the server trusts.
+    """
+
+    def __init__(self, state_dir: Path, domain: str, federation: FederationConfig, ca_file: Path) -> None:
+        super().__init__(state_dir, domain=domain, port=federation.client_port)
+        self.host = federation.listen
+        self._config = federation
+        self._authority = ca_file
+
+    @property
+    def certificate(self) -> ServerCertificate:
+        """The server's certificate from the market's authority."""
+        folder = self.state_dir / "tls"
+        found = ServerCertificate(
+            self._authority, folder / f"{self.domain}_cert.pem", folder / f"{self.domain}_key.pem"
+        )
+        for path in (found.ca_file, found.certificate_file, found.key_file):
+            if not path.is_file():
+                raise TransportError(f"the server of {self.domain} has no certificate: the file {path} is missing")
+        return found
+
+    def _federation(self) -> Mapping[str, str]:
+        found = {domain: address_and_port(address) for domain, address in self._config.peers.items()}
+        peers = "".join(
+            f"[{json.dumps(domain)}] = {{ {json.dumps(place[0])}, {place[1]} }}; "
+            for domain, place in found.items()
+            if place is not None
+        )
+        lines = (
+            f"s2s_ports = {{ {self._config.server_port} }}",
+            "s2s_direct_tls_ports = { }",
+            "s2s_require_encryption = true",
+            "s2s_secure_auth = true",
+            f"ramp_peers = {{ {peers}}}",
+        )
+        return {
+            "further_modules": '; "s2s"; "s2s_auth_certs"; "ramp_peers"',
+            "disabled_modules": '"dialback"; "register"; "register_ibr"',
+            "servers": "\n".join(lines),
+            "authorities": f'; cafile = "{self._authority}"',
+        }

@@ -196,11 +196,7 @@ class Link:
         self._stream.close_sender()
 
     async def _connect(self, *, refusals_max: int | None) -> None:
-        """Try the servers in turn until a session is open.
-
-        Args:
-            refusals_max: number of refused log-ins after which to fail; None never fails.
-        """
+        """Try the servers in turn until a session is open; fail after `refusals_max` refused log-ins, None never."""
         attempt = refusals = 0
         while True:
             outcome = await self._try_once(*self._servers[self._server_index])

@@ -13,12 +13,7 @@ OUTBOX_BYTES_MAX = 16_000_000
 
 
 class Outbox:
-    """Stanzas in sending order.
-
-    Args:
-        messages_max: maximum number of stanzas.
-        bytes_max: maximum total length of all stanzas in characters.
-    """
+    """Stanzas in sending order; `bytes_max` counts characters."""
 
     def __init__(self, messages_max: int = OUTBOX_MESSAGES_MAX, bytes_max: int = OUTBOX_BYTES_MAX) -> None:
         self.dropped = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.runtime.config import QuotaConfig
+from ramp.runtime.configuration.values import QuotaConfig
 
 SENDERS_MAX: Final = 20_000
 """Maximum number of senders with a remembered quota, about 4 MB; those silent for longest are forgotten first."""

@@ -201,7 +201,6 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
         return done
 
     async def leave(self) -> None:
-        """Disconnect and end slixmpp's tasks."""
         self.cancel_connection_attempt()
         if self.transport is not None:
             gone = self.disconnected

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ramp.errors import ConfigurationError
-from ramp.runtime.config import QuotaConfig
+from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.outbox import OUTBOX_MESSAGES_MAX
@@ -55,11 +55,7 @@ class TransportSettings:
                 raise ConfigurationError(f"must be at least 1, got {getattr(self, key)}", key=key)
 
     def beginning_at(self, number: int) -> TransportSettings:
-        """Return the same settings with another server to try first.
-
-        Args:
-            number: number of the first server, modulo the number of servers.
-        """
+        """Return the same settings with another server first; `number` counts modulo the servers."""
         first = number % len(self.servers)
         return replace(self, servers=self.servers[first:] + self.servers[:first])
 

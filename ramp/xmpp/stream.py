@@ -237,7 +237,6 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         return bool(self["xep_0198"].enabled_out)
 
     def request_acknowledgement(self) -> None:
-        """Ask the server to confirm what it has received so far."""
         if self.transport is not None and self.acknowledging:
             self["xep_0198"].request_ack()
 
@@ -254,7 +253,6 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         super().connection_lost(exception)
 
     async def writable(self) -> None:
-        """Wait until the connection accepts more data."""
         if not self._writable.is_set():
             await self._writable.wait()
 

@@ -199,11 +199,9 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     @property
     def is_connected(self) -> bool:
-        """Whether a session is open now."""
         return self.link is not None and self.link.is_up
 
     async def wait_connected(self) -> None:
-        """Wait until a session is open."""
         await self._connected.wait()
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:
@@ -282,14 +280,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             _log.warning("%s: outbox full: dropped the %d oldest messages", self.jid, count)
 
     async def drain(self, limit_s: float = 5.0) -> bool:
-        """Wait until the server has confirmed all sent messages.
-
-        Args:
-            limit_s: timeout in seconds.
-
-        Returns:
-            True if it has; False after the timeout or without stream management.
-        """
+        """Wait for confirmation of all sent messages; False after the timeout or without stream management."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self.is_connected and self.client.acknowledging:
@@ -337,11 +328,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         return self.admits(element.get("from", "").partition("/")[0])  # canonical: the stream drops all others
 
     def admits(self, sender: str) -> bool:
-        """Return whether a sender's quota has room for one more message, and if so count it.
-
-        Args:
-            sender: canonical bare address.
-        """
+        """Return whether a sender (bare address) may send one more message, and if so count it."""
         if self._quota.admits(sender, time.monotonic_ns() // 1000):
             return True
         self.counters.over_quota += 1
@@ -364,13 +351,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         )
 
     def complain(self, sender: str, text: str, *arguments: object) -> None:
-        """Log a warning, at most once a minute for each text and sender.
-
-        Args:
-            sender: address that the warning is about.
-            text: text with placeholders in the style of the logging module.
-            arguments: values of the placeholders.
-        """
+        """Log a warning about a sender, at most once a minute for each text and sender."""
         if self._complaints.is_due(text, sender, time.monotonic_ns() // 1000):
             _log.warning("%s: " + text, self.jid, *arguments)
 

@@ -18,7 +18,7 @@ from ramp.errors import ConfigurationError
 from ramp.options import described_options, first_paragraph, nearest_name, options_of
 from ramp.queue_bound.predictor import PREDICTORS
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP
+from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP
 from simulation.experiments.discovery import GUESTS, shipped_experiments
 from simulation.machines.allocator_declaration import ALLOCATORS
 from simulation.machines.description import KINDS

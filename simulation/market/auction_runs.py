@@ -28,8 +28,8 @@ from ramp.options import nearest_name
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
-from ramp.runtime.config import ResourceConfig, SwarmConfig, pricing_strategy
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, pricing_strategy
 from ramp.runtime.shipped_swarms import find_config
 from simulation.checkers.observation import Checker, MarketView
 from simulation.market.observing import is_heartbeat

@@ -14,7 +14,7 @@ from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
-from ramp.runtime.config import ResourceConfig, SwarmConfig, open_plugin, pricing_strategy
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, open_plugin, pricing_strategy
 from simulation.market.actors import COMPOSITION
 from simulation.market.virtual_launcher import VirtualLauncher
 

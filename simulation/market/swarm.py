@@ -21,7 +21,7 @@ from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from simulation.checkers.all_or_none import AllOrNone
 from simulation.checkers.amended_once import AmendedOnce
 from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord

@@ -26,7 +26,7 @@ from ramp.protocol.directory.party import PAGE_NAMES_MAX, UNFIT_MAX, DirectoryPa
 from ramp.protocol.events import AuctionOptions, MessageReceived, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.timing import Timing
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from simulation.market.specs import UserSpec, configured
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.wire import Wire

@@ -39,7 +39,7 @@ from ramp.protocol.events import AuctionOptions
 from ramp.rfql.codec import EncodedMessage
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess

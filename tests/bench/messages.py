@@ -33,7 +33,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.rfql.codec import EncodedMessage, encode
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess

@@ -11,7 +11,7 @@ from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
 from simulation.resource.reservation_book import ReservationBook

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final
 
 from ramp.errors import RampError
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from tests.chaos.blows import Struck, processes, strike, turns
 from tests.chaos.checks import findings
 from tests.chaos.load import Load

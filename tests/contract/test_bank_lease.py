@@ -13,8 +13,7 @@ from ramp.errors import BankSuperseded, LedgerUnavailable
 from ramp.ledger.account import AccountKind
 from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.model.instant import SECOND, Duration
-from ramp.runtime.redundancy.bank_lease import BankLease
-from ramp.runtime.redundancy.fenced_ledger import FencedLedger
+from ramp.runtime.ledger.bank_lease import BankLease, FencedLedger
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.slow]
 

@@ -17,8 +17,8 @@ from command_blocks import read_page
 from ramp.cli.main import VERBS
 from ramp.model.agreement import Signed
 from ramp.protocol.timing import Timing
-from ramp.runtime.config import GuestLimits
-from ramp.runtime.config_file import CONFIG_VERSION
+from ramp.runtime.configuration.file import CONFIG_VERSION
+from ramp.runtime.configuration.values import GuestLimits
 from ramp.shipped_files import shipped_directory
 
 ROOT = Path(__file__).parents[2]

@@ -15,8 +15,8 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, from_iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.runtime.config import open_plugin
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import open_plugin
 from ramp.shipped_files import shipped_directory
 from simulation.cli.plugins import plugins
 from simulation.cli.simulate import simulate

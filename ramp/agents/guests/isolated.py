@@ -23,7 +23,7 @@ from ramp.errors import ConfigurationError, PluginError, plain
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.runtime.config import GuestLimits
+from ramp.runtime.configuration.values import GuestLimits
 from ramp.runtime.guests.answers import (
     OUT_OF_MEMORY,
     SOURCES,
@@ -106,11 +106,10 @@ class IsolatedGuest(Generic[Asking]):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the guest's warden; None while there is none."""
+        """Process id of the guest's warden, or None."""
         return self._process.pid if self._process is not None else None
 
     def begin(self) -> None:
-        """Start the process and keep it running."""
         self._first = asyncio.get_running_loop().create_future()
         self._life = asyncio.create_task(self._live())
 
@@ -221,12 +220,10 @@ class IsolatedGuest(Generic[Asking]):
         return None
 
     def _put_again(self, question: Question) -> None:
-        """Ask a question whose answer is not delivered."""
         self._waiting.append(_Waiting(question, call_of(question), answered=True))
         self._wake.set()
 
     def _unfit(self, call: str, now: Instant) -> str:
-        """Return why a question cannot be asked; empty if it can."""
         if len(self._waiting) >= self._limits.waiting_max:
             return f"{call}: too many questions wait ({len(self._waiting)})"
         if call not in IMPATIENT:

@@ -140,42 +140,26 @@ class NonsenseSaid(Exception):
 
 
 def write(message: FromGuest | ToGuest) -> bytes:
-    """Encode a message with its length in front.
-
-    Raises:
-        NonsenseSaid: the message is too long.
-    """
+    """Encode a message with its length in front; `NonsenseSaid` if it is too long."""
     plain = _converter().unstructure(message, unstructure_as=FromGuest | ToGuest)
     text = json.dumps(plain, separators=(",", ":"), default=_write_moment).encode("ascii")
     return check_size(len(text)).to_bytes(LENGTH_BYTES, "big") + text
 
 
 def read_opening_or_question(text: bytes) -> ToGuest:
-    """Decode a message of an agent.
-
-    Raises:
-        NonsenseSaid: the text is not such a message.
-    """
+    """Decode a message of an agent; `NonsenseSaid` if it is invalid."""
     message: ToGuest = _read(text, ToGuest, _read_moment)
     return message
 
 
 def read_answer(text: bytes) -> FromGuest:
-    """Decode a message of a guest's process.
-
-    Raises:
-        NonsenseSaid: the text is not such a message.
-    """
+    """Decode a message of a guest's process; `NonsenseSaid` if it is invalid."""
     message: FromGuest = _read(text, FromGuest, _limited)
     return message
 
 
 def check_size(size: int) -> int:
-    """Return the size of a message in bytes after checking it.
-
-    Raises:
-        NonsenseSaid: the size is not allowed.
-    """
+    """Return an allowed size of a message in bytes; `NonsenseSaid` for any other."""
     if not 0 < size <= MESSAGE_BYTES_MAX:
         raise NonsenseSaid(f"a message must have 1 to {MESSAGE_BYTES_MAX} bytes, got {size}")
     return size

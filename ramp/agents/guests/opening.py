@@ -17,7 +17,7 @@ from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress
-from ramp.runtime.config import (
+from ramp.runtime.configuration.values import (
     PLUGIN_GROUP,
     PRICING_GROUP,
     GuestLimits,
@@ -28,8 +28,7 @@ from ramp.runtime.config import (
     plugin_settings,
     pricing_strategy,
 )
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin
-from ramp.runtime.guests.guarded_strategy import GuardedStrategy
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Guest
 from ramp.runtime.sqlite_file import FROM_BACKUP
@@ -86,11 +85,7 @@ def open_machine(
 
 
 def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceSlots]:
-    """Open a resource's price strategy, or prepare its process.
-
-    Raises:
-        ConfigurationError: there is no strategy with this name.
-    """
+    """Open a resource's price strategy, or prepare its process; `ConfigurationError` if the name is unknown."""
     health = GuestHealth("price strategy", ports.watch)
     entry = entry_point(PRICING_GROUP, resource.pricing)
     if has_own_process(entry, resource.isolation):

@@ -63,7 +63,6 @@ class Probes:
             self._put(_moved(failed.question, self._now() - failed.at))
 
     def stop(self) -> None:
-        """Repeat no more questions."""
         for failed in self._failed.values():
             failed.timer.cancel()
         self._failed.clear()

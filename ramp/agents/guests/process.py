@@ -39,12 +39,7 @@ class GuestGone(Exception):
 
 
 def environment_of(source: Mapping[str, str], further: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the environment variables of a guest.
-
-    Args:
-        source: variables of the agent.
-        further: names of variables that the configuration also allows.
-    """
+    """Return a guest's variables from those of the agent; `further` are names that the configuration allows."""
     kept = {key: value for key, value in source.items() if key in _KEPT or key.startswith(_KEPT_TOO) or key in further}
     return {**kept, "PYTHONUNBUFFERED": "1"}
 
@@ -106,7 +101,6 @@ class GuestProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the warden."""
         return self._process.pid
 
     async def ask(self, message: ToGuest) -> FromGuest:
@@ -147,7 +141,7 @@ class GuestProcess:
 
 
 def how_ended(status: int) -> str:
-    """Return how a process has ended, as a text."""
+    """Describe how a process has ended."""
     if status == OUT_OF_MEMORY_STATUS:
         return OUT_OF_MEMORY
     number = status - KILLED_BASE if status > KILLED_BASE else -status

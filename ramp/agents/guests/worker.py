@@ -40,11 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _Worker:
-    """Answers questions, one after another.
-
-    Args:
-        channel: socket to the agent.
-    """
+    """Answers questions from the socket to the agent, one after another."""
 
     def __init__(self, channel: socket.socket) -> None:
         from ramp.agents.guests import messages
@@ -54,7 +50,6 @@ class _Worker:
         self._findings: list[messages.Finding] = []
 
     def run(self) -> None:
-        """Open the guest and answer questions until the agent closes the channel."""
         messages = self._messages
         opening = self._receive()
         if not isinstance(opening, messages.Opening):
@@ -75,8 +70,7 @@ class _Worker:
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
         from ramp.plugins.interface import PluginSettings, TendedPlugin
         from ramp.runtime.guests.answers import SOURCES
-        from ramp.runtime.guests.guarded_plugin import GuardedPlugin
-        from ramp.runtime.guests.guarded_strategy import GuardedStrategy
+        from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:
@@ -106,7 +100,6 @@ class _Worker:
         return written
 
     def _receive(self) -> Any:
-        """Return the next message; None if the agent has closed the channel."""
         head = self._exactly(self._messages.LENGTH_BYTES)
         if not head:
             return None

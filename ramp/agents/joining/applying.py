@@ -71,12 +71,7 @@ class ApplicantAgent(PartyAgent):
 
 
 def register(place: AccountPlace, password: str, token: str) -> None:
-    """Register an account with a token, or check that it exists and has this password.
-
-    Args:
-        place: the account and its server.
-        password: password of the account.
-        token: token from the server's owner.
+    """Register an account with a token of its server's owner, or check that it exists with this password.
 
     Raises:
         TransportError: the server cannot be reached, is not trusted, or refuses the account.
@@ -87,7 +82,7 @@ def register(place: AccountPlace, password: str, token: str) -> None:
 
 
 def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> EnrolmentGranted:
-    """Request a certificate and wait for the answer.
+    """Request a certificate from the authority of an invitation and wait for the answer.
 
     Args:
         invitation: market, account and trusted authority.
@@ -104,7 +99,6 @@ def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> E
 
 @contextlib.contextmanager
 def _authority(pem: str) -> Iterator[Path | None]:
-    """Yield a file with the authority of a server's certificate; None to trust those of the system."""
     with tempfile.TemporaryDirectory(prefix="ramp-join-") as folder:
         ca_file = None
         if pem:

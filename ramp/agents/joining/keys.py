@@ -11,7 +11,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, Duration, Instant
 from ramp.rfql.signing import certificates
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.membership import kept_key, not_enrolled, server_certificate_file, server_key_file
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
@@ -23,11 +23,6 @@ RENEW_BEFORE: Final[Duration] = 30 * DAY
 
 def prepare_keys(config: SwarmConfig, state: StateFolder, now: Instant) -> None:
     """Create the missing keys of a market, or check that a site has all its keys.
-
-    Args:
-        config: configuration of the market or site.
-        state: its state folder.
-        now: the current time.
 
     Raises:
         ConfigurationError: a key or certificate is unusable, or a party of a site is not enrolled.
@@ -64,7 +59,6 @@ def _check_enrolled(config: SwarmConfig, state: StateFolder, keys: KeyStore) -> 
 
 
 def _certify_server(domain: str, state: StateFolder, keys: KeyStore, now: Instant) -> None:
-    """Issue the certificate of the market's own server, which the other sites' servers trust."""
     key = kept_key(server_key_file(state, domain))
     path = server_certificate_file(state, domain)
     if path.exists():

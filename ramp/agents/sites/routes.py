@@ -33,12 +33,7 @@ class Routes:
         self._called: dict[str, Content] = {}
 
     def learn(self, machine: str, site: str) -> None:
-        """Remember the agent that a machine has named for its site; it must have the machine's domain.
-
-        Args:
-            machine: address of the machine, as the transport authenticated it.
-            site: address of the named agent.
-        """
+        """Remember the agent that a machine (authenticated address) has named for its site, if their domains agree."""
         if sender_of(site) != site or site.partition("@")[2] != machine.partition("@")[2]:
             return
         self._site_of[machine] = site
@@ -56,7 +51,6 @@ class Routes:
         self._called.pop(machine, None)
 
     def unreachable(self, site: str) -> None:
-        """Forget a site's agent that does not exist any more."""
         for machine in [machine for machine, other in self._site_of.items() if other == site]:
             self.forget(machine)
 
@@ -90,7 +84,6 @@ class Routes:
                 yield receiver, messages[start : start + PARTS_MAX]
 
     def _site(self, message: Message) -> str:
-        """Return the agent that passes a message on, or an empty string; a repeated call goes to the machine itself."""
         machine = message.receiver
         site = self._site_of.get(machine, "")
         if site and isinstance(message.content, CallForProposals):

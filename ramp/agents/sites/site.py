@@ -23,15 +23,7 @@ class SiteMember(Protocol):
         ...
 
     def answer_together(self, user: str, part: Part) -> list[Message]:
-        """Handle a message that arrived through another agent of the site.
-
-        Args:
-            user: address of the sender, as the transport authenticated it.
-            part: the message for this machine.
-
-        Returns:
-            The immediate answers to the user; the agent sends all other messages itself.
-        """
+        """Handle a message for this machine from a user (address as authenticated) and return the immediate answers."""
         ...
 
     def written(self, message: Message) -> Part | None:
@@ -46,12 +38,7 @@ class Site:
         self._members: dict[str, SiteMember] = {}
 
     def join(self, name: str, member: SiteMember) -> None:
-        """Add a running agent.
-
-        Args:
-            name: address of the agent.
-            member: the agent.
-        """
+        """Add the running agent with an address."""
         self._members[name] = member
 
     def leave(self, name: str, member: SiteMember) -> None:
@@ -66,12 +53,7 @@ class Site:
         return up[0] if len(up) > 1 else ""
 
     def answers(self, user: str, parts: Iterable[Part]) -> list[Part]:
-        """Pass the messages of a bundle to the machines and return their immediate answers.
-
-        Args:
-            user: address of the sender.
-            parts: the messages; those for unknown machines get no answer.
-        """
+        """Pass messages of a user to the machines and return their immediate answers; unknown machines give none."""
         found: list[Part] = []
         for part in parts:
             member = self._members.get(part.machine)

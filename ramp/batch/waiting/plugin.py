@@ -17,7 +17,7 @@ from ramp.launching.acting import Acting
 from ramp.options import Bounds, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from ramp.queue_bound.predictor import PREDICTORS
-from ramp.runtime.config import QUEUE_BOUND
+from ramp.runtime.configuration.values import QUEUE_BOUND
 
 NAME: Final = QUEUE_BOUND
 

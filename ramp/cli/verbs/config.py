@@ -18,7 +18,7 @@ from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
-    from ramp.runtime.config import ResourceConfig, SwarmConfig
+    from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 
 
 @click.group(epilog=example("ramp config check mine.toml", "ramp config show quickstart"))
@@ -70,7 +70,7 @@ class _Checked:
 
 def _checked(name: str) -> _Checked:
     """Read a configuration and open the options of each machine."""
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.configuration.file import load_config
 
     try:
         loaded = load_config(find_config(name))
@@ -87,7 +87,7 @@ def _checked(name: str) -> _Checked:
 @json_option
 def show(name: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a configuration with all its defaults (by default that of the running market, or quickstart)."""
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.configuration.file import load_config
 
     loaded = load_config(_present(state) if name is None else find_config(name))
     if as_json:

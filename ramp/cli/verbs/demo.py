@@ -31,13 +31,13 @@ from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.configuration.values import ResourceConfig
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.rfql.signing.verification import FileReport
-    from ramp.runtime.config import SwarmConfig
+    from ramp.runtime.configuration.values import SwarmConfig
 
 ROUNDS: Final = 4
 PRICE: Final = 70
@@ -118,7 +118,7 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
     This takes a few seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
     `balances`, `verified` and `total_s`.
     """
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.configuration.file import load_config
 
     begin = time.monotonic()
     config = load_config(find_config(name))

@@ -17,8 +17,7 @@ from ramp.model.seal import Role
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
-    from ramp.runtime.keys.inventory import CertificateEntry
-    from ramp.runtime.keys.store import KeyStore
+    from ramp.runtime.keys.store import CertificateEntry, KeyStore
 
 DAYS_DEFAULT: Final = 365
 _kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519"]), default="p256", show_default=True,

@@ -26,7 +26,7 @@ from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
-    from ramp.runtime.config import SwarmConfig
+    from ramp.runtime.configuration.values import SwarmConfig
 
 WATCH_S: Final = 1.0
 """Pause between two looks of `ramp ps --watch`, in seconds."""

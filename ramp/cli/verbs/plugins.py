@@ -89,7 +89,7 @@ def check(
 def _subject(name: str, config: str | None, resource: str | None, cores: int | None, folder: Path) -> Subject:
     from ramp.plugins.contract import Subject
     from ramp.runtime.clock import SystemClock
-    from ramp.runtime.config import PLUGIN_GROUP, entry_point
+    from ramp.runtime.configuration.values import PLUGIN_GROUP, entry_point
 
     now = SystemClock().now()
     settings = _settings(name, config, resource, cores, now)
@@ -106,8 +106,8 @@ def _subject(name: str, config: str | None, resource: str | None, cores: int | N
 
 def _settings(name: str, config: str | None, resource: str | None, cores: int | None, now: int) -> PluginSettings:
     from ramp.plugins.interface import PluginSettings
-    from ramp.runtime.config import plugin_settings
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.configuration.file import load_config
+    from ramp.runtime.configuration.values import plugin_settings
 
     if config is None:
         if resource is not None:

@@ -22,13 +22,13 @@ class Reader:
         self.findings.append(f"{key}: got {value!r}, expected {right}")
 
     def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
-        """Note the keys of a table that nobody knows, each with the nearest known one."""
+        """Note unknown keys of a table, each with the nearest known one."""
         for key in table:
             if key not in known:
                 self.findings.append(f"{where}{key}: unknown key{nearest_name(key, sorted(known))}")
 
     def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        """A table, empty where it is missing or wrong."""
+        """Return a table; an empty one if it is missing or wrong."""
         value = parent.get(key, {})
         if isinstance(value, Mapping):
             return value
@@ -36,7 +36,7 @@ class Reader:
         return {}
 
     def tables(self, parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-        """A list of tables, empty where it is missing or wrong."""
+        """Return a list of tables; an empty one if it is missing or wrong."""
         value = parent.get(key, [])
         if isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value):
             return value
@@ -44,7 +44,7 @@ class Reader:
         return []
 
     def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        """A text, empty only where the default is."""
+        """Return a text; empty only if the default is."""
         value = table.get(key, default)
         if isinstance(value, str) and (value or default == ""):
             return value
@@ -52,7 +52,7 @@ class Reader:
         return default or "?"
 
     def whole(self, where: str, table: Mapping[str, Any], key: str, default: int | None, least: int = 1) -> int:
-        """A whole number, at least `least`."""
+        """Return a whole number, at least `least`."""
         value = table.get(key, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= least:
             return value
@@ -60,7 +60,6 @@ class Reader:
         return least
 
     def truth(self, where: str, table: Mapping[str, Any], key: str, default: bool) -> bool:
-        """True or false."""
         value = table.get(key, default)
         if isinstance(value, bool):
             return value
@@ -68,7 +67,7 @@ class Reader:
         return default
 
     def money(self, where: str, table: Mapping[str, Any], key: str, default: int) -> int:
-        """An amount of credits, in minor units."""
+        """Return an amount of credits in minor units."""
         value = table.get(key)
         if value is None:
             return default

@@ -1,7 +1,6 @@
-"""Who has changed what of a market, and when: one line a change, in `audit.log` of the state folder.
+"""Authors and times of a market's changes: one JSON object a line, in `audit.log` of the state folder.
 
-Lines are JSON objects, appended in one write and durable before the change is told as done. Nothing of the program
-takes one away.
+Each line is appended in one write and durable before the change is reported as done. RAMP deletes no line.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _CREDENTIALS: Final = struct.Struct("3i")  # struct ucred of unix(7): process, u
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """One change.
+    """A change.
 
     Attributes:
-        time: when, ISO 8601.
-        who: the system's user that asked for it.
-        what: a sentence.
-        verb: the kind of change, such as `user add`.
-        name: whom it is about.
+        time: ISO 8601.
+        who: user of the operating system.
+        what: the change as a sentence.
+        verb: kind of change, such as `user add`.
+        name: name of the changed party.
     """
 
     time: str
@@ -41,23 +40,14 @@ class AuditLine:
 
     @property
     def at(self) -> Instant:
-        """When."""
         return from_iso(self.time)
 
 
 def add_line(state: StateFolder, now: Instant, who: str, verb: str, name: str, what: str) -> AuditLine:
-    """Write a change down; it is durable when this returns.
-
-    Args:
-        state: whose market.
-        now: the present.
-        who: asked for it.
-        verb: the kind of change.
-        name: whom it is about.
-        what: the sentence.
+    """Append a change; it is durable when this returns. The arguments are those of `AuditLine`.
 
     Raises:
-        OSError: if it cannot be written.
+        OSError: the line cannot be written.
     """
     line = AuditLine(iso(now), who, what, verb, name)
     data = (json.dumps(asdict(line), ensure_ascii=False) + "\n").encode()
@@ -71,7 +61,7 @@ def add_line(state: StateFolder, now: Instant, who: str, verb: str, name: str, w
 
 
 def lines_of(state: StateFolder, since: Instant = 0) -> Iterator[AuditLine]:
-    """The changes of a market since a moment, in the order of writing; what is no line of ours is passed over."""
+    """Return the changes of a market since a time, in order of writing; skip invalid lines."""
     try:
         text = state.audit_log.read_text("utf-8", errors="replace")
     except FileNotFoundError:
@@ -86,12 +76,12 @@ def lines_of(state: StateFolder, since: Instant = 0) -> Iterator[AuditLine]:
 
 
 def own_name() -> str:
-    """The system's name of the user that runs this program."""
+    """Return the name of the user who runs this program."""
     return _name_of(os.getuid())
 
 
 def peer_name(line: socket.socket) -> str:
-    """The system's name of the user at the other end of a Unix socket, as the kernel tells it (SO_PEERCRED)."""
+    """Return the name of the user at the other end of a Unix socket, as the kernel states it (SO_PEERCRED)."""
     raw = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return _name_of(_CREDENTIALS.unpack(raw)[1])
 

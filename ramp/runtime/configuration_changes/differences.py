@@ -1,4 +1,4 @@
-"""What lies between a market that runs and one that it shall become, as steps that can be said before they are done."""
+"""Differences between a running market and its new configuration, as steps for a preview and for execution."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ramp.model.money import credits_text
-from ramp.runtime.config import ResourceConfig, SwarmConfig, UserConfig
-from ramp.runtime.config_file import tables_of
+from ramp.runtime.configuration.file import tables_of
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, UserConfig
 from ramp.runtime.configuration_changes.overlay import PARTIES
 
 
 class StepKind(StrEnum):
-    """What is done; in this order, so that names that move from one party to another are free."""
+    """Kinds of steps in order of execution, so that a name is free before another party takes it."""
 
     REMOVE = "remove"
     ADD = "add"
@@ -29,10 +29,10 @@ class Step:
     """One step.
 
     Attributes:
-        kind: REMOVE, ADD a party; UPDATE what a resource asks; REBUILD an agent from its new configuration; LATER is
-            not done now, but at the market's next start.
+        kind: REMOVE or ADD a party; UPDATE the prices of a resource; REBUILD an agent from its new configuration; LATER
+            waits for the market's next start.
         name: local name of the agent, or of the part of the configuration.
-        text: the sentence for people.
+        text: the step as a sentence.
     """
 
     kind: StepKind
@@ -41,7 +41,7 @@ class Step:
 
 
 def steps_between(now: SwarmConfig, then: SwarmConfig) -> tuple[Step, ...]:
-    """The steps from one set of parties to another, in the order of doing them."""
+    """Return the steps from one set of parties to another, in the order of execution."""
     found: list[Step] = []
     users = {user.name: user for user in now.users}, {user.name: user for user in then.users}
     resources = {each.name: each for each in now.resources}, {each.name: each for each in then.resources}
@@ -57,13 +57,7 @@ def steps_between(now: SwarmConfig, then: SwarmConfig) -> tuple[Step, ...]:
 
 
 def waiting_steps(frame: str, text: str, path: Path) -> tuple[Step, ...]:
-    """What of a file's other tables differs from those that the market started with.
-
-    Args:
-        frame: the text that it started with.
-        text: the text as it is now.
-        path: of the file.
-    """
+    """Return the differences between a file's other tables and those that the market started with (`frame`)."""
     old, new = tables_of(frame, path), tables_of(text, path)
     names = sorted(key for key in old.keys() | new.keys() if key not in PARTIES and old.get(key) != new.get(key))
     told = {name: f"[{name}]{_keys(old, new, name)}: at the next `ramp up`" for name in names}

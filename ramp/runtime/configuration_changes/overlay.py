@@ -1,8 +1,8 @@
-"""Changes of a running market, kept over its configuration's file, which the program never writes.
+"""Changes of a running market, kept apart from its configuration file, which RAMP never writes.
 
-They lie in `changes.json` of the state folder, with the text of the file as the market took it last. So what stands in
-the file and what was changed by a verb are told apart for good, as `kubectl apply` tells them apart: where the file has
-been edited since it was taken, the file has the last word on what was edited; everything else that was changed stands.
+`changes.json` of the state folder holds them with the text of the file when the market last loaded it. So RAMP can tell
+later edits of the file from changes by commands, as `kubectl apply` does: an edit of the file overrides a change of the
+same value; all other changes stay.
 """
 
 from __future__ import annotations
@@ -16,34 +16,33 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion, check_version
 from ramp.plugins.found_terms import completed, found_terms
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import read_tables, tables_of
+from ramp.runtime.configuration.file import read_tables, tables_of
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 
 VERSION: Final = 1
-"""Of the file's format."""
 
 PARTIES: Final = ("users", "resources", "machines")
-"""Tables of a configuration that may change while the market runs; the others wait for its next start."""
+"""Tables that may change while the market runs; changes of others wait for its next start."""
 
 Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A market's file as it was taken, and what was changed since.
+    """A market's configuration file with later changes.
 
     Attributes:
-        frame: text of the file when the market started: all but the parties.
-        parties: text of the file when it was taken last: users, resources and machines.
-        users: tables of users that were added, by name.
-        resources: tables of resources that were added, by name.
-        machines: tables of machines that came with them, by name.
-        removed: names of users and resources of the file that were removed.
-        settings: what was set of a resource, by its name.
-        draining: names of resources that sell nothing new.
-        found: static terms that the file does not state and machines told when it was taken, by the machine's name.
+        frame: text of the file at the market's start: all tables but the parties.
+        parties: text of the file when it was last loaded: users, resources and machines.
+        users: tables of added users by name.
+        resources: tables of added resources by name.
+        machines: tables of their machines by name.
+        removed: names of removed users and resources of the file.
+        settings: changed values of resources by name.
+        draining: names of resources without new sales.
+        found: static terms that machines have stated and the file does not, by machine name.
     """
 
     frame: str
@@ -58,7 +57,7 @@ class Overlay:
 
     @property
     def standing(self) -> tuple[str, ...]:
-        """What was changed by verbs and counts in place of what the file says, a sentence each."""
+        """Return the changes by commands that replace values of the file, as sentences."""
         return (
             *(f"user {name} was added" for name in self.users),
             *(f"resource {name} was added" for name in self.resources),
@@ -68,11 +67,7 @@ class Overlay:
         )
 
     def tables(self, path: Path) -> dict[str, Any]:
-        """The tables of the configuration with everything changed.
-
-        Args:
-            path: of the configuration's file, for errors.
-        """
+        """Return all tables with the changes; `path` is for errors."""
         data = tables_of(self.frame, path)
         parties = tables_of(self.parties, path)
         for key in PARTIES:
@@ -85,27 +80,20 @@ class Overlay:
         return data
 
     def config(self, path: Path) -> SwarmConfig:
-        """The configuration with everything changed.
-
-        Args:
-            path: of the configuration's file, for errors and for what it names relative to itself.
+        """Return the configuration with the changes; `path` is for errors and relative paths.
 
         Raises:
-            ConfigurationError: with every finding.
+            ConfigurationError: lists every problem.
         """
         config = read_tables(self.tables(path), path)
         resources = tuple(replace(each, draining=each.name in self.draining) for each in config.resources)
         return replace(config, resources=resources)
 
     def taken(self, text: str, path: Path) -> Overlay:
-        """The file as it is now, with those of the changes that stand.
-
-        Args:
-            text: of the file.
-            path: its path, for errors.
+        """Return the overlay for another text of the file, with the changes that still apply.
 
         Raises:
-            ConfigurationError: if the text is no TOML.
+            ConfigurationError: the text is not TOML.
         """
         before, now = tables_of(self.parties, path), tables_of(text, path)
         old = {_name(each): each for key in ("users", "resources") for each in before.get(key, [])}
@@ -129,7 +117,7 @@ class Overlay:
         )
 
     def without(self, name: str, path: Path) -> Overlay:
-        """The same market without a user or resource."""
+        """Return the market without a user or resource."""
         in_file = {_name(each) for key in ("users", "resources") for each in tables_of(self.parties, path).get(key, [])}
         return replace(
             self,
@@ -141,34 +129,34 @@ class Overlay:
         )
 
     def back(self, name: str) -> Overlay:
-        """The same market with a user or resource of the file that was removed."""
+        """Return the market with a removed user or resource of the file."""
         return replace(self, removed=tuple(each for each in self.removed if each != name))
 
     def drained(self, name: str, draining: bool) -> Overlay:
-        """The same market with a resource that sells nothing new, or sells again."""
+        """Return the market with new sales of a resource stopped or resumed."""
         others = tuple(each for each in self.draining if each != name)
         return replace(self, draining=(*others, name) if draining else others)
 
     def with_settings(self, name: str, values: Table) -> Overlay:
-        """The same market with other values of a resource."""
+        """Return the market with other values of a resource."""
         return replace(self, settings={**self.settings, name: {**self.settings.get(name, {}), **values}})
 
 
 def new_overlay(text: str, path: Path) -> Overlay:
-    """A market whose file has that text, unchanged.
+    """Return the overlay of an unchanged market whose file has this text.
 
     Raises:
-        ConfigurationError: if the text is no TOML, or a machine does not tell what the file leaves out.
+        ConfigurationError: the text is not TOML, or a machine does not state a value that the file leaves out.
     """
     return Overlay(text, text, found=found_terms(tables_of(text, path).get("machines")))
 
 
 def load_overlay(state: StateFolder) -> Overlay | None:
-    """What was changed in a state folder's market; None where it has never run.
+    """Load the changes of a market from its state folder; None if it has never run.
 
     Raises:
-        WrongVersion: if it is of another version.
-        StateDamaged: if it cannot be read.
+        WrongVersion: the file has another version.
+        StateDamaged: the file cannot be read.
     """
     path = state.changes
     try:
@@ -187,16 +175,12 @@ def load_overlay(state: StateFolder) -> Overlay | None:
 
 
 def save_overlay(state: StateFolder, overlay: Overlay) -> None:
-    """Keep what was changed, whole or not at all."""
+    """Save an overlay, completely or not at all."""
     write_private(state.changes, json.dumps({"version": VERSION, **asdict(overlay)}, indent=1))
 
 
 def text_of(path: Path) -> str:
-    """The text of a configuration's file.
-
-    Raises:
-        ConfigurationError: if it cannot be read.
-    """
+    """Return the text of a configuration file; `ConfigurationError` if it cannot be read."""
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -204,10 +188,10 @@ def text_of(path: Path) -> str:
 
 
 def starting(path: Path, state: StateFolder) -> Overlay:
-    """What a market begins with: its file as it is now, and those changes of earlier lives that stand.
+    """Return the overlay at a market's start: its current file, and the earlier changes that still apply.
 
     Raises:
-        ConfigurationError: if file or changes are not right.
+        ConfigurationError: the file or a change is invalid.
     """
     text = text_of(path)
     found = load_overlay(state)
@@ -215,33 +199,25 @@ def starting(path: Path, state: StateFolder) -> Overlay:
 
 
 def load_market(path: Path, state: StateFolder) -> SwarmConfig:
-    """The configuration of the market that would start from a file and a state folder.
-
-    Raises:
-        ConfigurationError: with every finding.
-    """
+    """Return the configuration with which a market would start now; `ConfigurationError` lists every problem."""
     return starting(path, state).config(path)
 
 
 def running_config(path: Path, state: StateFolder) -> SwarmConfig:
-    """The configuration of the market that runs, however its file has been edited meanwhile.
-
-    Raises:
-        ConfigurationError: with every finding.
-    """
+    """Return the configuration of the running market, whatever its file says now."""
     found = load_overlay(state)
     return (new_overlay(text_of(path), path) if found is None else found).config(path)
 
 
 def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A resource's table and the machines that come with it, from a piece of TOML.
+    """Return a resource's table and its machines from a piece of TOML.
 
     Args:
-        text: with one `[[resources]]`, and `[machines.*]` where it brings its own.
-        source: what to call it in errors.
+        text: one `[[resources]]`, and `[machines.*]` if it brings its own.
+        source: name of the text for errors.
 
     Raises:
-        ConfigurationError: if it is something else.
+        ConfigurationError: the text contains anything else.
     """
     try:
         data = tomllib.loads(text)

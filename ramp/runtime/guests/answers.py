@@ -1,11 +1,12 @@
-"""What a guest may answer: checks of plug-ins' and price strategies' answers, and what stands in for a missing one.
+"""Checks of the answers of plug-ins and price strategies, and substitutes for missing answers.
 
-The same checks are made wherever a guest runs; the answers of one in a process of its own are checked on both sides.
+All guests have the same checks; answers from a separate process are checked on both sides.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final, assert_never
 
 from ramp.errors import told
@@ -27,19 +28,18 @@ from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
-from ramp.runtime.guests.snapshot import SNAPSHOT_BYTES_MAX
 
 PRICE_MAX: Final = 10**9
-"""Highest price that a strategy may name, in credits per core hour; far above any that makes sense."""
+"""Maximum price of a strategy in credits per core hour, far above any realistic price."""
 
 SOURCES: Final = ("log", "synthetic", "live")
-"""What may drive a machine's queue."""
+"""Sources of a machine's queue."""
 
 Question = fx.AskMachine | fx.PriceSlots
 
 
 def call_of(question: Question) -> str:
-    """What a question is called in messages: the plug-in's method, or `price`."""
+    """Return the name of a question in messages: the method of the plug-in, or `price`."""
     return _CALLS[type(question)]
 
 
@@ -58,15 +58,15 @@ _CALLS: Final[dict[type, str]] = {
 
 
 def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer:
-    """What a party is told instead of an answer.
+    """Return the substitute for a missing answer.
 
-    Quotes and prices are refused. What would change the machine is in doubt, as is what it has; but a hold for which it
-    was never asked is refused, for nothing can have come of it.
+    Quotes and prices are refused. A change of the machine, and a question about its state, is in doubt. A hold that
+    never reached the guest is refused, because it cannot have had an effect.
 
     Args:
-        question: what was to be answered.
-        reason: a sentence for people.
-        asked: whether the guest may have begun with it.
+        question: the question.
+        reason: the cause as a sentence.
+        asked: whether the guest may have started with it.
     """
     doubt = MachineInDoubt(reason)
     match question:
@@ -85,7 +85,7 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
         case fx.ForgetSlots():
             return ev.SlotsForgotten()  # it remembers them, which does no harm
         case fx.TendSlots():
-            return ev.SlotsTended()  # it is told again
+            return ev.SlotsTended()  # the party reports them again
         case ResizeSlot(key, step):
             return SlotResized(key, step, None, reason)
         case fx.PriceSlots(call_id, questions):
@@ -98,11 +98,11 @@ def _refused(unit: int, reason: str) -> Refusal:
 
 
 OUT_OF_MEMORY: Final = "it exceeds its memory limit ([guests] memory_mb)"
-"""Why a guest has failed that has hit the limit of its process."""
+"""Reason of a failure at the memory limit of the process."""
 
 
 def raised(error: BaseException) -> str:
-    """What a guest has raised, in one short line."""
+    """Return the exception of a guest as one short line."""
     return OUT_OF_MEMORY if isinstance(error, MemoryError) else told(error)
 
 
@@ -110,7 +110,7 @@ def raised(error: BaseException) -> str:
 
 
 def answer_problem(question: Question, answer: Any) -> str:
-    """What is impossible about a whole answer to a question, or the empty string; doubts and refusals are right."""
+    """Return the problem of an answer to a question; empty if it is possible, as doubts and refusals are."""
     match question, answer:
         case fx.QuoteSlots(call_id, units), ev.SlotsQuoted(given_id, slots):
             if given_id != call_id or len(slots) != len(units):
@@ -162,19 +162,19 @@ def _first(problems: Any) -> str:
 
 
 def snapshot_problem(text: str) -> str:
-    """What is wrong with a snapshot's text, or the empty string."""
+    """Return the problem of a snapshot's text; empty if it is valid."""
     if len(text) > SNAPSHOT_BYTES_MAX:
         return f"the snapshot has {len(text)} characters, expected at most {SNAPSHOT_BYTES_MAX}"
     return "" if text.isascii() else "the snapshot is not written in ASCII"
 
 
 def no_object(snapshot: Any) -> str:
-    """That a snapshot is no JSON object, or the empty string."""
+    """Return the problem of a snapshot that is not a JSON object; empty otherwise."""
     return "" if isinstance(snapshot, dict) else no("dict", snapshot)
 
 
 def price_problem(priced: Any) -> str:
-    """What is wrong with a strategy's answer, or the empty string."""
+    """Return the problem of a strategy's answer; empty if it is valid."""
     if isinstance(priced, PriceRefusal):
         code: Any = priced.code
         right = isinstance(code, RefusalCode) and (priced.nearest is None or type(priced.nearest) is int)
@@ -183,3 +183,40 @@ def price_problem(priced: Any) -> str:
     if type(priced) is int and 0 < priced <= PRICE_MAX:
         return ""
     return f"invalid price: got {priced!r:.100}, expected a whole number of credits from 1 to {PRICE_MAX}"
+
+
+SNAPSHOT_BYTES_MAX: Final = 60_000
+"""Maximum size of a snapshot's text; escaped and wrapped it stays below the size limit of a document."""
+
+LISTS: Final = ("queued", "running")
+"""Lists that are cut in a snapshot that is too large, in this order: the queue's end matters least."""
+
+
+def snapshot_text(snapshot: Mapping[str, Any], limit: int = SNAPSHOT_BYTES_MAX) -> str:
+    """Write a snapshot as JSON of at most `limit` bytes.
+
+    The totals `running_total` and `queued_total` are added. A list that was cut holds the first entries only.
+
+    Args:
+        snapshot: the plug-in's answer, of JSON types only.
+        limit: maximum number of bytes.
+    """
+    full = dict(snapshot)
+    for name in LISTS:
+        if isinstance(full.get(name), list):
+            full[f"{name}_total"] = len(full[name])
+    text = _write(full)
+    for name in LISTS:
+        if len(text.encode()) <= limit:
+            break
+        entries = full.get(name)
+        if isinstance(entries, list) and entries:
+            rest = len(_write({**full, name: []}).encode())
+            each = max(1, (len(text.encode()) - rest) // len(entries))
+            full[name] = entries[: max(0, (limit - rest) * 9 // 10 // each)]
+            text = _write(full)
+    return text
+
+
+def _write(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"))

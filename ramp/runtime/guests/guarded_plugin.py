@@ -1,8 +1,8 @@
-"""A plug-in as the host asks it: a guest, whose failures stay where they are and whose answers are checked.
+"""A plug-in and a price strategy as the host asks them: guests whose answers are checked.
 
-Whatever a guest raises, and whatever it answers that cannot be, is told once to whoever listens and becomes an answer
-that the pure machines know: a quote is refused with a code at once; a hold, confirmation or release is in doubt, for
-nobody knows what has been done, and is asked about again. For a while after that it is asked for no further offers.
+An exception or an impossible answer of a guest is reported once and becomes an answer that the protocol knows. A quote
+or price is refused with a code. A hold, confirmation or release is in doubt, because its effect is unknown; the party
+asks about it again. For a while after a failure the guest is asked for no further offers.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from ramp.plugins.interface import (
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.events import MachineInDoubt
-from ramp.runtime.guests.answers import call_of, raised, snapshot_problem, without_answer
+from ramp.protocol.effects import PriceSlots
+from ramp.protocol.events import MachineInDoubt, SlotsPriced
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
+from ramp.runtime.guests.answers import call_of, price_problem, raised, snapshot_problem, snapshot_text, without_answer
 from ramp.runtime.guests.health import Health
-from ramp.runtime.guests.snapshot import snapshot_text
 
 Answer = TypeVar("Answer")
 
 
 class GuardedPlugin:
-    """A plug-in that answers nothing that cannot be, and raises nothing but `StorageFailed` of a change.
+    """A plug-in whose impossible answers and exceptions become refusals or doubts; only `StorageFailed` passes.
 
     Args:
         plugin: the guest.
-        health: is told how its calls end.
-        own_memory: whether the plug-in's book of reservations is the agent's own memory, so that the agent cannot go on
-            where it cannot be written.
+        health: records how its calls end.
+        own_memory: whether the plug-in's book of reservations is the agent's own memory, without which it must end.
     """
 
     def __init__(self, plugin: ResourcePlugin, health: Health, *, own_memory: bool = True) -> None:
@@ -59,10 +59,10 @@ class GuardedPlugin:
         self._own_memory = own_memory
 
     def ask(self, question: fx.AskMachine, now: Instant) -> ev.Answer:
-        """What the plug-in says to a party's question; while it rests, it is asked only for what has been promised.
+        """Return the plug-in's answer to a party's question; during a pause it answers only about promised slots.
 
         Raises:
-            StorageFailed: if a change could not be written to the agent's own book of reservations.
+            StorageFailed: the agent's own book of reservations cannot be written.
         """
         if isinstance(question, fx.HoldSlot | fx.DescribeMachine):
             reason = self._health.resting(call_of(question), now)
@@ -94,8 +94,7 @@ class GuardedPlugin:
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        """The earliest slot for a unit, or a coded refusal."""
-        resting = self._health.resting("quote", now)  # asked for every unit: the one before may have failed
+        resting = self._health.resting("quote", now)  # for every unit, because the one before may have failed
         if resting:
             return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=resting)
         call = lambda: self.plugin.quote(unit, now)  # noqa: E731
@@ -107,7 +106,6 @@ class GuardedPlugin:
     def hold(
         self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant, account: str = ""
     ) -> Reservation | Refusal | MachineInDoubt:
-        """Set a slot aside, for a buyer's local account where the machine has to know it."""
         plugin = self.plugin
 
         def call() -> Reservation | Refusal:
@@ -118,30 +116,26 @@ class GuardedPlugin:
         return self._ask("hold", now, call, lambda given: held_problem(key, slot, given), changes=True)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal | MachineInDoubt:
-        """Make a hold firm."""
         call = lambda: self.plugin.confirm(key, now)  # noqa: E731
         return self._ask("confirm", now, call, lambda given: firm_problem(key, given), changes=True)
 
     def look_up(self, key: str, now: Instant) -> Reservation | MachineInDoubt | None:
-        """What the machine has under a key."""
-
         def problem(given: object) -> str:
             return "" if given is None else reservation_problem(key, None, given)
 
         return self._ask("reservation", now, lambda: self.plugin.reservation(key, now), problem)
 
     def release(self, key: str, now: Instant) -> MachineInDoubt | None:
-        """Give a hold or reservation back; None once that is done."""
         return self._ask("release", now, lambda: self.plugin.release(key, now), lambda _: "", changes=True)
 
     def forget(self, keys: tuple[str, ...], now: Instant) -> None:
-        """Let the plug-in forget keys that nobody asks for again, if it can; where it fails, it remembers them."""
+        """Let the plug-in forget unused keys if it can; after a failure it keeps them."""
         plugin = self.plugin
         if isinstance(plugin, ForgettingPlugin):
             self._ask("forget", now, lambda: plugin.forget(keys, now), lambda _: "", changes=True)
 
     def tend(self, slots: tuple[tuple[str, str], ...], now: Instant) -> ev.SlotsTended:
-        """Tell the plug-in whose the sold slots are; which it has lost. Where it fails, it is told again later."""
+        """Report the buyers of sold slots to the plug-in and return the lost slots; a failed report is repeated."""
         plugin = self.plugin
         if not isinstance(plugin, TendedPlugin):
             return ev.SlotsTended()
@@ -151,7 +145,7 @@ class GuardedPlugin:
         lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
         if not isinstance(plugin, MovingPlugin):
             return ev.SlotsTended(lost)
-        # also where not every slot could be seen to: what has been moved is on the plug-in's own record
+        # also after an incomplete call: the plug-in has recorded the moved slots
         asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
         moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
         if isinstance(moves, MachineInDoubt):
@@ -159,7 +153,6 @@ class GuardedPlugin:
         return ev.SlotsTended(lost, tuple(moves.items()))
 
     def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
-        """Give a firm slot another size, if the machine can."""
         plugin, key, step = self.plugin, asked.key, asked.step
         if not isinstance(plugin, ResizablePlugin):
             detail = "this machine cannot change its reservations"
@@ -173,7 +166,6 @@ class GuardedPlugin:
         return SlotResized(key, step, answer)
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
-        """The machine as a JSON object in text."""
         return self._ask("snapshot", now, lambda: snapshot_text(self.plugin.snapshot(now, horizon)), snapshot_problem)
 
     def _ask(
@@ -195,7 +187,7 @@ class GuardedPlugin:
             problem = str(error)
         except PluginError as error:
             problem, transient = error.reason, error.transient
-        except Exception as error:  # a guest's fault is the guest's, whatever it is
+        except Exception as error:  # any exception of a guest is the guest's fault
             problem = raised(error)
         else:
             if not problem:
@@ -204,3 +196,36 @@ class GuardedPlugin:
         sentence = f"{what}: {plain(problem)}"
         self._health.failed(what, sentence, now)
         return MachineInDoubt(sentence, transient)
+
+
+FAILED = "the price strategy failed: "
+"""Start of the sentence for refused callers."""
+
+
+class GuardedStrategy:
+    """A strategy whose impossible prices and exceptions become coded refusals; `health` records how its calls end."""
+
+    def __init__(self, strategy: PricingStrategy, health: Health) -> None:
+        self._strategy = strategy
+        self._health = health
+
+    def ask(self, question: PriceSlots, now: Instant) -> SlotsPriced:
+        """Return a bid or a coded refusal for each slot; refuse during the pause after a failure."""
+        return SlotsPriced(question.call_id, tuple(self._price(each, now) for each in question.questions))
+
+    def _price(self, question: PriceQuestion, now: Instant) -> int | PriceRefusal:
+        resting = self._health.resting("price", now)
+        if resting:
+            return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + resting)
+        try:
+            priced = self._strategy(question)
+            problem = price_problem(priced)
+        except Exception as error:  # whatever a guest raises
+            problem = raised(error)
+        else:
+            if not problem:
+                self._health.answered("price")
+                return priced
+        sentence = plain(problem)
+        self._health.failed("price", sentence, now)
+        return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + sentence)

@@ -1,8 +1,7 @@
-"""How a guest (a plug-in, a price strategy) does: what it last failed at, and until when it is left alone.
+"""Failures of a guest (a plug-in or a price strategy), and the pauses after them.
 
-Whoever asks a guest tells here what became of it. A guest that has failed is not asked for offers for a while, first a
-second and then twice as long each time: its callers are refused at once, with the reason. It is well again when the
-call that failed has been answered as it should.
+A failed guest gets no requests for offers during a pause: a second at first, then twice as long each time. Its callers
+get a refusal with the reason at once. The pause ends the series when the failed call succeeds again.
 """
 
 from __future__ import annotations
@@ -15,31 +14,30 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.progress import GuestFailed, Progress
 
 PAUSE_FIRST: Final[Duration] = SECOND
-"""A guest that has failed is asked for no offer for so long; twice as long after each further failure of the call."""
+"""Pause after the first failure of a call, without requests for offers; it doubles after each further failure."""
 
 PAUSE_LONGEST: Final[Duration] = MINUTE
-"""No pause is longer."""
 
 SNAPSHOT: Final = "snapshot"
-"""The call that anybody may bring about: that it fails keeps nobody from buying."""
+"""A call that every visitor can cause, so its failure must not stop sales."""
 
 PROCESS: Final = frozenset({"open", "process"})
-"""What concerns every call: that the guest cannot be opened, or that its process has ended by itself."""
+"""Failures that concern every call: the guest cannot be opened, or its process has ended."""
 
 
 class Health(Protocol):
-    """What is told how a guest's calls end."""
+    """Records how a guest's calls end."""
 
     def resting(self, call: str, now: Instant) -> str:
-        """Why the guest is not asked this now, or the empty string."""
+        """Return why to skip a question now; empty to ask it."""
         ...
 
     def failed(self, call: str, reason: str, now: Instant) -> None:
-        """A call has failed, or was answered with what cannot be."""
+        """Record that a call has failed, or had an impossible answer."""
         ...
 
     def answered(self, call: str) -> None:
-        """A call was answered as it should be."""
+        """Record a valid answer to a call."""
         ...
 
 
@@ -48,24 +46,22 @@ ALSO_SHOWS: Final = {
     "hold": ("release", "reservation"),
     "confirm": ("hold", "release", "reservation"),
 }
-"""What else a call that was answered well shows to be well: nobody may have a reason to make the others again soon."""
+"""Other calls that a success proves to work, because they may not be made again soon."""
 
 
 @dataclass(slots=True)
 class _Trouble:
-    """A call that has failed."""
-
     reason: str
     pause: Duration
     until: Instant
 
 
 class GuestHealth:
-    """Tells of every failure of a guest, and once that it answers well again.
+    """Reports every failure of a guest, and once that it works again.
 
     Args:
-        guest: what it is called in words (`plug-in`, `price strategy`).
-        watch: is told the progress of the resource.
+        guest: its name in texts (`plug-in`, `price strategy`).
+        watch: called with progress of the resource.
     """
 
     def __init__(self, guest: str, watch: Callable[[Progress], None]) -> None:
@@ -75,15 +71,13 @@ class GuestHealth:
 
     @property
     def reason(self) -> str:
-        """What it failed at last and has not answered since, or the empty string."""
+        """Reason of the last failure that no valid answer has followed, or empty."""
         return next((trouble.reason for trouble in reversed(self._troubles.values())), "")
 
     def resting(self, call: str, now: Instant) -> str:
-        """Why the guest is not asked this now, or the empty string.
+        """Return why to skip a question now; empty to ask it.
 
-        Args:
-            call: `quote`, `hold` and `price` rest after whatever has failed, but for the snapshot; that rests alone.
-            now: the present.
+        `quote`, `hold` and `price` pause after any failure except one of a snapshot, which pauses alone.
         """
         for name, trouble in reversed(self._troubles.items()):
             concerned = name == call or name in PROCESS or SNAPSHOT not in (name, call)
@@ -92,15 +86,15 @@ class GuestHealth:
         return ""
 
     def is_on_trial(self, call: str) -> bool:
-        """Whether this call has failed last, or the guest itself has: the next one shows whether it is well again."""
+        """Return whether the next answer decides if this call works again."""
         return not self._troubles.keys().isdisjoint({call, *PROCESS})
 
     def is_failing(self, call: str) -> bool:
-        """Whether this call has failed and has not been answered well since."""
+        """Return whether this call has failed without a later success."""
         return call in self._troubles
 
     def failed(self, call: str, reason: str, now: Instant) -> None:
-        """A call has failed; while its pause runs, that it fails again does not make the next one longer."""
+        """Record a failed call; a failure during its pause does not extend the next pause."""
         before = self._troubles.pop(call, None)
         if before is None:
             trouble = _Trouble(reason, PAUSE_FIRST, now + PAUSE_FIRST)
@@ -113,7 +107,7 @@ class GuestHealth:
         self._watch(GuestFailed(self.guest, reason))
 
     def answered(self, call: str) -> None:
-        """A call was answered as it should be; what else has failed must be too, unless this shows that it is well."""
+        """Record a valid answer; other failed calls must succeed too, unless this one shows that they do."""
         well = [name for name in (call, *ALSO_SHOWS.get(call, ())) if name in self._troubles]
         for name in well:
             del self._troubles[name]
@@ -121,6 +115,6 @@ class GuestHealth:
             self._watch(GuestFailed(self.guest, self.reason))
 
     def restart_pause(self, call: str, now: Instant) -> Duration:
-        """How long to wait before a guest that has failed at a call is started anew, or asked again."""
+        """Return the pause before a restart of the guest, or a repeat of the call."""
         trouble = self._troubles.get(call)
         return min(max(trouble.until - now, 0), PAUSE_LONGEST) if trouble is not None else 0

@@ -1,7 +1,7 @@
-"""Tokens with which those who were invited make their own XMPP account: pre-authenticated registration (XEP-0445).
+"""Tokens for registering the XMPP account of an invited party: pre-authenticated registration (XEP-0445).
 
-A token is drawn for one name, travels in the invitation only, and is good for one registration until its end. Market
-and server keep its digest. Servers that somebody else keeps have tokens of their own, which come as a URI (XEP-0401).
+A token belongs to one name, travels only in the invitation, and allows one registration until its end. Market and
+server keep its digest. Servers of other owners have tokens of their own, in the form of a URI (XEP-0401).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
 
 TOKEN_BYTES: Final = 24
-"""Random bytes of a token: nobody guesses it, however long he tries."""
+"""Random bytes of a token, too many to guess."""
 
 TOKEN_CHARACTERS_MAX: Final = 256
-"""Longest token that a server looks at, or that is taken from a URI."""
+"""Maximum length of a token for a server or in a URI."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountToken:
-    """What a server knows of a token.
+    """A token as its server keeps it.
 
     Attributes:
-        digest: see `token_digest`.
-        ends_at: until when it may be used; the account that was made with it stays.
+        digest: as `token_digest` returns it.
+        ends_at: end of validity; an account made with the token stays.
     """
 
     digest: str
@@ -37,12 +37,12 @@ class AccountToken:
 
 @dataclass(frozen=True, slots=True)
 class AccountInvitation:
-    """What a server's owner gives to somebody who is to have an account there.
+    """An invitation to register at a server, from its owner.
 
     Attributes:
-        domain: of the server.
-        name: local name of the account; empty where that is left open.
-        token: lets make it.
+        domain: domain of the server.
+        name: local name of the account; empty if the invited person chooses it.
+        token: token for the registration.
     """
 
     domain: str
@@ -51,24 +51,24 @@ class AccountInvitation:
 
 
 def draw_token() -> str:
-    """A new token."""
+    """Return a new token."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def token_digest(token: str) -> str:
-    """SHA-256 of a token, in hexadecimal; it is random and long, so that its digest tells nothing of it."""
+    """Return the SHA-256 of a token in hexadecimal; tokens are too long and random to be guessed from it."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_account_invitation(uri: str) -> AccountInvitation:
-    """Read the URI with which a server's owner invites to register (XEP-0445, 2; RFC 5122 and XEP-0147).
+    """Read the URI of an invitation to register (XEP-0445, 2; RFC 5122 and XEP-0147).
 
     Args:
-        uri: `xmpp:NAME@DOMAIN?register;preauth=TOKEN`, the same without a name, or the invitation of a contact at the
-            server (`xmpp:CONTACT@DOMAIN?roster;preauth=TOKEN;ibr=y`), whose token also lets register there.
+        uri: `xmpp:NAME@DOMAIN?register;preauth=TOKEN`, with or without the name, or the invitation of a contact at the
+            server (`xmpp:CONTACT@DOMAIN?roster;preauth=TOKEN;ibr=y`), whose token also allows registration.
 
     Raises:
-        ConfigurationError: if it is none.
+        ConfigurationError: the text is not such a URI.
     """
     scheme, _, rest = uri.strip().partition(":")
     address, _, query = rest.partition("?")

@@ -1,11 +1,11 @@
-"""Which XMPP accounts a party that joins needs, where they are, and how it comes by them."""
+"""XMPP accounts of a joining party: their names, servers and passwords."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ramp.errors import ConfigurationError
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation
 from ramp.runtime.joining.invitations import Invitation
 from ramp.runtime.state_folder import StateFolder
@@ -13,13 +13,13 @@ from ramp.runtime.state_folder import StateFolder
 
 @dataclass(frozen=True, slots=True)
 class AccountPlace:
-    """An account, and how its server is reached.
+    """An account and its server.
 
     Attributes:
         name: local name.
-        domain: of the server.
+        domain: domain of the server.
         servers: (host, port) of the server's addresses.
-        server_ca: PEM of the authority of its certificate; empty where the system's are trusted.
+        server_ca: PEM of the authority of its certificate; empty to trust those of the system.
     """
 
     name: str
@@ -29,22 +29,22 @@ class AccountPlace:
 
 
 def market_account(invitation: Invitation) -> AccountPlace:
-    """The account at the market's server with which a party enrols; who has no server of his own goes on with it."""
+    """Return the account at the market's server for the enrolment; a party without a server of its own keeps it."""
     places = [each.rpartition(":") for each in invitation.servers]
     servers = tuple((host.removeprefix("[").removesuffix("]"), int(port)) for host, _, port in places)
     return AccountPlace(invitation.account, invitation.market, servers, invitation.server_ca)
 
 
 def invited_account(given: AccountInvitation, invitation: Invitation, config: SwarmConfig | None) -> AccountPlace:
-    """The account that the owner of a server invites to: at the market's server, or at an external one of the site.
+    """Return the account of a server owner's invitation: at the market's server, or at an external one of the site.
 
     Args:
-        given: the owner's word.
-        invitation: of the party.
-        config: the site's own, if it has one.
+        given: the invitation of the server's owner.
+        invitation: the market's invitation of the party.
+        config: configuration of the site, if it has one.
 
     Raises:
-        ConfigurationError: if it is for no account that the party needs.
+        ConfigurationError: the party needs no account with this name or at this server.
     """
     if given.domain == invitation.market:
         place = market_account(invitation)
@@ -63,5 +63,5 @@ def invited_account(given: AccountInvitation, invitation: Invitation, config: Sw
 
 
 def own_password(state: StateFolder, place: AccountPlace) -> str:
-    """The password of an account that is made here; drawn at the first call, and on disk before it is told anybody."""
+    """Return the password of an account made here, drawn and stored at the first call."""
     return state.passwords([place.name])[place.name]

@@ -1,4 +1,4 @@
-"""The authority and a site's own keys as guests of a host: what `ramp.protocol.enrolment` asks is answered at once."""
+"""The authority and a site's keys as guests of a host; they answer questions of `ramp.protocol.enrolment` at once."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class OfficeAuthority:
     """The market's authority for its enrolment office.
 
     Args:
-        authority: issues.
-        keys: the market's.
-        lifetime: how long a revocation list is to be relied on.
-        complain: told what keeps it from answering.
+        authority: issues certificates.
+        keys: keys of the market.
+        lifetime: validity of a revocation list.
+        complain: called with problems that prevent an answer.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class OfficeAuthority:
         self._complain = complain
 
     def ask(self, question: AskAuthority, now: Instant) -> AuthorityAnswer | None:
-        """Answer; what cannot be answered is refused, or told as a list that is not there."""
+        """Answer; refuse a request with a problem, and answer a question for a missing list with none."""
         match question:
             case JudgeRequest(call_id, request):
                 try:
@@ -76,17 +76,13 @@ class OfficeAuthority:
 
 
 class SiteRevocations:
-    """A site's own keys, beside which the market's revocation list is kept.
-
-    Args:
-        keys: the site's.
-    """
+    """Stores the market's revocation list beside the keys of a site."""
 
     def __init__(self, keys: KeyStore) -> None:
         self._keys = keys
 
     def ask(self, question: AskAuthority, now: Instant) -> AuthorityAnswer | None:
-        """Keep a list, if the market's authority has signed it and it is newer than the one that is here."""
+        """Keep a list if the market's authority has signed it and it is newer than the current one."""
         if not isinstance(question, KeepRevocations):
             return None
         try:

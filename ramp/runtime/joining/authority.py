@@ -1,7 +1,7 @@
-"""The market's authority as those who were invited meet it: issues on requests, once for each invitation.
+"""The market's authority for invited parties: issues certificates on request, once for each invitation.
 
-What has been issued is on disk before it is told. The same request again gets the same certificate, so an answer that
-was lost costs nothing; a request with another key is refused, however it came by the invitation.
+Certificates are on disk before they are sent. A repeated request gets the same certificate, so a lost answer does no
+harm; a request with another key is refused, even if its sender has the invitation.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 
 RENEW_BEFORE: Final[Duration] = 60 * DAY
-"""The same request gets a new certificate for the same key when the one that was issued has no longer to run."""
+"""A repeated request gets a new certificate for the same key if the current one expires within this time."""
 
 LIST_LIFETIME: Final[Duration] = 7 * DAY
-"""How long a revocation list holds that is signed beside a request."""
+"""Validity of a revocation list signed together with a certificate."""
 
 
 class Authority:
-    """Issues certificates to those who were invited, and revokes them.
+    """Issues certificates to invited parties and revokes them.
 
     Args:
-        keys: the market's keys; certificates are issued only where the CA's key is among them.
-        register: of the invitations.
+        keys: the market's keys; only a store with the CA's key issues certificates.
+        register: the register of invitations.
     """
 
     def __init__(self, keys: KeyStore, register: Register) -> None:
@@ -56,13 +56,13 @@ class Authority:
 
         Args:
             invitation: without id, secret and signature.
-            now: the present.
-            account_token: draw a token as well, with which the invited registers the account at the market's server.
-            deposit: credited when the bank account is opened, in minor units.
-            credit_limit: overdraft of that account, in minor units.
+            now: the current time.
+            account_token: also draw a token for registering the account at the market's server.
+            deposit: initial credit of the bank account in minor units.
+            credit_limit: overdraft of that account in minor units.
 
         Raises:
-            ConfigurationError: if the name has been invited already, or there is no CA key.
+            ConfigurationError: the name was invited before, or there is no CA key.
         """
         key, ca = self._keys.issuer()
         if invitation.role not in INVITED_ROLES:
@@ -90,12 +90,12 @@ class Authority:
         return signed
 
     def issue(self, asked: EnrolmentRequest, now: Instant) -> EnrolmentGranted:
-        """Issue what a request asks for.
+        """Issue the certificates of a request.
 
         Raises:
-            EnrolmentRefused: if it must not be: `unknown_invitation`, `forged`, `bad_request`, `other_name`,
-                `no_server`, `revoked`, `expired`, `other_key`, or `offline` where the CA's key is elsewhere.
-            ConfigurationError: if the register or the keys are damaged.
+            EnrolmentRefused: with the code `unknown_invitation`, `forged`, `bad_request`, `other_name`, `no_server`,
+                `revoked`, `expired`, `other_key`, or `offline` if the CA's key is not here.
+            ConfigurationError: the register or the keys are damaged.
         """
         with self.register.changing() as entries:
             entry = entries.get(asked.invitation_id)
@@ -111,18 +111,13 @@ class Authority:
         return EnrolmentGranted(asked.invitation_id, grant.certificate, grant.server_certificate, signed.pem)
 
     def revoke(self, named: str, now: Instant, reason: str) -> list[Entry]:
-        """Revoke invitations, and the certificates that were issued on them.
-
-        Args:
-            named: id of an invitation, or the name of whom it invited.
-            now: the present.
-            reason: for those who are told.
+        """Revoke invitations by id or party name, and their certificates, for a published reason.
 
         Returns:
-            What is revoked now; empty where everything was before.
+            The newly revoked entries.
 
         Raises:
-            ConfigurationError: if there is no such invitation.
+            ConfigurationError: the invitation is unknown.
         """
         changed = []
         with self.register.changing() as entries:
@@ -131,7 +126,7 @@ class Authority:
                 raise ConfigurationError(f"unknown invitation {named!r}; `ramp invite list` shows all")
             for key in found:
                 entry = entries[key]
-                if entry.grant is not None:  # first, so that nothing that is said to be revoked still holds
+                if entry.grant is not None:  # first, so that no certificate reported as revoked is still valid
                     self._keys.revoke(entry.invitation.name, now, reason)
                 if entry.revoked_at is None:
                     entries[key] = revoked(entry, now, reason)

@@ -1,11 +1,10 @@
-"""Invitations: what a market's keeper gives to a site that is to join, as a file or as one line of text.
+"""Invitations of a market's keeper to parties of other sites, as a file or as one line of text.
 
-An invitation fixes the name, role and end of what it invites, says where the market is, and pins its authority. Its
-secret never travels: it is the key of an HMAC (RFC 2104) over the request for a certificate. The XMPP account at the
-market's server is made by whoever joins, with a token that the invitation carries (`account_tokens`), or was made
-before, with a password that is derived from the secret (HKDF, RFC 5869). The authority's signature covers everything in
-it, the token by its digest, so whoever changes a part of an invitation on its way makes it void; whoever reads it can
-use it, once.
+An invitation fixes name, role and end, says where the market is, and pins its authority. Its secret never travels: it
+is the key of an HMAC (RFC 2104) over the request for a certificate. The invited party registers the XMPP account at the
+market's server with the token of the invitation (`account_tokens`), or the keeper has created it with a password
+derived from the secret (HKDF, RFC 5869). The authority's signature covers all parts, the token by its digest, so any
+change makes the invitation invalid. A person who reads the invitation can use it, once.
 """
 
 from __future__ import annotations
@@ -32,17 +31,16 @@ from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
 from ramp.runtime.joining.account_tokens import token_digest
 
 VERSION: Final = 1
-"""Of the format."""
 
 TOKEN_PREFIX: Final = "ramp-invitation-1."  # noqa: S105 - public
-"""What an invitation as one line begins with."""
+"""Prefix of an invitation in one line."""
 
 SECRET_BYTES: Final = 32
 TEXT_MAX: Final = 65_536
-"""Longest invitation that is read, in characters."""
+"""Maximum length of an invitation in characters."""
 
 INVITED_ROLES: Final = (Role.USER, Role.RESOURCE)
-"""What a site may be invited as."""
+"""Roles of invited parties."""
 
 _SIGNED_LINE: Final = b"RAMP invitation 1\n"
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+")
@@ -69,7 +67,7 @@ class Invitation:
         account: local name of the account at the market's server with which to enrol.
         certifies_server: whether the server of the party's own domain is certified with it.
         signed_offers: whether the market's offers are signed.
-        secret: in hexadecimal; known to the keeper and to whoever holds the invitation, and to nobody else.
+        secret: in hexadecimal; known only to the keeper and to holders of the invitation.
         signature: of the market's authority over all of the others but the token itself, in base64.
         account_token_digest: of the token with which the account is registered; empty where the account has been made.
         account_token: the token; empty there too, and in what the keeper and the site keep of the invitation.
@@ -98,51 +96,48 @@ class Invitation:
 
     @property
     def domain(self) -> str:
-        """The site's domain."""
         return self.name.rpartition("@")[2]
 
     @property
     def local_name(self) -> str:
-        """The party's local name."""
         return self.name.rpartition("@")[0]
 
     @property
     def ca_certificate(self) -> x509.Certificate:
-        """The market's authority."""
         return x509.load_pem_x509_certificate(self.ca.encode())
 
     @property
     def ca_fingerprint(self) -> str:
-        """SHA-256 of the authority's certificate, in hexadecimal pairs: for comparing over another line."""
+        """SHA-256 of the authority's certificate in hexadecimal pairs, for comparison over another channel."""
         return certificates.fingerprint(self.ca_certificate)
 
     @property
     def account_password(self) -> str:
-        """Password of the XMPP account that was made with the invitation; does not tell the secret."""
+        """Password of the XMPP account of the invitation; does not reveal the secret."""
         return account_password(self.secret)
 
     def without_token(self) -> Invitation:
-        """The same as it is kept: the token has been told, or used."""
+        """Return the invitation without its token, for storage after the token was passed on or used."""
         return replace(self, account_token="")
 
     def text(self) -> str:
-        """The invitation as a file: a JSON object."""
+        """Return the invitation as a file: a JSON object."""
         return json.dumps({"version": VERSION, **_plain(self)}, indent=1) + "\n"
 
     def token(self) -> str:
-        """The invitation as one line."""
+        """Return the invitation as one line."""
         packed = json.dumps({"version": VERSION, **_plain(self)}, separators=(",", ":")).encode()
         return TOKEN_PREFIX + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def account_password(secret: str) -> str:
-    """The password of an invited account, derived from the invitation's secret (HKDF-SHA256)."""
+    """Derive the password of an invited account from the invitation's secret (HKDF-SHA256)."""
     derived = HKDF(hashes.SHA256(), 24, salt=None, info=b"RAMP account 1").derive(bytes.fromhex(secret))
     return base64.urlsafe_b64encode(derived).decode()
 
 
 def sign_invitation(invitation: Invitation, key: PrivateKey) -> Invitation:
-    """The same with the signature of the market's authority, whose key this is."""
+    """Return the invitation with a signature by the market authority's key."""
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ConfigurationError("the market's authority has no P-256 key and cannot sign invitations")
     signature = key.sign(_signed_part(invitation), ec.ECDSA(hashes.SHA256()))
@@ -153,11 +148,11 @@ def read_invitation(text: str, source: str = "the invitation") -> Invitation:
     """Read an invitation, a file's text or one line, and check its form and signature.
 
     Args:
-        text: as it was given.
-        source: what to call it in errors.
+        text: the text.
+        source: name of the text for errors.
 
     Raises:
-        ConfigurationError: if it is none, or was changed since the authority named in it has signed it.
+        ConfigurationError: the text is not an invitation, or was changed after the signature.
     """
     try:
         plain = json.loads(_unpacked(text.strip()))
@@ -178,7 +173,7 @@ def read_invitation(text: str, source: str = "the invitation") -> Invitation:
 
 
 def proof(secret: str, part: bytes) -> str:
-    """The HMAC-SHA256 of a part under an invitation's secret, in hexadecimal."""
+    """Return the HMAC-SHA256 of a part under the secret of an invitation, in hexadecimal."""
     return hmac.new(bytes.fromhex(secret), part, "sha256").hexdigest()
 
 
@@ -221,12 +216,7 @@ def _from_plain(plain: Any) -> Invitation:
 
 
 def _check_signature(invitation: Invitation) -> None:
-    """See that the authority named in an invitation has signed it.
-
-    Raises:
-        InvalidSignature: if it has not.
-        ValueError: if it is none that signs invitations.
-    """
+    """Check the signature of an invitation's authority; `InvalidSignature` or `ValueError` if it is wrong."""
     key = invitation.ca_certificate.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise ValueError("the authority that it names has no P-256 key")  # noqa: TRY004 - what was read is wrong
@@ -234,12 +224,7 @@ def _check_signature(invitation: Invitation) -> None:
 
 
 def _check_kinds(plain: Any) -> None:
-    """See that every part is there, and of its kind.
-
-    Raises:
-        ValueError: if not.
-        KeyError: if one is missing.
-    """
+    """Check that every part is present and has its type; `ValueError` or `KeyError` otherwise."""
     version = plain.pop("version", None) if isinstance(plain, dict) else None
     if version != VERSION:
         raise ValueError(f"not a JSON object of version {VERSION}")

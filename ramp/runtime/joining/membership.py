@@ -1,4 +1,4 @@
-"""A site's own part of joining: keys are made here and stay; what the market's authority issues is put beside them."""
+"""A site's part of joining: it makes and keeps its keys, and stores the certificates of the market's authority."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ramp.model.instant import Instant, iso
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.requests import make_request
 from ramp.runtime.keys.store import KeyStore
@@ -26,15 +26,10 @@ _CA_FILE: Final = "ca.pem"
 
 
 def request_of(state: StateFolder, invitation: Invitation, now: Instant) -> EnrolmentRequest:
-    """The request for what an invitation promises, with keys that are made at the first call and kept.
-
-    Args:
-        state: the site's folder.
-        invitation: of a party of this site.
-        now: the present.
+    """Return the request for the certificates of an invitation, with keys created and kept at the first call.
 
     Raises:
-        ConfigurationError: if the invitation has ended, or the folder belongs to another market.
+        ConfigurationError: the invitation has ended, or the folder belongs to another market.
     """
     if now > invitation.ends_at and not _invitation_file(state, invitation.name).exists():
         raise ConfigurationError(f"the invitation ended at {iso(invitation.ends_at)}; ask the keeper for another one")
@@ -45,16 +40,10 @@ def request_of(state: StateFolder, invitation: Invitation, now: Instant) -> Enro
 
 
 def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted, now: Instant) -> x509.Certificate:
-    """Put what was issued beside the keys it is for, after it has been checked.
-
-    Args:
-        state: the site's folder.
-        invitation: that it was asked for with.
-        issued: what the authority has answered.
-        now: the present.
+    """Check the issued certificates of an invitation, and store them with their keys.
 
     Raises:
-        ConfigurationError: if it is not what was asked for, or is of another authority than the invitation pins.
+        ConfigurationError: they do not fit the request, or are of another authority than the invitation's.
     """
     _check_market(state, invitation)
     if issued.invitation_id != invitation.invitation_id:
@@ -90,21 +79,13 @@ def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted
 
 
 def joined(state: StateFolder) -> dict[str, Invitation]:
-    """The invitations with which parties of this site have joined, by their names.
-
-    Raises:
-        ConfigurationError: if one of the files is damaged.
-    """
+    """Return the invitations of parties of this site by name; `ConfigurationError` if a file is damaged."""
     found = [read_invitation(path.read_text("utf-8"), str(path)) for path in sorted(state.joined.glob("*.json"))]
     return {each.name: each for each in found}
 
 
 def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
-    """See that a site's configuration fits an invitation.
-
-    Raises:
-        ConfigurationError: with every key that does not, and what is expected.
-    """
+    """Check that a site's configuration fits an invitation; `ConfigurationError` lists every wrong key."""
     site = config.joining.site
     if site is None:
         lines = f'[site]\nmarket = "{invitation.market}"'
@@ -128,13 +109,13 @@ def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
 
 
 def not_enrolled(config: SwarmConfig, state: StateFolder) -> list[str]:
-    """Full names of a site's parties that have no certificate yet."""
+    """Return full names of a site's parties without a certificate."""
     known = joined(state)
     return [address for name in config.roles() if (address := config.address(name)) not in known]
 
 
 def site_text(invitations: list[Invitation], state: StateFolder) -> str:
-    """The configuration of a site that has nothing of its own but users, with accounts at the market's server."""
+    """Return the configuration of a site with users only, whose accounts are at the market's server."""
     first = invitations[0]
     lines = [
         "# written by `ramp join`",
@@ -157,12 +138,12 @@ def site_text(invitations: list[Invitation], state: StateFolder) -> str:
 
 
 def server_key_file(state: StateFolder, domain: str) -> Path:
-    """Private key of the site's own XMPP server."""
+    """Return the path of the private key of the site's own XMPP server."""
     return state.server / "tls" / f"{domain}_key.pem"
 
 
 def server_certificate_file(state: StateFolder, domain: str) -> Path:
-    """Certificate of the site's own XMPP server."""
+    """Return the path of the certificate of the site's own XMPP server."""
     return state.server / "tls" / f"{domain}_cert.pem"
 
 
@@ -192,11 +173,7 @@ def _check_market(state: StateFolder, invitation: Invitation) -> None:
 
 
 def kept_key(path: Path) -> PrivateKey:
-    """The private key of a file; made at the first call, readable by its owner only.
-
-    Raises:
-        ConfigurationError: if the file holds something else.
-    """
+    """Return the private key of a file, created at the first call; `ConfigurationError` if the file is invalid."""
     if path.exists():
         try:
             key = serialization.load_pem_private_key(path.read_bytes(), password=None)

@@ -1,4 +1,4 @@
-"""The keeper's register of invitations: whom the market has invited, and what became of it; a file for nobody else."""
+"""The keeper's secret register of invitations and their later history."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 
 VERSION: Final = 1
-"""Of the file's format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What was issued on an invitation; certificates in PEM, `server_certificate` empty where there is none.
+    """Certificates issued on an invitation, in PEM; `server_certificate` may be empty.
 
-    `key_fingerprint` is of the keys that they are for (`ramp.runtime.joining.requests.Requested`).
+    `key_fingerprint` is that of their keys (`ramp.runtime.joining.requests.Requested`).
     """
 
     granted_at: Instant
@@ -38,16 +37,16 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One invitation and what became of it.
+    """An invitation and its later history.
 
     Attributes:
-        invitation: as it was given out.
-        made_at: when.
-        deposit: credited when its bank account is opened, in minor units.
-        credit_limit: overdraft of that account, in minor units.
-        grant: what was issued on it; None before.
-        revoked_at: when it was revoked, or None.
-        reason: why.
+        invitation: the invitation.
+        made_at: time of its creation.
+        deposit: initial credit of its bank account in minor units.
+        credit_limit: overdraft of that account in minor units.
+        grant: the issued certificates; None before enrolment.
+        revoked_at: time of its revocation, or None.
+        reason: reason of its revocation.
     """
 
     invitation: Invitation
@@ -60,11 +59,10 @@ class Entry:
 
     @property
     def kind(self) -> AccountKind:
-        """Whose bank account it opens."""
         return AccountKind.USER if self.invitation.role is Role.USER else AccountKind.RESOURCE
 
     def state(self, now: Instant) -> str:
-        """`open`, `enrolled`, `expired` or `revoked`."""
+        """Return `open`, `enrolled`, `expired` or `revoked`."""
         if self.revoked_at is not None:
             return "revoked"
         if self.grant is not None:
@@ -73,11 +71,7 @@ class Entry:
 
 
 class Register:
-    """The register's file.
-
-    Args:
-        path: the file; there is none before the first invitation.
-    """
+    """The register's file, created with the first invitation."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -85,15 +79,14 @@ class Register:
 
     @property
     def version(self) -> Version | None:
-        """The version of the register's file."""
         return version_of(self._path)
 
     def entries(self) -> dict[str, Entry]:
-        """Every invitation by its id, in the order of making; the file is read again only when it has changed.
+        """Return every invitation by id, in order of creation; the file is read again only after a change.
 
         Raises:
-            ConfigurationError: if the file is damaged.
-        WrongVersion: if it is of another version.
+            ConfigurationError: the file is damaged.
+            WrongVersion: the file has another version.
         """
         version = self.version
         if version is None:
@@ -103,10 +96,9 @@ class Register:
         return dict(self._read[1])
 
     def accounts(self, now: Instant) -> dict[str, str]:
-        """Passwords of the accounts on the market's server with which those invited enrol, or stay, by local name.
+        """Return passwords of invited accounts on the market's server by local name.
 
-        Args:
-            now: the present; invitations that have run out unused, or were revoked, have no account.
+        Invitations that have expired unused, or were revoked, have no account.
         """
         return {
             entry.invitation.account: entry.invitation.account_password
@@ -115,15 +107,11 @@ class Register:
         }
 
     def account_tokens(self, now: Instant) -> dict[str, AccountToken | None]:
-        """Tokens with which those invited make their accounts on the market's server themselves, by local name.
+        """Return tokens for registering invited accounts on the market's server, by local name.
 
-        Args:
-            now: the present.
-
-        Returns:
-            A token that has ended lets nobody register, and keeps the account that was made with it: of one who has
-            enrolled and is revoked, so that he can be told. None where there is to be no account: who is revoked before
-            he has enrolled may be somebody else, who came first.
+        An expired token allows no registration but keeps its account. An enrolled party keeps its account after its
+        revocation, to be informed of it. None closes the account of a name revoked before enrolment, because an
+        impostor may have used the token.
         """
         found: dict[str, AccountToken | None] = {}
         for entry in self.entries().values():
@@ -140,22 +128,22 @@ class Register:
         return found
 
     def is_promised(self, name: str, now: Instant) -> bool:
-        """Whether somebody has been invited under a full name, and may still come, or has."""
+        """Return whether a full name was invited and may still enrol, or has."""
         return any(
             entry.invitation.name == name and entry.state(now) in ("open", "enrolled")
             for entry in self.entries().values()
         )
 
     def members(self) -> tuple[Entry, ...]:
-        """Those who were issued a certificate, also where it has been revoked since: their accounts stay."""
+        """Return the enrolled entries, also those revoked later: their accounts stay."""
         return tuple(entry for entry in self.entries().values() if entry.grant is not None)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[dict[str, Entry]]:
-        """Change the register: entries that are put into the mapping are on disk when the block ends.
+        """Change the register: entries put into the mapping are on disk when the block ends.
 
         Raises:
-            ConfigurationError: if the file is damaged.
+            ConfigurationError: the file is damaged.
         """
         make_folder(self._path.parent)
         with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
@@ -184,7 +172,7 @@ class Register:
 
 
 def revoked(entry: Entry, now: Instant, reason: str) -> Entry:
-    """The same, revoked; one that was revoked before stays as it was."""
+    """Return a revoked entry; an earlier revocation stays as it was."""
     return entry if entry.revoked_at is not None else replace(entry, revoked_at=now, reason=reason)
 
 

@@ -1,7 +1,7 @@
-"""Requests for certificates of those who were invited: PKCS #10 (RFC 2986), with a proof that the invitation is held.
+"""Requests of invited parties for certificates: PKCS #10 (RFC 2986), with a proof of holding the invitation.
 
-The private key stays where it was made. The proof is an HMAC under the invitation's secret over a transcript of all
-that the request is about, so a request fits one invitation, one market and its keys only.
+The private key stays with its party. The proof is an HMAC with the invitation's secret over a transcript of the whole
+request, so a request fits one invitation, one market and its keys only.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from ramp.runtime.joining.invitations import Invitation, proof
 
 VERSION: Final = 1
 REQUEST_BYTES_MAX: Final = 8_192
-"""Longest request that is looked at, in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
+"""Maximum size of a request in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
 
 _TRANSCRIPT: Final = "RAMP enrolment 1"
 
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """What a checked request asks for.
+    """The contents of a checked request.
 
     Attributes:
-        key: the party's public key.
-        server_key: the site's server's, or None where no certificate is asked for it.
-        key_fingerprint: SHA-256 of both keys, in hexadecimal: by it a request said again is known.
+        key: public key of the party.
+        server_key: public key of the site's server; None if it needs no certificate.
+        key_fingerprint: SHA-256 of both keys in hexadecimal, which identifies a repeated request.
     """
 
     key: PublicKey
@@ -54,13 +54,7 @@ class Requested:
 
 
 def make_request(invitation: Invitation, key: PrivateKey, server_key: PrivateKey | None) -> EnrolmentRequest:
-    """Ask for what an invitation promises.
-
-    Args:
-        invitation: of this party.
-        key: the party's private key.
-        server_key: of the site's own server, or None where it needs no certificate.
-    """
+    """Return the request of an invited party; `server_key` is None if no server needs a certificate."""
     uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}")
     request = _signing_request(invitation.name, uri, key)
     server = b"" if server_key is None else _signing_request(invitation.domain, _dns(invitation.domain), server_key)
@@ -70,10 +64,10 @@ def make_request(invitation: Invitation, key: PrivateKey, server_key: PrivateKey
 
 
 def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
-    """Check that a request is of whoever holds the invitation, and asks for what it promises and no more.
+    """Check that the sender of a request holds the invitation and asks for no more than it promises.
 
     Raises:
-        EnrolmentRefused: if not: `forged`, `bad_request`, `other_name` or `no_server`.
+        EnrolmentRefused: with the code `forged`, `bad_request`, `other_name` or `no_server`.
     """
     try:
         request = base64.b64decode(asked.request, validate=True)
@@ -96,30 +90,22 @@ def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
 
 
 def request_text(asked: EnrolmentRequest) -> str:
-    """A request as a file: a JSON object."""
+    """Write a request as a JSON file."""
     return json.dumps({"version": VERSION, **asdict(asked)}, indent=1) + "\n"
 
 
 def read_request(text: str, source: str) -> EnrolmentRequest:
-    """Read a request's file.
-
-    Raises:
-        ConfigurationError: if it is none.
-    """
+    """Read a request's file; `ConfigurationError` if it is invalid."""
     return EnrolmentRequest(**_read(text, source, EnrolmentRequest, "`ramp join INVITATION --request FILE`"))
 
 
 def issued_text(issued: EnrolmentGranted) -> str:
-    """What was issued, as a file: a JSON object."""
+    """Write issued certificates as a JSON file."""
     return json.dumps({"version": VERSION, **asdict(issued)}, indent=1) + "\n"
 
 
 def read_issued(text: str, source: str) -> EnrolmentGranted:
-    """Read what was issued from its file.
-
-    Raises:
-        ConfigurationError: if it is nothing of that kind.
-    """
+    """Read a file of issued certificates; `ConfigurationError` if it is invalid."""
     return EnrolmentGranted(**_read(text, source, EnrolmentGranted, "`ramp invite sign REQUEST`"))
 
 
@@ -162,7 +148,6 @@ def _dns(domain: str) -> x509.DNSName:
 
 
 def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:
-    """The key of a request that is signed with it, and names exactly one identity."""
     if len(der) > REQUEST_BYTES_MAX:
         raise EnrolmentRefused(
             "bad_request", f"request too long: got {len(der)} bytes, expected at most {REQUEST_BYTES_MAX}"

@@ -1,4 +1,4 @@
-"""Making keys and certificates (RFC 5280): the market's CA, and certificates for parties."""
+"""Creates keys and certificates (RFC 5280): the market's CA, and certificates for parties."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import IDENTITY_SCHEME, PrivateKey, PublicKey
 
 CLOCK_SKEW: Final[Duration] = 5 * MINUTE
-"""Certificates hold from this long before their issue: parties' clocks differ."""
+"""Time from the start of validity to the issue of a certificate, because parties' clocks differ."""
 
 RSA_BITS: Final = 3072
 """Length of new RSA keys (128-bit strength, NIST SP 800-57)."""
 
 KEY_KINDS: Final = ("p256", "rsa", "ed25519")
-"""Kinds of keys that parties may have."""
 
 SEALING_ROLES: Final = frozenset({Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT})
-"""Roles that seal messages only and sign no XML, whose signatures know no Ed25519."""
+"""Roles that seal messages only; XML signatures do not support Ed25519."""
 
 
 def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, x509.Certificate]:
-    """A new CA for a market: key and self-signed certificate.
+    """Return key and self-signed certificate of a new CA.
 
     Args:
-        market: the market's name; a random suffix keeps two CAs of one market apart.
-        now: the present.
-        lifetime: how long the certificate holds.
+        market: the market's name; a random suffix distinguishes CAs of one market.
+        now: the current time.
+        lifetime: validity of the certificate.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{market} CA {secrets.token_hex(4)}")])
@@ -53,15 +52,15 @@ def certify(
     lifetime: Duration,
     role: Role,
 ) -> x509.Certificate:
-    """A certificate that a key is a party's, and in which role.
+    """Return a certificate for the key of a party.
 
     Args:
-        name: the party.
+        name: name of the party.
         key: its public key.
-        issuer: the CA's key and certificate.
-        now: the present.
-        lifetime: how long it holds, but no longer than the CA's own.
-        role: what the party is; stands in the subject as organizational unit (see `certificates.role_of`).
+        issuer: key and certificate of the CA.
+        now: the current time.
+        lifetime: validity, which ends with the CA's own at the latest.
+        role: role of the party, in the subject's organizational unit (see `certificates.role_of`).
     """
     ca_key, ca = issuer
     # A common name holds 64 characters at most (RFC 5280); the identity is the URI.
@@ -83,16 +82,10 @@ def certify(
 def certify_server(
     domain: str, key: PublicKey, issuer: tuple[PrivateKey, x509.Certificate], now: Instant, lifetime: Duration
 ) -> x509.Certificate:
-    """A certificate for the XMPP server of a site, with which it shows itself to clients and to other servers.
+    """Return a certificate for the XMPP server of a site, for clients and other servers.
 
-    It names a domain and no party, so nothing that is signed with its key is believed to be any party's word.
-
-    Args:
-        domain: the site's.
-        key: the server's public key.
-        issuer: the CA's key and certificate.
-        now: the present.
-        lifetime: how long it holds, but no longer than the CA's own.
+    It names a domain and no party, so signatures with its key prove no statement of a party. The arguments are those of
+    `certify`; `domain` is the site's.
     """
     ca_key, ca = issuer
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, domain[:64])])
@@ -106,12 +99,12 @@ def certify_server(
 
 
 def _hash_for(key: PrivateKey) -> hashes.SHA256 | None:
-    """Ed25519 hashes by itself (RFC 8410)."""
+    """Return the hash for signatures; None for Ed25519, which has its own (RFC 8410)."""
     return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
 
 
 def new_key(kind: str) -> PrivateKey:
-    """A new private key of one of `KEY_KINDS`."""
+    """Return a new private key of one of `KEY_KINDS`."""
     if kind == "rsa":
         return rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
     if kind == "ed25519":
@@ -120,11 +113,7 @@ def new_key(kind: str) -> PrivateKey:
 
 
 def check_kind(kind: str, role: Role) -> None:
-    """Check that a party of a role may have such a key.
-
-    Raises:
-        ConfigurationError: if not.
-    """
+    """Check that a party of a role may have a key of this kind; `ConfigurationError` otherwise."""
     if kind not in KEY_KINDS:
         raise ConfigurationError(f"invalid key kind: got {kind!r}, expected one of {', '.join(KEY_KINDS)}")
     if kind == "ed25519" and role not in SEALING_ROLES:
@@ -138,15 +127,15 @@ def check_kind(kind: str, role: Role) -> None:
 def unsigned(
     subject: x509.Name, issuer: x509.Name, key: PublicKey, begins: Instant, ends: Instant, *, usage: x509.KeyUsage
 ) -> x509.CertificateBuilder:
-    """A certificate that is still to be signed, with what all of ours have.
+    """Return a certificate builder with the parts that all our certificates have.
 
     Args:
-        subject: whose key it is.
-        issuer: who will sign it.
-        key: the subject's key.
-        begins: from when on it holds.
-        ends: until when.
-        usage: what the key may do (`key_usage`); one that signs certificates is a CA's, with no CA below it.
+        subject: owner of the key.
+        issuer: signer of the certificate.
+        key: the public key of the subject.
+        begins: start of validity.
+        ends: end of validity.
+        usage: allowed uses of the key (`key_usage`); a key that signs certificates is that of a CA with no CA below it.
     """
     authority = usage.key_cert_sign
     constraints = x509.BasicConstraints(ca=authority, path_length=0 if authority else None)
@@ -165,7 +154,7 @@ def unsigned(
 
 
 def key_usage(*, issues: bool, commits: bool = False) -> x509.KeyUsage:
-    """What a key may do: sign certificates and revocation lists, or sign, and bind its owner by what it signs."""
+    """Return allowed uses of a key: to sign certificates and revocation lists, or documents that commit its owner."""
     return x509.KeyUsage(
         digital_signature=not issues,
         content_commitment=commits,
@@ -180,7 +169,7 @@ def key_usage(*, issues: bool, commits: bool = False) -> x509.KeyUsage:
 
 
 def kind_of(certificate: x509.Certificate) -> str:
-    """The key's kind for people: `P-256`, `RSA-3072` or `Ed25519`."""
+    """Return the kind of a key for people: `P-256`, `RSA-3072` or `Ed25519`."""
     key = certificate.public_key()
     if isinstance(key, ed25519.Ed25519PublicKey):
         return "Ed25519"
@@ -188,7 +177,7 @@ def kind_of(certificate: x509.Certificate) -> str:
 
 
 def identity_pem(key: PrivateKey, certificate: x509.Certificate) -> bytes:
-    """Private key and certificate, unencrypted, in one PEM text."""
+    """Return private key and certificate, unencrypted, as one PEM text."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ) + certificate.public_bytes(serialization.Encoding.PEM)

@@ -1,7 +1,7 @@
-"""Signed revocation lists (RFC 5280, section 5): what a market's authority revoked, for parties far from its files.
+"""Signed revocation lists (RFC 5280, section 5) of a market's authority, for parties without access to its files.
 
-A list bears a number that only grows, so an old one shown again takes nothing back, and says until when it is to be
-relied on. One that has run out still strikes out whom it names; that it has run out is told.
+The number of a list only grows, so an old list cannot cancel a revocation. A list states the end of its validity. An
+expired list still revokes its certificates; its expiry is reported.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.keys.revocations import Revocation
 
 LIST_BYTES_MAX = 60_000
-"""Longest list that is read, in characters of PEM: some 1 000 certificates; a stanza holds no more."""
+"""Maximum length of a list in characters of PEM: some 1 000 certificates, the maximum of a stanza."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedList:
-    """A list whose signature holds.
+    """A revocation list with a valid signature.
 
     Attributes:
-        number: grows with every list.
-        issued_at: when it was signed.
-        expires_at: until when it is to be relied on.
-        revoked_at: serial numbers in hexadecimal, and when each was revoked.
+        number: increases with every list.
+        issued_at: time of the signature.
+        expires_at: end of validity.
+        revoked_at: time of revocation by serial number in hexadecimal.
         pem: the list as text.
     """
 
@@ -53,14 +53,14 @@ def sign_list(
     now: Instant,
     lifetime: Duration,
 ) -> str:
-    """A revocation list in PEM.
+    """Return a signed revocation list in PEM.
 
     Args:
-        lines: what has been revoked.
-        number: above that of every list before.
-        issuer: the CA's key and certificate.
-        now: the present.
-        lifetime: how long it is to be relied on.
+        lines: the revocations.
+        number: greater than the number of every earlier list.
+        issuer: key and certificate of the CA.
+        now: the current time.
+        lifetime: validity of the list.
     """
     key, ca = issuer
     builder = x509.CertificateRevocationListBuilder().issuer_name(ca.subject)
@@ -75,11 +75,7 @@ def sign_list(
 
 
 def read_list(pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedList:
-    """Read a revocation list and check that an authority of the market has signed it.
-
-    Raises:
-        SignatureInvalid: if it is none, or of nobody whom the market trusts.
-    """
+    """Read a revocation list signed by an authority of the market; `SignatureInvalid` otherwise."""
     if len(pem) > LIST_BYTES_MAX:
         raise SignatureInvalid(
             f"revocation list too long: got {len(pem)} characters, expected at most {LIST_BYTES_MAX}"
@@ -104,26 +100,21 @@ def _signed_by(found: x509.CertificateRevocationList, ca: x509.Certificate) -> b
 
 
 def _whole(instant: Instant) -> datetime.datetime:
-    """Lists know whole seconds."""
     return to_datetime(instant).replace(microsecond=0)
 
 
 class KeptList:
-    """The revocation list that a store of keys has, a file; other processes' changes are seen at once.
-
-    Args:
-        path: the file; a missing one revokes nothing.
-    """
+    """The revocation list in a key store's file, which other processes may change; a missing file revokes no key."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read: tuple[Version, SignedList] | None = None
 
     def current(self, ca_certificates: Sequence[x509.Certificate]) -> SignedList | None:
-        """The list on file, or None.
+        """Return the list on file, or None.
 
         Raises:
-            ConfigurationError: if the file is damaged; it must not pass for an empty list.
+            ConfigurationError: the file is damaged; it must not count as an empty list.
         """
         version = version_of(self._path)
         if version is None:
@@ -137,10 +128,10 @@ class KeptList:
         return self._read[1]
 
     def keep(self, pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedList:
-        """Keep a list if it is newer than the one on file; returns the one that is on file then.
+        """Keep a list if it is newer than the one on file, and return the newest.
 
         Raises:
-            SignatureInvalid: if it is none, or of nobody whom the market trusts.
+            SignatureInvalid: no authority of the market has signed the list.
         """
         offered = read_list(pem, ca_certificates)
         known = self.current(ca_certificates)

@@ -1,4 +1,4 @@
-"""The revocation list of a market's keys, a file: serial number, party, time and reason of what was revoked."""
+"""The revocation list of a market's keys as a file: serial number, party, time and reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ramp.runtime.atomic_writes import write_whole
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """One line of the revocation list: serial number in hexadecimal, party, time and reason."""
+    """A revoked certificate: serial number in hexadecimal, party, time and reason."""
 
     serial: str
     name: str
@@ -25,21 +25,17 @@ class Revocation:
 
 
 class RevocationList:
-    """The list as a file; other processes' changes are seen at once.
-
-    Args:
-        path: the file; a missing one is an empty list.
-    """
+    """The list as a file, which other processes may change; a missing file is an empty list."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._serials: tuple[Version, frozenset[str]] | None = None
 
     def lines(self) -> tuple[Revocation, ...]:
-        """Everything that was revoked, in that order.
+        """Return all revocations in order.
 
         Raises:
-            ConfigurationError: if the file is damaged; a list that cannot be read must not pass for an empty one.
+            ConfigurationError: the file is damaged; it must not count as an empty list.
         """
         try:
             rows: list[dict[str, Any]] = json.loads(self._path.read_text("utf-8"))
@@ -53,11 +49,7 @@ class RevocationList:
             raise ConfigurationError(f"revocation list cannot be read: {error}", path=self._path) from error
 
     def add(self, added: tuple[Revocation, ...]) -> None:
-        """Add lines at the end.
-
-        Raises:
-            ConfigurationError: if the file is damaged.
-        """
+        """Append lines; `ConfigurationError` if the file is damaged."""
         rows = [
             {
                 "serial": line.serial,
@@ -70,11 +62,7 @@ class RevocationList:
         write_whole(self._path, (json.dumps(rows, indent=1) + "\n").encode(), private=False)
 
     def holds(self, serial: str) -> bool:
-        """Whether a serial number is on the list; the file is read again only when it has changed.
-
-        Raises:
-            ConfigurationError: if the file is damaged.
-        """
+        """Return whether a serial number is on the list; errors as in `lines`. The file is read only after a change."""
         version = version_of(self._path)
         if version is None:
             return False

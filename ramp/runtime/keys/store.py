@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -34,25 +35,57 @@ from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
-from ramp.runtime.keys.inventory import CertificateEntry, state_of
 from ramp.runtime.keys.revocation_lists import KeptList, SignedList, sign_list
 from ramp.runtime.keys.revocations import Revocation, RevocationList
 
+
+@dataclass(frozen=True, slots=True)
+class CertificateEntry:
+    """One certificate of the inventory.
+
+    Attributes:
+        name: its party.
+        role: certified role.
+        serial: serial number in hexadecimal.
+        key_kind: `P-256`, `RSA-3072` or `Ed25519`.
+        fingerprint: SHA-256 of the certificate in hexadecimal pairs.
+        valid_from: start of validity.
+        valid_until: end of validity.
+        state: `valid`, `expired`, `not yet valid` or `revoked`.
+        current: whether the party signs with it now.
+    """
+
+    name: str
+    role: Role
+    serial: str
+    key_kind: str
+    fingerprint: str
+    valid_from: Instant
+    valid_until: Instant
+    state: str
+    current: bool
+
+
+def state_of(certificate: x509.Certificate, now: Instant, *, revoked: bool) -> str:
+    """Return the state of a certificate: `valid`, `expired`, `not yet valid` or `revoked`."""
+    if revoked:
+        return "revoked"
+    if now > certificates.valid_until(certificate):
+        return "expired"
+    return "not yet valid" if now < certificates.valid_from(certificate) else "valid"
+
+
 CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
-"""A market outlives its certificates; ten years is what private CAs usually take."""
+"""Ten years, as usual for private CAs."""
 
 CERTIFICATE_LIFETIME: Final[Duration] = 365 * DAY
-"""A year, so that a lost key that nobody noticed ends by itself."""
+"""A year, after which an unnoticed loss of a key does no more harm."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}(@[A-Za-z0-9][A-Za-z0-9.-]{0,127})?")
 
 
 class KeyStore:
-    """The keys of a market, or of one party, in a folder.
-
-    Args:
-        folder: where they are; made at the first write.
-    """
+    """The keys of a market, or of one party, in a folder created at the first write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -65,18 +98,18 @@ class KeyStore:
     def create_ca(
         self, now: Instant, *, market: str = "RAMP market", lifetime: Duration = CA_LIFETIME
     ) -> x509.Certificate:
-        """The market's CA: made if there is none, the one that exists otherwise.
+        """Return the certificate of the market's CA; create the CA if it does not exist.
 
         Args:
-            now: the present.
-            market: the market's name, for the certificate's subject.
-            lifetime: how long the CA's certificate holds.
+            now: the current time.
+            market: the market's name for the certificate's subject.
+            lifetime: validity of the CA's certificate.
 
         Raises:
-            ConfigurationError: the clock shows a time before its certificate begins to hold.
+            ConfigurationError: the certificate is not valid yet: the clock is wrong.
         """
         if not (self.folder / "ca").is_dir():
-            if (self.folder / "ca.pem").exists():  # its key is kept elsewhere, and is not to be replaced
+            if (self.folder / "ca.pem").exists():  # its key is elsewhere and must not be replaced
                 return self.ca_certificates()[0]
             key, certificate = issuing.make_ca(market, now, lifetime)
             self._publish_folder("ca", issuing.identity_pem(key, certificate))
@@ -88,11 +121,7 @@ class KeyStore:
         return certificate
 
     def ca_certificates(self) -> tuple[x509.Certificate, ...]:
-        """Certificates of the CAs that the market trusts (several while one is being replaced).
-
-        Raises:
-            ConfigurationError: if there are none.
-        """
+        """Return certificates of the trusted CAs (several while one is replaced); `ConfigurationError` without any."""
         return load_ca_certificates(self.folder / "ca.pem")
 
     # Parties
@@ -106,18 +135,18 @@ class KeyStore:
         kind: str = "p256",
         lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
-        """A certificate for a party: the one it has, if it still holds, or a new key and certificate.
+        """Return a valid certificate for a party: its current one, or one with a new key.
 
         Args:
             name: the party (bare JID).
-            role: what the party is.
-            now: the present.
+            role: role of the party.
+            now: the current time.
             kind: `p256`, `rsa`, or `ed25519` for a role that signs no XML.
-            lifetime: how long a new certificate holds.
+            lifetime: validity of a new certificate.
 
         Raises:
-            ConfigurationError: for a wrong name or kind, a role other than the certified one, if this store has no CA
-                key, or where the clock shows a time before the certificate begins to hold.
+            ConfigurationError: name, kind or role is wrong, this store has no CA key, or the certificate is not valid
+                yet: the clock is wrong.
         """
         path = self._identity_path(name)
         issuing.check_kind(kind, role)
@@ -132,7 +161,7 @@ class KeyStore:
         key = issuing.new_key(kind)
         certificate = self._certify(name, key, now, lifetime, role)
         if not self._publish_folder(f"agents/{name}", issuing.identity_pem(key, certificate)):
-            return self._read_identity(path)[1]  # another process was first; its identity stands
+            return self._read_identity(path)[1]  # another process was first; keep its identity
         self._record(certificate)
         self._pin(name, certificate)
         return certificate
@@ -147,19 +176,19 @@ class KeyStore:
         new_key: bool = False,
         lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
-        """A new certificate for a party that has one; by default for the same key, so that pins still fit.
+        """Return a new certificate for a party that has one; by default for the same key, so that pins stay valid.
 
         Args:
             name: the party.
-            now: the present.
-            role: what the party is; by default what its present certificate states.
+            now: the current time.
+            role: role of the party; by default that of its current certificate.
             kind: kind of a new key.
-            new_key: whether to make a new key (after a revocation there is no other way).
-            lifetime: how long the new certificate holds.
+            new_key: whether to create a new key (necessary after a revocation).
+            lifetime: validity of the new certificate.
 
         Raises:
-            ConfigurationError: if the party has no identity here, its key was revoked, this store has no CA key, or the
-                role is another one while the present certificate still holds.
+            ConfigurationError: the party has no identity here, its key was revoked, this store has no CA key, or the
+                role differs from that of a valid certificate.
         """
         key, old = self.identity(name)
         role = self._renewed_role(name, role, old, now)
@@ -186,10 +215,10 @@ class KeyStore:
         return role or stated
 
     def identity(self, name: str) -> tuple[PrivateKey, x509.Certificate]:
-        """A party's private key and certificate.
+        """Return a party's private key and certificate.
 
         Raises:
-            ConfigurationError: if it has none here, or others could read the file.
+            ConfigurationError: the party has no identity here, or others could read the file.
         """
         path = self._identity_path(name)
         if not path.exists():
@@ -197,14 +226,14 @@ class KeyStore:
         return self._read_identity(path)
 
     def pin(self, name: str) -> Path:
-        """Where a party's present certificate is, if there is one."""
+        """Return the path of a party's current certificate."""
         return self.folder / "pins" / f"{name}.pem"
 
     def certificate_on_file(self, name: str) -> x509.Certificate | None:
-        """The certificate that a notary pins a party to; None where none is on file.
+        """Return the certificate to which a notary pins a party, or None.
 
         Raises:
-            ConfigurationError: if the file is damaged; it must not pass for a party without a pin.
+            ConfigurationError: the file is damaged; it must not count as missing.
         """
         if _NAME.fullmatch(name) is None:
             return None
@@ -218,11 +247,7 @@ class KeyStore:
         return pinned[1]
 
     def notary(self, name: str) -> XmlNotary:
-        """The notary of a party: pins to the certificates on file and heeds the revocation list.
-
-        Raises:
-            ConfigurationError: if the party or the CA is not on file.
-        """
+        """Return a party's notary with pins and revocation list; `ConfigurationError` without party or CA."""
         key, certificate = self.identity(name)
         return XmlNotary(
             name, key, certificate, self.ca_certificates(), pins=self.certificate_on_file, revoked=self.is_revoked
@@ -231,7 +256,7 @@ class KeyStore:
     # Inventory and revocation
 
     def inventory(self, now: Instant) -> tuple[CertificateEntry, ...]:
-        """Every certificate ever issued here, by party and then by age."""
+        """Return every certificate issued here, by party and age."""
         revoked = {line.serial for line in self.revocations()}
         entries = []
         for certificate in self._issued():
@@ -254,13 +279,10 @@ class KeyStore:
         return tuple(sorted(entries, key=lambda entry: (entry.name, entry.valid_from, entry.serial)))
 
     def revoke(self, name: str, now: Instant, reason: str = "") -> tuple[Revocation, ...]:
-        """Revoke every certificate of a party's that has not expired: its key is not to be trusted any more.
-
-        Returns:
-            What was revoked by this call; empty if everything was revoked before.
+        """Revoke every valid certificate of a party and return the newly revoked ones.
 
         Raises:
-            ConfigurationError: if no certificate was ever issued for that party here.
+            ConfigurationError: no certificate was issued here for that party.
         """
         mine = [certificate for certificate in self._issued() if certificates.identity_of(certificate) == name]
         if not mine:
@@ -278,45 +300,37 @@ class KeyStore:
         return added
 
     def revocations(self) -> tuple[Revocation, ...]:
-        """The revocation list, in the order of revocation.
-
-        Raises:
-            ConfigurationError: if the file is damaged; a list that cannot be read must not pass for an empty one.
-        """
+        """Return the revocations in order; `ConfigurationError` if the file is damaged."""
         return self._revocations.lines()
 
     def is_revoked(self, certificate: x509.Certificate) -> bool:
-        """Whether a certificate is on a revocation list; files are read again only when they have changed."""
+        """Return whether a certificate is on a revocation list; files are read again only after a change."""
         serial = certificates.serial_text(certificate)
         signed = self.signed_list()
         return self._revocations.holds(serial) or (signed is not None and serial in signed.revoked_at)
 
     def signed_list(self) -> SignedList | None:
-        """The newest signed revocation list that is here, or None.
-
-        Raises:
-            ConfigurationError: if the file is damaged; it must not pass for an empty list.
-        """
+        """Return the newest signed revocation list here, or None; `ConfigurationError` if the file is damaged."""
         has_ca = (self.folder / "ca.pem").exists()
         return self._signed_list.current(self.ca_certificates()) if has_ca else None
 
     def keep_signed_list(self, pem: str) -> SignedList:
-        """Keep a list that has come from the authority, unless a newer one is here; returns the newest.
+        """Keep a list from the authority, unless a newer one is here, and return the newest.
 
         Raises:
-            SignatureInvalid: if it is none, or of nobody whom the market trusts.
+            SignatureInvalid: no authority of the market has signed the list.
         """
         return self._signed_list.keep(pem, self.ca_certificates())
 
     def sign_revocations(self, now: Instant, lifetime: Duration) -> SignedList:
-        """The signed list of everything revoked: the one that is here while that is true, else a new one.
+        """Return the signed list of all revocations: the current one while it is valid, else a new one.
 
         Args:
-            now: the present.
-            lifetime: how long a new one is to be relied on; it is made when half of that is over.
+            now: the current time.
+            lifetime: validity of a new list, which is created when half of that is over.
 
         Raises:
-            ConfigurationError: if this store has no CA key.
+            ConfigurationError: this store has no CA key.
         """
         current, lines = self.signed_list(), self.revocations()
         told = set() if current is None else current.revoked_at.keys()
@@ -325,7 +339,7 @@ class KeyStore:
         number = 1 if current is None else current.number + 1
         return self.keep_signed_list(sign_list(lines, number, self.issuer(), now, lifetime))
 
-    # Within
+    # Helpers
 
     def _identity_path(self, name: str) -> Path:
         if _NAME.fullmatch(name) is None:
@@ -336,24 +350,20 @@ class KeyStore:
         return issuing.certify(name, key.public_key(), self.issuer(), now, lifetime, role)
 
     def issuer(self) -> tuple[PrivateKey, x509.Certificate]:
-        """The CA's private key and certificate.
-
-        Raises:
-            ConfigurationError: if this store has none.
-        """
+        """Return the CA's private key and certificate; `ConfigurationError` if this store has none."""
         path = self.folder / "ca" / "identity.pem"
         if not path.exists():
             raise ConfigurationError("this store has no CA key; run `ramp keys init` first", path=path)
         return self._read_identity(path)
 
     def keep_certificate(self, name: str, certificate: x509.Certificate) -> None:
-        """Enter a certificate that was issued for a party's key, which is elsewhere, in the inventory, and pin it."""
+        """Enter a certificate for a key elsewhere in the inventory, and pin it."""
         self._identity_path(name)
         self._record(certificate)
         self._pin(name, certificate)
 
     def keep_identity(self, name: str, key: PrivateKey, certificate: x509.Certificate, ca: x509.Certificate) -> None:
-        """Keep a key of a party with a certificate that another store's CA has issued, which is trusted from now on."""
+        """Keep a party's key with a certificate of another store's CA, and trust that CA."""
         write_whole(self.folder / "ca.pem", ca.public_bytes(serialization.Encoding.PEM), private=False)
         write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
         self.keep_certificate(name, certificate)
@@ -372,7 +382,7 @@ class KeyStore:
             yield _load_pem_certificates(path)[0]
 
     def _publish_folder(self, name: str, identity: bytes) -> bool:
-        """Make a folder with an identity in it, in one step; False if it was there already."""
+        """Create a folder with an identity atomically; False if it exists."""
         final = self.folder / name
         aside = final.with_name(f".{final.name}.{secrets.token_hex(8)}")
         make_folder(aside)
@@ -403,11 +413,7 @@ class KeyStore:
 
 
 def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:
-    """Read the CA certificates of a market, one or more in one PEM file.
-
-    Raises:
-        ConfigurationError: if there are none.
-    """
+    """Read the CA certificates of a market from one PEM file; `ConfigurationError` without any."""
     if not path.exists():
         raise ConfigurationError("no CA certificate; run `ramp keys init`, or use the market's ca.pem", path=path)
     return _load_pem_certificates(path)
@@ -421,11 +427,7 @@ def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:
 
 
 def _check_begun(name: str, certificate: x509.Certificate, now: Instant, path: Path) -> None:
-    """A clock that has been set back is told of at once: nobody would believe what is signed now.
-
-    Raises:
-        ConfigurationError: the certificate does not hold yet.
-    """
+    """Refuse a certificate that is not valid yet, because peers reject its signatures: the clock was set back."""
     begins = certificates.valid_from(certificate)
     if now < begins:
         raise ConfigurationError(

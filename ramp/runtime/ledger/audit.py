@@ -1,12 +1,11 @@
-"""The ledger's invariants as its tables state them: what a bank looks at at every start.
+"""The audit of the ledger's invariants in SQL, at every start of a bank.
 
-`ramp.ledger.validation` makes every row into the entry that it was and walks through them; with many orders that takes
-too long for a start. Here the rows of the tables that grow with every purchase are compared with each other as they are
-(`ramp.runtime.ledger.comparison`), and the rest are questions to the database, which answers with rows that contradict
-each other. Both look at every row, from the first to the last, and find the same ledgers broken; `ramp bank audit` does
-both, for neither uses the other's code. The statements are written so that SQLite and PostgreSQL understand them.
+`ramp.ledger.validation` rebuilds every entry from its row, which takes too long for a start with many orders. This
+audit compares the rows of the tables that grow with every purchase (`ramp.runtime.ledger.comparison`), and asks the
+database for contradictions in the others. Both audits read every row and reject the same ledgers. `ramp bank audit`
+runs both, because they share no code. The statements work on SQLite and PostgreSQL.
 
-Not looked at are the evidence, the certificates, and the words in memos and reasons: nothing is computed from them.
+The audit skips the evidence, the certificates, and the words in memos and reasons, which no computation uses.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from sqlalchemy import Connection, text
 from ramp.runtime.ledger.comparison import compare_rows, read_rows
 
 FINDINGS_MAX: Final = 20
-"""Most findings of one question; a ledger that has lost a table has thousands."""
+"""Maximum findings of one question; a ledger without one of its tables has thousands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing that must not be found.
+    """A query for rows that must not exist.
 
     Attributes:
-        sentence: what a row of the answer says, with the names of its columns in braces.
-        query: statement without an end; an empty answer means that all is well.
+        sentence: finding for a row of the answer, with names of columns in braces.
+        query: SQL statement without a semicolon; an empty answer is correct.
     """
 
     sentence: str
@@ -69,8 +68,8 @@ _DANGLING: Final = Question(
     """,
 )
 
-# Between the entries that opened and closed an account lie those of all its transfers. Accounts are mostly opened
-# before anything is paid and never closed, so that few transfers need to be looked at.
+# Entries of transfers must lie between those that opened and closed their accounts. Most accounts are opened before the
+# first payment and never closed, so few transfers need a check.
 _OPEN_ACCOUNTS: Final = Question(
     "{transfer_id} is entered or settled while account {account_id} is not open",
     """
@@ -148,7 +147,7 @@ _AMENDED: Final = Question(
     """,
 )
 
-# What is added to a slot is paid by a line of an order, between the two between whom the slot was paid.
+# A line of an order pays for an addition to a slot, between the same two parties as the slot.
 _ADDED: Final = Question(
     "amendment {number} of {agreement_id} and the payment of what it adds contradict each other",
     """
@@ -171,23 +170,19 @@ _ADDED: Final = Question(
 )
 
 QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _REFUNDS, _REBATES, _AMENDED, _ADDED)
-"""What is asked beside the comparison of rows."""
+"""Questions besides the comparison of rows."""
 
 _ENTRIES: Final = "SELECT COUNT(transfer_id), COUNT(order_id) FROM entries"
 
 
 def contradictions(connection: Connection) -> list[str]:
-    """Compare everything.
-
-    Args:
-        connection: in a transaction that sees one state of the ledger.
+    """Compare everything in a transaction that sees one state of the ledger.
 
     Returns:
-        One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; none if the books
+        One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; empty if the books
         agree.
     """
-    # Hundreds of thousands of rows come and go at once, and none refers to another: the collector's walks through
-    # them would take a third of the time.
+    # Garbage collection would take a third of the time for hundreds of thousands of rows without references to others.
     collected = gc.isenabled()
     gc.disable()
     try:
@@ -198,7 +193,7 @@ def contradictions(connection: Connection) -> list[str]:
             gc.enable()
     for question in QUESTIONS:
         findings += _answers(connection, question)
-    # Entries that were found with their transfer or order are of something; if all were, only the others are asked for.
+    # If every entry of a transfer or order was found with it, only other entries need the question.
     dangling = _DANGLING
     if connection.execute(text(_ENTRIES)).one() == rows.entries:
         dangling = replace(

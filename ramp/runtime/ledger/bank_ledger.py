@@ -1,4 +1,4 @@
-"""The bank's ledger as the pure bank asks it: effects in, answers out."""
+"""Carries out the effects of the pure bank on its ledger, and returns the answers."""
 
 from __future__ import annotations
 
@@ -18,30 +18,26 @@ from ramp.protocol import events as said
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
-"""Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
+"""Time to remember nonces of account queries; the queries themselves expire much earlier."""
 
 NOT_THEIR_PAYMENT = "bad_terms"
-"""Code of a refund that two parties ask for who are not the ones between whom the money moved."""
+"""Code of a refund requested by other parties than those of the payment."""
 
 NOT_THAT_OFFER = "unknown_agreement"
-"""Code of a failure that is about another offer than the one ordered."""
+"""Code of a failure report about another offer than the ordered one."""
 
 TRADES_PER_PAGE = 250
 """Lines of an overview in one message; with 300 bytes each they stay far below a message's size limit."""
 
 
 class BankLedger:
-    """Carries out what the bank asks of its ledger.
-
-    Args:
-        ledger: the accounts.
-    """
+    """Carries out the effects of the bank on its ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
     def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
-        """Carry one effect out; it is durable when this returns."""
+        """Carry out one effect; it is durable when this returns."""
         match effect:
             case fx.SweepOrders():
                 return self._sweep(now)
@@ -73,7 +69,7 @@ class BankLedger:
         order: Order | None
         match effect:
             case fx.ReserveFunds(_, order_id, user, lines, valid_until, evidence):
-                ledger.balance(user)  # who has no account is refused without a trace
+                ledger.balance(user)  # refuses a user without an account, and records nothing
                 order = ledger.reserve_order(order_id, user, lines, valid_until, at=now, evidence=evidence)
             case fx.CountersignLine(_, agreement_id, starts_at, evidence):
                 order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=evidence)
@@ -90,7 +86,7 @@ class BankLedger:
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)
         if order is not None and order.state is OrderState.RESERVED and now >= order.valid_until:
-            ledger.expire_orders(now)  # its time is over, swept or not
+            ledger.expire_orders(now)  # it has expired, even before the next sweep
             order = ledger.order(order.order_id)
         return order
 
@@ -206,7 +202,6 @@ class BankLedger:
 
 
 def _terms_of(amendment: Amendment) -> AmendmentTerms:
-    """What an amendment asks of the ledger."""
     return AmendmentTerms(
         amendment.agreement_id,
         amendment.number,

@@ -1,8 +1,8 @@
-"""Transfers, orders and lines compared with each other, with their entries and with the balances, each row read once.
+"""Compares transfers, orders, lines, entries and balances with each other, and reads each row once.
 
-Part of the audit at a bank's start (`ramp.runtime.ledger.audit`). These tables grow with every purchase, and for each
-of their rows several others are wanted by their names: a dictionary has one in a fraction of the time that a database
-takes to find it in an index. The statements are written so that SQLite and PostgreSQL understand them.
+This is a part of the audit at a bank's start (`ramp.runtime.ledger.audit`). These tables grow with every purchase, and
+each of their rows needs several others by name. A dictionary finds one in a fraction of the time that a database needs
+with an index. The statements work on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _WHOLE: Final = {
     "orders": ("entered_at", "valid_until", "settled_at"),
     "lines": ("cost", "countersigned_at", "starts_at"),
 }
-"""Columns of whole numbers; SQLite keeps whatever somebody writes there."""
+"""Columns of whole numbers; SQLite would also store other values there."""
 
 _KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
 _OWED: Final = frozenset({"refund", "rebate"})
-"""What a resource gives back of what it was paid, also where it has not the money any more."""
+"""Kinds of refunds, which a resource makes even without funds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What is compared, in the order of the columns above.
+    """The compared rows, with the columns listed above.
 
     Attributes:
-        accounts: all of them.
+        accounts: all accounts.
         transfers: each with the numbers of its entries.
         orders: each with the numbers of its entries.
-        lines: of the orders.
+        lines: lines of the orders.
     """
 
     accounts: Sequence[Row[Any]]
@@ -69,12 +69,11 @@ class Rows:
 
     @property
     def account_kinds(self) -> dict[str, str]:
-        """The kind of each account."""
         return {row.account_id: row.kind for row in self.accounts}
 
     @property
     def entries(self) -> tuple[int, int]:
-        """How many entries of transfers, and of orders, were found with them."""
+        """Number of entries of transfers and of orders."""
         found = (
             sum(number is not None for row in rows for number in row[-most:])
             for rows, most in ((self.transfers, 3), (self.orders, 2))
@@ -83,20 +82,16 @@ class Rows:
 
 
 def read_rows(connection: Connection) -> Rows:
-    """Read them.
-
-    Args:
-        connection: in a transaction that sees one state of the ledger.
-    """
+    """Read the rows in a transaction that sees one state of the ledger."""
     return Rows(*(connection.execute(text(query)).all() for query in (_ACCOUNTS, _TRANSFERS, _ORDERS, _LINES)))
 
 
 def compare_rows(rows: Rows) -> Iterator[list[str]]:
-    """Compare them.
+    """Compare the rows.
 
     Yields:
-        What one comparison has found, a sentence each; the balances come first. Where something is no whole number that
-        should be, the comparison ends with who has it.
+        The findings of one comparison as sentences; those about balances first. A value that is not a whole number ends
+        its comparison.
     """
     try:
         yield compare_balances(rows)
@@ -122,7 +117,7 @@ def _no_numbers(table: str, rows: Iterable[Row[Any]]) -> Iterator[str]:
 
 
 def compare_balances(rows: Rows) -> list[str]:
-    """Each account holds what all transfers give."""
+    """Compare the balance of each account with its transfers."""
     posted: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for _, _, _, _, debit, credit, amount, posted_at, voided_at, *_ in rows.transfers:
@@ -144,7 +139,7 @@ def compare_balances(rows: Rows) -> list[str]:
 
 
 def compare_transfers(rows: Rows) -> list[str]:
-    """Each transfer is possible in itself, between two accounts that there are, and has its entries."""
+    """Check each transfer by itself: its accounts, times and entries."""
     accounts = rows.account_kinds
     return [
         f"{transfer_id} ({amount} minor units from {debit} to {credit}) contradicts itself or its entries"
@@ -170,11 +165,11 @@ def compare_transfers(rows: Rows) -> list[str]:
 
 
 def find_overdrafts(rows: Rows) -> list[str]:
-    """No entry brings an account below its limit.
+    """Find entries that bring an account below its limit.
 
-    Only what is given back may do so, and only a resource's: it owes the money then. So those debited for nothing else,
-    as most resources', need no walk; nor do those who could pay all at once with what they had before they paid
-    anything, nor entries that leave what a user can spend as it was.
+    Only a refund may do so, and only for a resource, which then owes the money. Accounts that pay nothing but refunds,
+    as most resources do, need no walk. Accounts that could pay everything with their first funds, and entries that do
+    not reduce a user's funds, need none either.
     """
     accounts = {row.account_id: row for row in rows.accounts}
     kinds = rows.account_kinds
@@ -196,7 +191,7 @@ def find_overdrafts(rows: Rows) -> list[str]:
 
 
 def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[str]:
-    """What accounts had before they were debited for the first time, less all that they were ever debited."""
+    """Return the funds of accounts before their first payment, less all their payments."""
     funds: Counter[str] = Counter()
     first: dict[str, int] = {}
     for _, _, _, _, debit, _, amount, _, _, _, entered, settled, _ in transfers:
@@ -213,7 +208,7 @@ def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[s
 
 
 def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[int, int, str, str, str]]:
-    """What entries change of what an account can spend: number, change, account, kind and id of the transfer."""
+    """Return the changes of accounts' available funds: number, change, account, kind and id of the transfer."""
     for transfer_id, kind, _, _, debit, credit, amount, posted_at, voided_at, _, entered, settled, _ in transfers:
         if debit in spenders:
             voided = amount if voided_at is not None else 0
@@ -228,7 +223,7 @@ def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[
 
 
 def compare_orders(rows: Rows) -> list[str]:
-    """Each order is as its own times, lines, account and entries say."""
+    """Compare each order with its times, lines, account and entries."""
     kinds = rows.account_kinds
     with_lines = {order_id for order_id, *_ in rows.lines}
     return [
@@ -247,9 +242,9 @@ def compare_orders(rows: Rows) -> list[str]:
 
 
 def compare_lines(rows: Rows) -> list[str]:
-    """Each line's payment and countersignature are as its order is.
+    """Compare payment and countersignature of each line with its order.
 
-    An order's entries come before those of its transfers; others may stand between where several banks write at once.
+    An order's entries precede those of its transfers; entries of other banks may lie between them.
     """
     kinds = rows.account_kinds
     orders = {row[0]: row for row in rows.orders}
@@ -295,7 +290,7 @@ def compare_lines(rows: Rows) -> list[str]:
 
 
 def compare_payments(rows: Rows) -> list[str]:
-    """Each payment has an order that says so."""
+    """Check that each payment belongs to an order."""
     unsettled = {row[0] for row in rows.orders if row[2] != "reserved" and row[-1] is None}
     lines = {(order_id, agreement_id) for order_id, agreement_id, *_ in rows.lines}
     return [

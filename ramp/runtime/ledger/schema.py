@@ -1,6 +1,6 @@
-"""Tables of the ledger's database, and how it is opened: SQLite or PostgreSQL.
+"""Tables of the ledger's database (SQLite or PostgreSQL), and how to open it.
 
-Constraints repeat the ledger's invariants, so that no process can write against them.
+Constraints repeat the ledger's invariants, so that no process can violate them.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ SCHEMA_VERSION: Final = 1
 """Version of the tables; a ledger of another version is refused and not touched."""
 
 LOCK_PAUSE_S: Final = 0.01
-"""Between two attempts where SQLite itself does not wait, in seconds."""
+"""Pause between two attempts in seconds, where SQLite itself does not wait."""
 
 LOCK_WAIT_S: Final = 10.0
-"""How long an operation waits for another process's, in seconds; an operation takes milliseconds."""
+"""Timeout of an operation for another process in seconds; an operation takes milliseconds."""
 
 _SCHEMA_LOCK: Final = 0x52414D50
-"""Key of the PostgreSQL advisory lock under which tables are made (RAMP in ASCII)."""
+"""Key of the PostgreSQL advisory lock for the creation of tables (RAMP in ASCII)."""
 
 
 class Action(StrEnum):
-    """What an entry did, in the `entries` table."""
+    """Kind of an entry in the `entries` table."""
 
     OPENED = "opened"
     CLOSED = "closed"
@@ -63,7 +63,7 @@ class Action(StrEnum):
 _METADATA = MetaData()
 _BIG = BigInteger().with_variant(
     Integer, "sqlite"
-)  # SQLite counts only INTEGER keys up; its integers have 64 bits anyway
+)  # SQLite increments only INTEGER keys; its integers have 64 bits anyway
 
 VERSIONS = Table("ledger_version", _METADATA, Column("version", Integer, primary_key=True))
 
@@ -77,7 +77,7 @@ ACCOUNTS = Table(
     Column("closed_at", _BIG),
     Column("posted", _BIG, nullable=False, server_default="0"),
     Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
-    # A resource pays nothing but refunds, and those it owes even when it has spent the money.
+    # A resource pays only refunds, which it owes even after it has spent the money.
     CheckConstraint("kind = 'resource' OR posted - reserved + credit_limit >= 0", name="within_overdraft"),
     CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
 )
@@ -86,7 +86,7 @@ ORDERS = Table(
     "orders",
     _METADATA,
     Column("order_id", Text, primary_key=True),
-    Column("user_account", Text, nullable=False),  # of a refused order there may be no such account
+    Column("user_account", Text, nullable=False),  # a refused order may name an unknown account
     Column("valid_until", _BIG, nullable=False),
     Column("entered_at", _BIG, nullable=False),
     Column("state", Text, CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"), nullable=False),
@@ -96,7 +96,7 @@ ORDERS = Table(
     CheckConstraint("(state = 'reserved') = (settled_at IS NULL)", name="settled_unless_reserved"),
     CheckConstraint("state <> 'posted' OR settled_at < valid_until", name="posted_in_time"),
 )
-IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # no parameter: only so is the index used
+IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # a literal: the index needs one
 Index("orders_reserved", ORDERS.c.valid_until, sqlite_where=IS_RESERVED, postgresql_where=IS_RESERVED)
 
 ORDER_LINES = Table(
@@ -110,7 +110,7 @@ ORDER_LINES = Table(
     Column("offer_id", Text, nullable=False),
     Column("countersigned_at", _BIG),
     Column("starts_at", _BIG),
-    Column("amends", Text, nullable=False, server_default=""),  # of a line that pays for what an amendment adds
+    Column("amends", Text, nullable=False, server_default=""),  # of a line that pays for an addition
     Column("becomes", Text, nullable=False, server_default=""),
     CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
 )
@@ -213,15 +213,15 @@ CERTIFICATES = Table(
 
 
 def open_engine(location: str | Path) -> Engine:
-    """Make the engine for a ledger; connects to nothing yet.
+    """Create the engine for a ledger; it opens no connection yet.
 
-    Transactions of the engine read one consistent state; those of its `writing_engine` are serialisable.
+    Its transactions read one consistent state; those of its `writing_engine` are serialisable.
 
     Args:
         location: path of an SQLite file, or a URL of SQLite or PostgreSQL.
 
     Raises:
-        ConfigurationError: for another kind of database, a missing directory or a missing driver.
+        ConfigurationError: another kind of database, a missing directory or a missing driver.
     """
     url = _url(location)
     shown = url.render_as_string(hide_password=True)
@@ -237,23 +237,21 @@ def open_engine(location: str | Path) -> Engine:
 
 
 def writing_engine(engine: Engine) -> Engine:
-    """The same engine for units of work that write: serialisable, on SQLite with the write lock from the start."""
+    """Return the engine for writing transactions: serialisable, on SQLite with the write lock from the start."""
     if engine.dialect.name == "sqlite":
         return engine.execution_options(ramp_writing=True)
     return engine.execution_options(isolation_level="SERIALIZABLE")
 
 
 def create_tables(engine: Engine) -> None:
-    """Make the tables where there are none, in one transaction.
-
-    Several processes may do so at once.
+    """Create missing tables in one transaction; several processes may do so at once.
 
     Raises:
-        ConfigurationError: if the database cannot be used.
-        WrongVersion: if it holds a ledger of another version.
+        ConfigurationError: the database cannot be used.
+        WrongVersion: the ledger has another version.
     """
     shown = engine.url.render_as_string(hide_password=True)
-    # Under READ COMMITTED what another process made while we waited for the lock is seen.
+    # READ COMMITTED shows tables that another process has created during the wait for the lock.
     options = {"ramp_writing": True} if engine.dialect.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
     try:
         connecting = engine.execution_options(**options).connect()
@@ -297,11 +295,11 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
     directory = Path(url.database).absolute().parent
     if not directory.is_dir():
         raise ConfigurationError(f"the directory {directory} does not exist", key=shown)
-    # isolation_level None: the driver begins no transactions of its own; _begin does, before the first read too.
+    # isolation_level None: the driver begins no transactions; _begin does, also before the first read.
     engine = create_engine(url, connect_args={"isolation_level": None, "timeout": LOCK_WAIT_S})
 
     def set_up(dbapi_connection: Any, _record: object) -> None:
-        # synchronous=FULL: what has been answered survives a power cut, not only a kill.
+        # synchronous=FULL: answered operations survive a power cut, not only a kill.
         _begin_write_ahead_log(dbapi_connection)
         for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             dbapi_connection.execute(f"PRAGMA {pragma}")
@@ -318,7 +316,7 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
 def _begin_write_ahead_log(connection: Any) -> None:
     """Switch to the write-ahead log.
 
-    SQLite does not wait with that while another process is about to write its first page, whatever the timeout.
+    SQLite's timeout does not cover this step while another process is about to write its first page.
     """
     end = time.monotonic() + LOCK_WAIT_S
     while True:

@@ -1,4 +1,4 @@
-"""The tables of the ledger as one transaction reads and writes them: `Records` in SQL."""
+"""Implements `Records` in SQL: reads and writes the ledger's tables in one transaction."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     Update,
     and_,
     bindparam,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 )
 
 from ramp.errors import LedgerCorrupt
-from ramp.ledger.account import Balance
+from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.amendments.amendment import DecidedAmendment
 from ramp.ledger.entry import (
     AccountClosed,
@@ -37,22 +38,10 @@ from ramp.ledger.entry import (
     balance_changes,
 )
 from ramp.ledger.evidence import Evidence, EvidenceKind
-from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
+from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.instant import Instant
-from ramp.runtime.ledger.rows import (
-    account_of,
-    entry_row,
-    line_key,
-    line_rows,
-    order_end,
-    order_row,
-    orders_of,
-    transfer_end,
-    transfer_of,
-    transfer_row,
-)
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,
     AMENDMENTS,
@@ -138,14 +127,13 @@ _CLOSE_ACCOUNT: Final = (
 
 
 class Tables:
-    """The tables as one transaction sees them; implements `Records`."""
+    """The tables as one transaction sees them; implements `Records`, which documents the methods."""
 
     def __init__(self, connection: Connection, *, writing: bool) -> None:
         self._connection = connection
         self._writing = writing
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
-        """Accounts by id with what they hold; see `Records.balances`."""
         if account_ids is None:
             rows = self._connection.execute(select(ACCOUNTS))
         else:
@@ -154,12 +142,10 @@ class Tables:
         return {row.account_id: Balance(account_of(row), row.posted, row.reserved) for row in rows}
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
-        """The transfer of a kind under an agreement, or None."""
         row = self._connection.execute(_TRANSFER_OF, {"wanted_id": transfer_id_of(agreement_id, kind)}).one_or_none()
         return None if row is None else transfer_of(row)
 
     def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
-        """Transfers that reserve money and are neither posted nor voided, in order of entry."""
         query = (
             select(TRANSFERS)
             .join(ENTRIES, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
@@ -171,7 +157,6 @@ class Tables:
         return [transfer_of(row) for row in self._connection.execute(query)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
-        """Posted transfers of an account within two instants, both included, in order of posting."""
         # The last entry of a posted transfer is its posting.
         posting = select(func.max(ENTRIES.c.entry_number)).where(ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
         query = (
@@ -183,7 +168,6 @@ class Tables:
         return [transfer_of(row) for row in self._connection.execute(query)]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
-        """Sum in minor units of what an account received less what it paid before an instant."""
         total = 0
         for side, sign in ((TRANSFERS.c.credit_account, 1), (TRANSFERS.c.debit_account, -1)):
             query = select(func.sum(TRANSFERS.c.amount)).where(side == account_id, TRANSFERS.c.posted_at < since)
@@ -193,7 +177,6 @@ class Tables:
     def trades(
         self, since: Instant | None, until: Instant | None, after: int, limit: int
     ) -> Sequence[tuple[int, Transfer]]:
-        """Transfers posted within two instants with the numbers of their posting entries; see `Records.trades`."""
         # A transfer that was pending first has a second entry, which posted it.
         settled = ENTRIES.alias()
         was_pending = exists().where(settled.c.transfer_id == ENTRIES.c.transfer_id, settled.c.action == Action.SETTLED)
@@ -208,7 +191,6 @@ class Tables:
         return [(row.entry_number, transfer_of(row)) for row in self._connection.execute(query)]
 
     def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
-        """Count and sum of the transfers posted within two instants, by kind."""
         query = (
             select(TRANSFERS.c.kind, func.count().label("number"), func.sum(TRANSFERS.c.amount).label("amount"))
             .where(*_posted_within(since, until))
@@ -217,16 +199,13 @@ class Tables:
         return {TransferKind(row.kind): Total(row.number, int(row.amount)) for row in self._connection.execute(query)}
 
     def order(self, order_id: str) -> Order | None:
-        """The order of this id, or None."""
         return next(iter(orders_of(self._connection.execute(_ORDER, {"wanted_id": order_id}))), None)
 
     def order_of(self, agreement_id: str) -> Order | None:
-        """The order that entered the payment of an agreement, or None."""
         payment = transfer_id_of(agreement_id, TransferKind.PAYMENT)
         return next(iter(orders_of(self._connection.execute(_ORDER_OF, {"wanted_id": payment}))), None)
 
     def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
-        """Reserved orders in order of entry; see `Records.open_orders`."""
         query = (
             _ORDERS.join(ENTRIES, ENTRIES.c.order_id == ORDERS.c.order_id)
             .where(IS_RESERVED, ENTRIES.c.action == Action.ENTERED)
@@ -239,35 +218,28 @@ class Tables:
         return orders_of(self._connection.execute(query))
 
     def next_deadline(self) -> Instant | None:
-        """The earliest deadline of a reserved order, or None."""
         earliest: Instant | None = self._connection.execute(_NEXT_DEADLINE).scalar_one()
         return earliest
 
     def starts_at(self, agreement_id: str) -> Instant | None:
-        """When the slot of a countersigned agreement begins, or None."""
         return self._connection.execute(_STARTS_AT, line_key(agreement_id)).scalar_one_or_none()
 
     def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
-        """Voids that came before their order, by user."""
         return [RememberedVoid(*row) for row in self._connection.execute(_VOIDS_OF, {"wanted_id": order_id})]
 
     def remember_void(self, void: RememberedVoid) -> None:
-        """Remember a void."""
         values = asdict(void)
         values["user_account"] = values.pop("user")
         self._connection.execute(insert(REMEMBERED_VOIDS), values)
 
     def forget_void(self, order_id: str, user: str) -> None:
-        """Forget the void of an order that has come."""
         of_user = (REMEMBERED_VOIDS.c.order_id == order_id, REMEMBERED_VOIDS.c.user_account == user)
         self._connection.execute(REMEMBERED_VOIDS.delete().where(*of_user))
 
     def forget_voids(self, now: Instant) -> None:
-        """Forget the voids whose deadline has come."""
         self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
 
     def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
-        """What is stored under a reference, in the order in which it came; see `Records.evidence`."""
         query = select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
         query = query.offset(after) if after else query
         return [
@@ -275,20 +247,16 @@ class Tables:
         ]
 
     def add_evidence(self, evidence: Evidence) -> None:
-        """Store a signed message."""
         self._connection.execute(_ENTER_EVIDENCE, asdict(evidence) | {"kind": str(evidence.kind)})
 
     def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        """What was decided of an agreement's amendments, by number."""
         rows = self._connection.execute(_AMENDMENTS_OF, {"wanted_id": agreement_id})
         return tuple(DecidedAmendment(*row) for row in rows)
 
     def add_amendment(self, decided: DecidedAmendment) -> None:
-        """Keep what was decided of an amendment."""
         self._connection.execute(insert(AMENDMENTS), asdict(decided))
 
     def entries(self) -> Sequence[Entry]:
-        """All entries in order."""
         execute = self._connection.execute
         accounts = {row.account_id: account_of(row) for row in execute(select(ACCOUNTS))}
         transfers = {row.transfer_id: transfer_of(row) for row in execute(select(TRANSFERS))}
@@ -330,7 +298,6 @@ class Tables:
         return entries
 
     def append(self, *entries: Entry) -> None:
-        """Write entries, what they say, and the balances that they change."""
         for _, alike in groupby(entries, key=type):
             self._write_contents(list(alike))
         self._connection.execute(_ENTER_ENTRY, [entry_row(entry) for entry in entries])
@@ -344,7 +311,7 @@ class Tables:
         self._update(_CHANGE_BALANCE, [values for _, values in sorted(changes.items())])
 
     def _write_contents(self, entries: list[Entry]) -> None:
-        """Write what entries of one type say, in one statement for each table."""
+        """Write entries of one type, in one statement for each table."""
         execute = self._connection.execute
         match entries[0]:
             case AccountOpened():
@@ -379,18 +346,15 @@ class Tables:
                 )
 
     def certificate(self, account_id: str) -> str | None:
-        """An account's certificate in PEM, or None."""
         query = select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
         return self._connection.execute(query).scalar_one_or_none()
 
     def put_certificate(self, account_id: str, pem: str) -> None:
-        """Keep an account's certificate in place of the one before."""
         replaced = update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
         if self._connection.execute(replaced).rowcount == 0:
             self._connection.execute(insert(CERTIFICATES).values(account_id=account_id, pem=pem))
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        """Remember a nonce until it expires; False if its signer used it already."""
         key = {"signer": signer, "nonce": nonce}
         if self._connection.execute(select(NONCES).filter_by(**key)).one_or_none() is not None:
             return False
@@ -398,11 +362,10 @@ class Tables:
         return True
 
     def forget_nonces(self, now: Instant) -> None:
-        """Forget the nonces that have expired."""
         self._connection.execute(NONCES.delete().where(NONCES.c.expires_at <= now))
 
     def _update(self, statement: Update, rows: list[dict[str, Any]]) -> None:
-        """Update exactly one row for each of these; anything else means that the ledger is not what was just read."""
+        """Update exactly one row for each of these; another number means that the ledger has changed."""
         if not rows:
             return
         updated = self._connection.execute(statement, rows).rowcount
@@ -411,7 +374,6 @@ class Tables:
 
 
 def _of(kind: type[Kind], entries: list[Entry]) -> Iterator[Kind]:
-    """Entries that are known to be of one type, as that type."""
     for entry in entries:
         assert isinstance(entry, kind)
         yield entry
@@ -424,3 +386,123 @@ def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnE
     if until is not None:
         within.append(TRANSFERS.c.posted_at <= until)
     return within
+
+
+def account_of(row: Row[Any]) -> Account:
+    """Return the account of a row."""
+    return Account(row.account_id, AccountKind(row.kind), row.credit_limit, row.opened_at, row.closed_at)
+
+
+def transfer_of(row: Row[Any]) -> Transfer:
+    """Return the transfer of a row."""
+    return Transfer(
+        transfer_id=row.transfer_id,
+        debit_account=row.debit_account,
+        credit_account=row.credit_account,
+        amount=row.amount,
+        agreement_id=row.agreement_id,
+        kind=TransferKind(row.kind),
+        entered_at=row.entered_at,
+        posted_at=row.posted_at,
+        voided_at=row.voided_at,
+        reverses=row.reverses,
+        memo=row.memo,
+        order_id=row.order_id or "",
+    )
+
+
+def transfer_row(transfer: Transfer) -> dict[str, Any]:
+    """Return the row of a new transfer."""
+    return asdict(transfer) | {"kind": str(transfer.kind), "order_id": transfer.order_id or None}
+
+
+def transfer_end(transfer: Transfer) -> dict[str, Any]:
+    """Return the parameters that settle a transfer."""
+    return {
+        "wanted_id": transfer.transfer_id,
+        "posted_then": transfer.posted_at,
+        "voided_then": transfer.voided_at,
+    }
+
+
+def orders_of(rows: Iterable[Row[Any]]) -> list[Order]:
+    """Return the orders of rows of `_ORDERS`, sorted by order and line number."""
+    return [_order_of(list(of_order)) for _, of_order in groupby(rows, key=lambda row: row.order_id)]
+
+
+def _order_of(rows: list[Row[Any]]) -> Order:
+    first = rows[0]
+    lines = [row for row in rows if row.line_number is not None]
+    return Order(
+        order_id=first.order_id,
+        user=first.user_account,
+        lines=tuple(
+            OrderLine(row.agreement_id, row.resource, row.cost, row.offer_id, row.amends, row.becomes) for row in lines
+        ),
+        valid_until=first.valid_until,
+        entered_at=first.entered_at,
+        state=OrderState(first.state),
+        settled_at=first.settled_at,
+        code=first.code,
+        reason=first.reason,
+        countersigned=tuple(row.agreement_id for row in lines if row.countersigned_at is not None),
+    )
+
+
+def order_row(order: Order) -> dict[str, Any]:
+    """Return the row of a new order."""
+    return {
+        "order_id": order.order_id,
+        "user_account": order.user,
+        "valid_until": order.valid_until,
+        "entered_at": order.entered_at,
+        "state": str(order.state),
+        "settled_at": order.settled_at,
+        "code": order.code,
+        "reason": order.reason,
+    }
+
+
+def order_end(order: Order) -> dict[str, Any]:
+    """Return the parameters that settle an order."""
+    return {
+        "wanted_id": order.order_id,
+        "state_then": str(order.state),
+        "settled_at_then": order.settled_at,
+        "code_then": order.code,
+        "reason_then": order.reason,
+    }
+
+
+def line_rows(order: Order) -> list[dict[str, Any]]:
+    """Return the rows of an order's lines."""
+    return [
+        {"order_id": order.order_id, "line_number": number, **asdict(line)}
+        for number, line in enumerate(order.lines, start=1)
+    ]
+
+
+def line_key(agreement_id: str) -> dict[str, Any]:
+    """Return the parameters that find the line of an agreement with a payment."""
+    return {"wanted_id": transfer_id_of(agreement_id, TransferKind.PAYMENT), "wanted_agreement": agreement_id}
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """Return the row of an entry."""
+    row: dict[str, Any] = dict.fromkeys(("account_id", "transfer_id", "order_id"))
+    match entry:
+        case AccountOpened(account):
+            return row | {"action": str(Action.OPENED), "account_id": account.account_id}
+        case AccountClosed(account):
+            return row | {"action": str(Action.CLOSED), "account_id": account.account_id}
+        case TransferEntered(transfer):
+            return row | {"action": str(Action.ENTERED), "transfer_id": transfer.transfer_id}
+        case TransferSettled(transfer):
+            return row | {"action": str(Action.SETTLED), "transfer_id": transfer.transfer_id}
+        case OrderEntered(order):
+            return row | {"action": str(Action.ENTERED), "order_id": order.order_id}
+        case OrderSettled(order):
+            return row | {"action": str(Action.SETTLED), "order_id": order.order_id}
+        case AgreementCountersigned(agreement_id):
+            payment = transfer_id_of(agreement_id, TransferKind.PAYMENT)
+            return row | {"action": str(Action.COUNTERSIGNED), "transfer_id": payment}

@@ -1,15 +1,15 @@
 """`LedgerStore`: the bank's ledger in SQLite (default) or PostgreSQL, durable and safe with several processes.
 
-- Every operation is one serialisable database transaction: on SQLite it holds the write lock from the start (`BEGIN
-  IMMEDIATE`, WAL, `synchronous=FULL`); on PostgreSQL it runs at SERIALIZABLE with the accounts locked in the order of
-  their names, and is repeated when the server asks for it. Operations are idempotent, so a repeat after a lost
-  connection is safe too.
-- The rules are those of `ramp.ledger.payment_rules`. The database checks the same invariants again on every write:
-  balances never below the overdraft limit (a resource's may be, by refunds), one transfer for each key, one refund for
-  a charge, one entering and one settling for a transfer and an order, nothing posted after its deadline. A write
-  against one of them is a `LedgerCorrupt` error and is not made.
-- `entries` is only ever inserted into; a transfer's and an order's row changes once, when it is posted or voided.
-- A ledger of another version is refused when it is opened.
+- Every operation is one serialisable database transaction. On SQLite it holds the write lock from the start (`BEGIN
+  IMMEDIATE`, WAL, `synchronous=FULL`). On PostgreSQL it runs at SERIALIZABLE with the accounts locked in the order of
+  their names, and is repeated at the server's request. Operations are idempotent, so a repeat after a lost connection
+  is safe too.
+- The rules are those of `ramp.ledger.payment_rules`. The database checks the same invariants on every write: balances
+  never below the overdraft limit (except a resource's, by refunds), one transfer for each key, one refund for a charge,
+  one entering and one settling for a transfer and an order, nothing posted after its deadline. A violation is a
+  `LedgerCorrupt` error, without a write.
+- Rows of `entries` never change; a transfer's and an order's row changes once, when it is posted or voided.
+- A ledger of another version is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engin
 from ramp.runtime.ledger.sql_records import Tables
 
 ATTEMPTS_MAX: Final = 100
-"""Tries of one unit of work before the database's error is passed on; conflicts end sooner, a dead server does not."""
+"""Attempts at a transaction before an error; conflicts end sooner, a dead server does not."""
 
 PAUSE_MAX_S: Final = 0.05
 """Longest pause between two tries, in seconds; drawn at random so that two processes do not collide again."""
@@ -43,7 +43,7 @@ entered meanwhile (the repeat finds that transfer)."""
 
 
 class LedgerStore(Ledger):
-    """The ledger in a database; made by `open`, used by one thread or several, by one process or several."""
+    """The ledger in a database, created by `open`; several threads and processes may use it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -51,13 +51,13 @@ class LedgerStore(Ledger):
 
     @classmethod
     def open(cls, location: str | Path) -> LedgerStore:
-        """Open a ledger, and make it (with the market's issuing account) where there is none.
+        """Open a ledger; create it with the market's issuing account if it does not exist.
 
         Args:
             location: path of an SQLite file, or a URL: `sqlite:///file`, `postgresql://user@host/database`.
 
         Raises:
-            ConfigurationError: if the database cannot be opened, is of another version, or its driver is missing.
+            ConfigurationError: the database cannot be opened, has another version, or its driver is missing.
         """
         engine = open_engine(location)
         try:
@@ -70,7 +70,6 @@ class LedgerStore(Ledger):
         return store
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -80,13 +79,10 @@ class LedgerStore(Ledger):
         self.close()
 
     def contradictions(self) -> list[str]:
-        """What `audit` finds, asked of the database instead of being read row by row: many times faster.
-
-        Returns:
-            One sentence for each finding, those about accounts first; see `ramp.runtime.ledger.audit`.
+        """Return the findings of `ramp.runtime.ledger.audit`, much faster than `audit`: the database compares the rows.
 
         Raises:
-            LedgerUnavailable: if the database does not answer, or its file is damaged.
+            LedgerUnavailable: the database does not answer, or its file is damaged.
         """
         return self._attempt(self._engine, contradictions)
 

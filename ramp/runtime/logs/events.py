@@ -1,7 +1,7 @@
-"""Events that a person wants to know of: a sale, a refusal by reason, a restart, a change; one JSON line each.
+"""Events for people, such as a sale, a refusal, a restart or a change: one JSON line each.
 
-Every process writes a file of its own under `logs/events`, so that none waits for another; readers put them together by
-time. The same events are lines of the process's log.
+Every process writes its own file under `logs/events`, so none waits for another; readers merge them by time. The events
+are also lines of the process's log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from ramp.model.instant import SECOND, Instant, from_iso, iso
 
 LOOK_S: Final = 0.3
-"""Pause between two looks for new lines while they are followed, in seconds."""
+"""Pause between two checks for new lines in seconds."""
 
 _ATTRIBUTE: Final = "market_event"
 _log = logging.getLogger("ramp.events")
@@ -26,14 +26,14 @@ _log = logging.getLogger("ramp.events")
 
 @dataclass(frozen=True, slots=True)
 class MarketEvent:
-    """One event.
+    """An event.
 
     Attributes:
-        time: when, ISO 8601.
-        agent: whose, by local name; `supervisor` and `server` are no agents.
+        time: ISO 8601.
+        agent: local name of its agent; `supervisor` and `server` are no agents.
         event: its kind, such as `sale`, `refusal`, `request`, `cancellation`, `deposit`, `change`, or an agent's state.
-        text: the sentence for people.
-        fields: what programs want besides.
+        text: sentence for people.
+        fields: values for programs.
     """
 
     time: str
@@ -44,19 +44,11 @@ class MarketEvent:
 
     @property
     def at(self) -> Instant:
-        """When."""
         return from_iso(self.time)
 
 
 def record(agent: str, event: str, text: str, **fields: str | int) -> None:
-    """Write an event down.
-
-    Args:
-        agent: whose, by local or full name.
-        event: its kind.
-        text: the sentence for people.
-        **fields: what programs want besides.
-    """
+    """Record an event of an agent, by local or full name; the arguments are the fields of `MarketEvent`."""
     told = {"agent": agent.partition("@")[0], "event": event, "text": text, "fields": fields}
     _log.info("%s: %s: %s", told["agent"], event, text, extra={_ATTRIBUTE: told})
 
@@ -68,10 +60,9 @@ class _EventLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """A log as JSON lines: `time`, `level`, `logger`, `message`, and of an event its `agent`, `event` and `fields`."""
+    """A log of JSON lines: `time`, `level`, `logger`, `message`, and for events also `agent`, `event` and `fields`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
         line: dict[str, Any] = {"time": _moment(record), "level": record.levelname, "logger": record.name}
         line["message"] = record.getMessage()
         if record.exc_info:
@@ -85,19 +76,19 @@ class _EventFile(logging.handlers.RotatingFileHandler):
 
 
 def as_json_lines() -> None:
-    """Let this process write its log as JSON lines from now on."""
+    """Let this process write its log as JSON lines."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(JsonLines())
 
 
 def keep_events(path: Path, *, rotate_bytes: int, keep: int, in_log: bool = True) -> Callable[[], None]:
-    """Let this process write its events to a file from now on; returns what ends that.
+    """Let this process write its events to a file, and return a function that ends that.
 
     Args:
         path: the file.
-        rotate_bytes: at which size it is put aside.
-        keep: how many of those that were put aside are kept.
-        in_log: whether they are lines of the process's log as well.
+        rotate_bytes: size at which the file is rotated.
+        keep: number of rotated files to keep.
+        in_log: whether to log the events as well.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handler = _EventFile(path, maxBytes=rotate_bytes, backupCount=keep, encoding="utf-8", delay=True)
@@ -115,13 +106,7 @@ def keep_events(path: Path, *, rotate_bytes: int, keep: int, in_log: bool = True
 
 
 def read_events(folder: Path, name: str = "", since: Instant = 0) -> list[MarketEvent]:
-    """All events that are kept, by time.
-
-    Args:
-        folder: where the processes write them.
-        name: of the agent, or empty for all.
-        since: first moment.
-    """
+    """Return all kept events of an agent (empty name: all agents) since a time, in order of time."""
     found = [event for path in sorted(folder.glob("*.jsonl*")) for event in _events(_text(path))]
     wanted = [event for event in found if name in ("", event.agent) and event.time >= iso(since)]
     return sorted(wanted, key=lambda event: event.time)
@@ -130,20 +115,14 @@ def read_events(folder: Path, name: str = "", since: Instant = 0) -> list[Market
 def follow_events(
     folder: Path, name: str = "", *, wait: Callable[[float], None] = time.sleep
 ) -> Iterator[MarketEvent | None]:
-    """Events as they come, without end; None whenever there was nothing new.
-
-    Args:
-        folder: where the processes write them.
-        name: of the agent, or empty for all.
-        wait: waits so many seconds.
-    """
+    """Yield events of an agent (empty name: of all) forever, and None after each poll without news; `wait` pauses."""
     read: dict[Path, int] = {path: path.stat().st_size for path in folder.glob("*.jsonl")}
     while True:
         new: list[MarketEvent] = []
         for path in folder.glob("*.jsonl"):
             data = path.read_bytes()
             begin = read.get(path, 0)
-            begin = begin if begin <= len(data) else 0  # it has been put aside, and begun anew
+            begin = begin if begin <= len(data) else 0  # the file was rotated
             whole = data[begin : data.rfind(b"\n") + 1]
             read[path] = begin + len(whole)
             new += _events(whole.decode("utf-8", errors="replace"))
@@ -156,7 +135,7 @@ def _events(text: str) -> Iterator[MarketEvent]:
     for line in text.splitlines():
         try:
             event = MarketEvent(**json.loads(line))
-            event.at  # noqa: B018 -- a time that is none raises
+            event.at  # noqa: B018 -- raises for an invalid time
         except (ValueError, TypeError):  # a line that a full disk has cut short
             continue
         yield event
@@ -165,7 +144,7 @@ def _events(text: str) -> Iterator[MarketEvent]:
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8", errors="replace")
-    except OSError:  # put aside meanwhile
+    except OSError:  # rotated meanwhile
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Rotation of logs that processes write at their end: copied aside and cut, so that nobody has to open them anew."""
+"""Rotation of logs by copying and truncating, so that their writers need not open them again."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 
 
 def rotate(path: Path, *, rotate_bytes: int, keep: int) -> bool:
-    """Put a log aside if it is large: as `NAME.1`, and older ones as `NAME.2` and so on; returns whether it was.
+    """Rotate a log if it is large: to `NAME.1`, older ones to `NAME.2` and so on; return whether it was rotated.
 
-    What is written between copy and cut is lost: a few lines at most, once in so many megabytes.
+    Lines written between copy and cut are lost: a few lines at most.
 
     Args:
-        path: of the log; whoever writes it appends (O_APPEND).
-        rotate_bytes: at which size.
-        keep: how many that were put aside are kept.
+        path: the log; its writers append (O_APPEND).
+        rotate_bytes: size at which to rotate.
+        keep: number of rotated logs to keep.
 
     Raises:
-        OSError: if there is no room for the copy; the log is as it was then.
+        OSError: the copy cannot be written; the log is unchanged.
     """
     if not path.exists() or path.stat().st_size < rotate_bytes:
         return False
@@ -38,7 +38,7 @@ def rotate(path: Path, *, rotate_bytes: int, keep: int) -> bool:
 
 
 def rotate_all(folder: Path, *, rotate_bytes: int, keep: int) -> None:
-    """Rotate every log of a folder; one that cannot be is left as it is."""
+    """Rotate every log of a folder; skip one with an error."""
     for path in folder.glob("*.log"):
         with contextlib.suppress(OSError):
             rotate(path, rotate_bytes=rotate_bytes, keep=keep)

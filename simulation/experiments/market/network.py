@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ramp.model.instant import MILLISECOND, Duration
-from ramp.runtime.config import PROSODY, ResourceConfig
+from ramp.runtime.configuration.servers import PROSODY
+from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.plots.users import draw_network

@@ -19,7 +19,7 @@ import psutil
 from ramp.errors import TransportError
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.discovery import Progress
 from simulation.experiments.market.experiment_frame import Study, market_experiment, run_plans

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.market.experiment_frame import Study, market_experiment
 from simulation.experiments.market.plots.users import draw_users

@@ -15,8 +15,8 @@ from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.timing import Timing
-from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import ResourceConfig, open_plugin, pricing_strategy
 from simulation.experiments.torus_market.demand import MarketCase, request_id, requests_of
 from simulation.experiments.trials.plan import swarms_directory
 from simulation.machines.grid import Grid

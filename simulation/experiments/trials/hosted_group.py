@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 
 

@@ -11,8 +11,8 @@ from ramp.model.instant import HOUR, MINUTE, Duration
 from ramp.model.request import RequestUnit
 from ramp.rfql.request_for_quotation import load_request
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.config import ResourceConfig, pricing_strategy
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import ResourceConfig, pricing_strategy
 from simulation.experiments.trials.plan import UnitWish, swarms_directory, table2_resources
 
 LEAD: Final[Duration] = 5 * MINUTE

@@ -26,7 +26,7 @@ from ramp.errors import TransportError
 from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.configuration.values import ResourceConfig
 from ramp.runtime.state_folder import StateFolder, write_private
 from simulation.experiments.market.trading import DOMAIN, RunningMarket, Tally, trade_in_turn
 from simulation.experiments.trials.plan import MarketPlan

@@ -11,7 +11,7 @@ import pytest
 from rogue import LIMIT_S, connect, door
 from swarm_market import in_hours, unit, until
 
-from ramp.runtime.config import QuotaConfig
+from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 

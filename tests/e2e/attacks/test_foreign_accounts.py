@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from ramp.cli.main import main
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.joining.register import Register
 from ramp.servers.prosody import ProsodyServer, prosody_executable, store_accounts
 

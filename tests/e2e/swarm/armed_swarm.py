@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ramp.agents import supervise
 from ramp.errors import RampError
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.parent import end_with_parent
 

@@ -13,7 +13,7 @@ from ramp.ledger.validation import additions, final_transfers
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource.reservation_book import ReservationBook
 

@@ -10,7 +10,7 @@ from swarm_market import PATIENT_TIMING, Market, in_hours, unit
 
 from ramp.model.instant import HOUR
 from ramp.model.request import TorusTerms
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from simulation.machine_files import load_machine
 from simulation.machines.hostlist import expand

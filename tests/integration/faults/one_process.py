@@ -24,8 +24,8 @@ from ramp.model.instant import HOUR, MINUTE, Duration, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import events as ev
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import QuotaConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import QuotaConfig
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp import wire

@@ -29,7 +29,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP, GuestLimits
+from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP, GuestLimits
 from ramp.runtime.guests.answers import OUT_OF_MEMORY
 from ramp.runtime.guests.health import GuestHealth
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 
 MARKET = """

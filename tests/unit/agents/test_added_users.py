@@ -12,7 +12,7 @@ from ramp.agents.group_calls import GroupCall
 from ramp.control.market_changes import AddUser, MarketChanged
 from ramp.control.status import AgentStatus
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import new_overlay
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder

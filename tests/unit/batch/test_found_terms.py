@@ -11,7 +11,7 @@ from ramp.batch.slurm import finding
 from ramp.batch.slurm.finding import default_partition, found_conf, static_terms
 from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.plugins import found_terms
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration_changes.overlay import load_overlay, running_config, save_overlay, starting
 from ramp.runtime.state_folder import StateFolder
 

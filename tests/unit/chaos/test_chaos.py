@@ -15,8 +15,8 @@ from ramp.ledger.orders.order import OrderLine
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
 from simulation.resource.reservation_book import ReservationBook

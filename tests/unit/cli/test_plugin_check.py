@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError
 from ramp.plugins.interface import PluginSettings
-from ramp.runtime import config
+from ramp.runtime.configuration import values
 from simulation.cli.plugins import plugins
 from simulation.resource.steady import SteadyMachine, open_plugin
 
@@ -44,7 +44,7 @@ def test_one_that_breaks_it_is_told_with_what_would_be_right(monkeypatch: pytest
     def open_twice(settings: PluginSettings) -> SteadyMachine:
         return open_plugin(settings) if settings.options else Twice("checked", 64, 0.5)
 
-    monkeypatch.setattr(config, "entry_point", lambda *_: SimpleNamespace(load=lambda: open_twice))
+    monkeypatch.setattr(values, "entry_point", lambda *_: SimpleNamespace(load=lambda: open_twice))
     result = check("twice")
     assert result.exit_code == 1
     assert "a-slot-that-has-gone-is-refused: broken" in result.stderr
@@ -78,7 +78,7 @@ def test_a_call_that_hangs_does_not_keep_the_command(monkeypatch: pytest.MonkeyP
         return open_plugin(settings) if settings.options else Hanging("checked", 64, 0.5)
 
     left: list[int] = []
-    monkeypatch.setattr(config, "entry_point", lambda *_: SimpleNamespace(load=lambda: open_hanging))
+    monkeypatch.setattr(values, "entry_point", lambda *_: SimpleNamespace(load=lambda: open_hanging))
     monkeypatch.setattr("os._exit", left.append)
     try:
         result = check("hanging", "--limit", "0.5")

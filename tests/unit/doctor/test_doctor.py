@@ -25,7 +25,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, CapacityTaken
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, Record, SlotReleased
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.shipped_swarms import find_config

@@ -12,8 +12,8 @@ from inviting_market import NOW, Market, draft
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY
 from ramp.model.seal import Role
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import (
     AccountInvitation,
     AccountToken,

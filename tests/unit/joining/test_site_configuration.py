@@ -10,8 +10,8 @@ from inviting_market import NOW, Market
 from ramp.agents.preparing import grouped
 from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.membership import check_configuration, install, not_enrolled, request_of, site_text
 from ramp.runtime.state_folder import StateFolder
 

@@ -15,8 +15,8 @@ import pytest
 from ramp.batch.finding import finding_variables
 from ramp.errors import ConfigurationError
 from ramp.launching import psij_jobs, worker
-from ramp.runtime.config import plugin_settings
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import plugin_settings
 
 SECOND = 1_000_000
 MARKET = """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.shipped_swarms import find_config
 from tests.tiny_market import tiny_market
 

@@ -9,8 +9,8 @@ import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
-from ramp.runtime.config import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
 from tests.tiny_market import tiny_market
 
 SWARM = tiny_market({"alice": 1}, prices={"site": (40, 20)})

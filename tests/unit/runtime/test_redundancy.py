@@ -14,8 +14,8 @@ from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.model.seal import Role
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 
 MARKET = """
 {tables}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import MINUTE, SECOND
-from ramp.runtime.config import QuotaConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp.quotas import Complaints, SenderQuota
 
 

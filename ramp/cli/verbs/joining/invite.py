@@ -17,11 +17,11 @@ from ramp.model.instant import DAY, Instant, iso
 from ramp.model.seal import Role
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.configuration.sites import EnrolmentConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.joining.authority import Authority
-from ramp.runtime.joining.configuration import EnrolmentConfig
 from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
 from ramp.runtime.joining.register import Entry, Register
 from ramp.runtime.joining.requests import issued_text, read_request

@@ -19,8 +19,8 @@ from ramp.model.instant import iso
 from ramp.rfql.signing import certificates
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation, read_account_invitation
 from ramp.runtime.joining.accounts import AccountPlace, invited_account, market_account, own_password
 from ramp.runtime.joining.invitations import TOKEN_PREFIX, Invitation, read_invitation

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from simulation.experiments.market import network as market_network
 from simulation.experiments.market.trading import Tally
 from simulation.experiments.market.users import plans_of

@@ -8,7 +8,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.slot import StaticTerms
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.resource.seller import PriceRange
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.market.users import comparisons_of
 from simulation.experiments.trials.plan import (
     MarketPlan,

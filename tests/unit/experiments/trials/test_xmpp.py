@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from simulation.experiments.market.trading import sharing, with_local_names
 from simulation.experiments.market.users import plans_of
 from simulation.experiments.trials.plan import Links, MarketPlan, Submission, UnitWish, table2_resources

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion
-from ramp.runtime.config_file import load_config
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration_changes.differences import StepKind, steps_between, waiting_steps
 from ramp.runtime.configuration_changes.overlay import (
     Overlay,

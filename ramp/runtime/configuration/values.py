@@ -1,6 +1,6 @@
-"""A swarm's configuration as values, and what it names by entry point: plug-ins and pricing strategies.
+"""A swarm's configuration as values, and its entry points: plug-ins and pricing strategies.
 
-`ramp.runtime.config_file` reads it from TOML.
+`ramp.runtime.configuration.file` reads it from TOML.
 """
 
 from __future__ import annotations
@@ -28,57 +28,29 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.joining.configuration import JoiningConfig
-from ramp.runtime.redundancy.configuration import RedundancyConfig
+from ramp.runtime.configuration.servers import RedundancyConfig, ServerConfig
+from ramp.runtime.configuration.sites import JoiningConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
 OWN_DISTRIBUTION: Final = "ramp-market"
 BATCH_PACKAGE: Final = "ramp.batch."
 QUEUE_BOUND: Final = "queue-bound"
-"""The plug-in that reserves nothing: what is bought is a job in a queue."""
-
-EMBEDDED: Final = "embedded"
-PROSODY: Final = "prosody"
+"""Plug-in that sells jobs in a queue instead of reservations."""
 
 MEMORY_MB_MIN: Final = 128
-"""Less no guest is given: Python and what the interface needs take half of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
-    """The XMPP server.
-
-    Attributes:
-        kind: `embedded`, `prosody` (both started with the swarm) or `external`.
-        addresses: host and port of an external one; several are tried in turn.
-        spread: whether agents begin with different ones of several; only where these are one cluster.
-        ca_file: authorities that sign its certificate; without it the system's.
-        register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
-        federation: whether agents of other domains take part.
-        passwords: JSON file `{"name": "password"}` for accounts that exist already.
-        accounts: local names of further accounts that a server started with the swarm has, for agents that are not.
-    """
-
-    kind: str = EMBEDDED
-    addresses: tuple[tuple[str, int], ...] = ()
-    spread: bool = False
-    ca_file: Path | None = None
-    register: bool = False
-    federation: bool = False
-    passwords: Path | None = None
-    accounts: tuple[str, ...] = ()
+"""Minimum memory of a guest; Python and the plug-in interface take half of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaConfig:
-    """What an agent takes from one sender; what comes above it is dropped unread.
+    """Limits of the messages that an agent accepts from one sender; it drops further ones unread.
 
-    The defaults are far above what an honest party sends to another: 30 requests of 25 units at once are some 750
-    messages to a resource, and repeats come after pauses that double.
+    The defaults are far above the traffic of an honest party: 30 simultaneous requests of 25 units are some 750
+    messages to a resource, and pauses between repeats double.
 
     Attributes:
-        messages_per_sender_per_second: in the long run.
+        messages_per_sender_per_second: rate in the long run.
         burst: messages at once, after a silence of at least `burst / messages_per_sender_per_second` seconds.
     """
 
@@ -87,7 +59,7 @@ class QuotaConfig:
 
 
 class LogFormat(StrEnum):
-    """How processes write their logs: lines of text, or a JSON object a line."""
+    """Format of logs: lines of text, or a JSON object a line."""
 
     TEXT = "text"
     JSON = "json"
@@ -95,12 +67,12 @@ class LogFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What processes write.
+    """Logs of the processes.
 
     Attributes:
         format: `text` or `json` (a JSON object a line).
-        rotate_mb: at which size a log or a file of events is put aside, in MB of 2**20 bytes.
-        keep: how many that were put aside are kept.
+        rotate_mb: size at which a log or a file of events is rotated, in MB of 2**20 bytes.
+        keep: number of rotated files to keep.
     """
 
     format: LogFormat = LogFormat.TEXT
@@ -109,14 +81,13 @@ class LogConfig:
 
     @property
     def rotate_bytes(self) -> int:
-        """The size in bytes."""
         return self.rotate_mb << 20
 
 
 class Isolation(StrEnum):
-    """Where a resource's plug-in and price strategy run: in a process each, in the agent's, or as they come.
+    """Where a resource's plug-in and price strategy run: each in a process, or in the agent's process.
 
-    As they come: what another package brings has a process of its own; what comes with RAMP has not.
+    `AUTO` isolates guests from other packages, and runs those of RAMP in the agent's process.
     """
 
     AUTO = "auto"
@@ -155,7 +126,6 @@ class GuestLimits:
     environment: tuple[str, ...] = ()
 
     def of(self, call: str) -> Duration:
-        """The limit of a call of the plug-in interface, or of `price`."""
         limits = {"quote": self.quote, "price": self.price, "snapshot": self.snapshot}
         return limits.get(call, self.change)
 
@@ -166,7 +136,7 @@ class UserConfig:
 
     Attributes:
         name: the agent's local name.
-        deposit: what the bank credits when the account is opened, in minor units.
+        deposit: initial credit of the account in minor units.
         credit_limit: overdraft in minor units.
     """
 
@@ -258,19 +228,18 @@ class SwarmConfig:
 
     @property
     def directory_names(self) -> tuple[str, ...]:
-        """Local names of the directory agents."""
         site = self.joining.site
         further = range(2, (self.redundancy.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
 
     @property
     def bank_names(self) -> tuple[str, ...]:
-        """What the Banking Agents are called here; to the market all are one, `bank`, and one of them speaks."""
+        """Local names of the Banking Agents' processes; for the market both are one agent, `bank`."""
         return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
 
     @property
     def own_agents(self) -> dict[str, Role]:
-        """The market's own agents that run here, and what they are; none on a site that has joined a market."""
+        """The market's own agents that run here, with their roles; empty on a site that has joined a market."""
         if self.joining.site is not None:
             return {}
         directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
@@ -279,21 +248,20 @@ class SwarmConfig:
         return {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER, **offices}
 
     def agents(self) -> dict[str, Role]:
-        """Every agent that runs, also one that has no name of its own on the market, and what it is."""
+        """Return every agent that runs with its role, also a standby bank without a name of its own on the market."""
         return self.roles() | (dict.fromkeys(self.bank_names, Role.BANK) if self.own_agents else {})
 
     def roles(self) -> dict[str, Role]:
-        """Every agent's local name and what it is certified to be, in the order of starting."""
+        """Return the certified role of every agent by local name, in starting order."""
         market = self.own_agents
         users = {user.name: Role.USER for user in self.users}
         return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
-        """Full name of an agent: `name@domain`."""
         return f"{local_name}@{self.domain}"
 
     def market_address(self, local_name: str) -> str:
-        """Full name of one of the market's own agents, wherever it runs."""
+        """Return the full name of one of the market's own agents, at whichever site it runs."""
         site = self.joining.site
         return f"{local_name}@{self.domain if site is None else site.market}"
 
@@ -303,11 +271,7 @@ class SwarmConfig:
         return self.server.federation or self.joining.crosses_sites
 
     def resource(self, local_name: str) -> ResourceConfig:
-        """The resource of that name.
-
-        Raises:
-            ConfigurationError: if there is none.
-        """
+        """Return a resource by name; `ConfigurationError` if it is unknown."""
         for resource in self.resources:
             if resource.name == local_name:
                 return resource
@@ -315,17 +279,13 @@ class SwarmConfig:
         raise ConfigurationError(f"unknown resource {local_name!r}{nearest_name(local_name, names)}", path=self.path)
 
     def refusing(self, local_name: str) -> tuple[str, ...]:
-        """Names of the resources that launch jobs and have no local account for a user, whom they will refuse."""
+        """Return the names of resources that launch jobs and will refuse a user without a local account."""
         user = self.address(local_name)
         launching = [each for each in self.resources if each.launching is not None and each.launching.problem(user)]
         return tuple(each.name for each in launching)
 
     def user(self, local_name: str) -> UserConfig:
-        """The user of that name.
-
-        Raises:
-            ConfigurationError: if there is none.
-        """
+        """Return a user by name; `ConfigurationError` if it is unknown."""
         for user in self.users:
             if user.name == local_name:
                 return user
@@ -335,11 +295,7 @@ class SwarmConfig:
 
 
 def entry_point(group: str, name: str) -> metadata.EntryPoint:
-    """The entry point of a group and name.
-
-    Raises:
-        ConfigurationError: if there is none.
-    """
+    """Return an entry point by group and name; `ConfigurationError` if it is unknown."""
     installed = entry_points(group)
     found = next((entry for entry in installed if entry.name == name), None)
     if found is None:
@@ -349,12 +305,7 @@ def entry_point(group: str, name: str) -> metadata.EntryPoint:
 
 
 def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:
-    """Whether what an entry point names runs in a process of its own.
-
-    Args:
-        entry: of a plug-in or price strategy.
-        isolation: what the resource's configuration says.
-    """
+    """Return whether a plug-in or price strategy runs in a separate process."""
     if isolation is not Isolation.AUTO:
         return isolation is Isolation.PROCESS
     if entry.value.startswith(BATCH_PACKAGE):  # it waits for the commands of a batch system
@@ -367,12 +318,12 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
 
     Args:
         resource: the resource.
-        started_at: when the machine's clock began.
-        state_dir: where the plug-in keeps its reservations, or None for memory only.
-        seed: of what the plug-in draws.
+        started_at: start of the machine's clock.
+        state_dir: folder of the plug-in's reservations, or None for memory only.
+        seed: seed of the plug-in's random numbers.
 
     Raises:
-        ConfigurationError: if there is no such plug-in or it does not accept its options.
+        ConfigurationError: the plug-in is unknown or does not accept its options.
     """
     settings = plugin_settings(resource, started_at, state_dir, seed)
     plugin: ResourcePlugin = entry_point(PLUGIN_GROUP, resource.plugin).load()(settings)
@@ -380,7 +331,7 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
 
 
 def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> PluginSettings:
-    """What a resource's plug-in is made from; see `open_plugin`."""
+    """Return the settings of a resource's plug-in; the arguments are those of `open_plugin`."""
     return PluginSettings(
         resource=resource.name,
         cores=resource.terms.cores,
@@ -394,10 +345,6 @@ def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path |
 
 
 def pricing_strategy(name: str) -> PricingStrategy:
-    """A pricing strategy by its entry point.
-
-    Raises:
-        ConfigurationError: if there is none of that name.
-    """
+    """Return a pricing strategy by its entry point; `ConfigurationError` if it is unknown."""
     strategy: PricingStrategy = entry_point(PRICING_GROUP, name).load()
     return strategy

@@ -1,4 +1,4 @@
-"""What a configuration says of other sites: `[site]`, `[federation]`, `[enrolment]`."""
+"""The configuration of other sites: tables `[site]`, `[federation]` and `[enrolment]`."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class EnrolmentConfig:
 
 @dataclass(frozen=True, slots=True)
 class JoiningConfig:
-    """What a configuration says of other sites; nothing, where the market is one site.
+    """Settings for other sites; the default is a market with one site.
 
     Attributes:
         site: the market that this site has joined.
-        federation: how the own server speaks with others.
+        federation: connection of the own server to others.
         enrolment: the market's enrolment office.
     """
 
@@ -87,7 +87,6 @@ class JoiningConfig:
 
     @property
     def crosses_sites(self) -> bool:
-        """Whether parties of other sites take part."""
         return self != JoiningConfig()
 
 
@@ -95,13 +94,7 @@ JOINING_TABLES: Final = frozenset({"site", "federation", "enrolment"})
 
 
 def read_joining(reader: Reader, data: Mapping[str, Any], kind: str) -> JoiningConfig:
-    """Read the tables of a configuration that are about other sites.
-
-    Args:
-        reader: notes what is wrong.
-        data: the configuration's tables.
-        kind: of the XMPP server.
-    """
+    """Read the tables about other sites; `kind` is the kind of the XMPP server."""
     site, federation = reader.table(data, "site"), reader.table(data, "federation")
     read_site, read_federation = _read_site(reader, site), _read_federation(reader, federation)
     read_enrolment = _read_enrolment(reader, reader.table(data, "enrolment"))
@@ -124,13 +117,7 @@ def read_joining(reader: Reader, data: Mapping[str, Any], kind: str) -> JoiningC
 
 
 def market_agents(reader: Reader, market: Mapping[str, Any], joining: JoiningConfig) -> dict[str, str]:
-    """Local names of the market's own agents: those of the market that was joined, or of this one.
-
-    Args:
-        reader: notes what is wrong.
-        market: the table `[market]`.
-        joining: what the configuration says of other sites.
-    """
+    """Return local names of the market's own agents: those of the joined market, or of this one."""
     own = {key: reader.text("market.", market, key, key) for key in ("bank", "directory", "keeper")}
     site = joining.site
     if site is None:
@@ -187,7 +174,7 @@ def _read_enrolment(reader: Reader, table: Mapping[str, Any]) -> EnrolmentConfig
 
 
 def address_and_port(text: object) -> tuple[str, int] | None:
-    """Address and port of a text such as `192.0.2.7:5269` or `[2001:db8::7]:5269`; None where it is something else."""
+    """Return address and port of a text such as `192.0.2.7:5269` or `[2001:db8::7]:5269`; None for any other text."""
     host, separator, port = str(text).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     try:

@@ -1,7 +1,6 @@
-"""Reads a swarm's configuration: one TOML file says who is on the market (examples in `agents_config/swarms`).
+"""Reads a swarm's configuration from a TOML file (examples in `agents_config/swarms`).
 
-Everything is checked when the file is read, and all findings are reported at once, each with its key, its value and
-what is expected.
+It reports all problems at once, each with its key, its value and what is expected.
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ from ramp.protocol.retention import least_retention
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.config import (
+from ramp.runtime.configuration.reader import Reader
+from ramp.runtime.configuration.servers import REDUNDANCY_KEYS, read_redundancy, read_server
+from ramp.runtime.configuration.sites import JOINING_TABLES, market_agents, read_joining
+from ramp.runtime.configuration.values import (
     MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
@@ -44,21 +46,17 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
-from ramp.runtime.configuration.reader import Reader
-from ramp.runtime.joining.configuration import JOINING_TABLES, market_agents, read_joining
-from ramp.runtime.redundancy.configuration import REDUNDANCY_KEYS, read_redundancy
-from ramp.runtime.redundancy.server_table import read_server
 
 CONFIG_VERSION: Final = 1
-"""Of the file's format; a file that states none is of version 1."""
+"""Version of the file's format, and the default of a file without one."""
 
 
 def load_config(path: Path) -> SwarmConfig:
     """Read and check a swarm's configuration.
 
     Raises:
-        WrongVersion: if it is of another format version.
-        ConfigurationError: with every finding; the file is named.
+        WrongVersion: the file has another format version.
+        ConfigurationError: lists every problem and names the file.
     """
     try:
         text = path.read_text("utf-8")
@@ -70,11 +68,7 @@ def load_config(path: Path) -> SwarmConfig:
 
 
 def tables_of(text: str, path: Path) -> dict[str, Any]:
-    """The tables of a configuration's text.
-
-    Raises:
-        ConfigurationError: if it is no TOML.
-    """
+    """Parse the text of a configuration; `ConfigurationError` if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -82,15 +76,11 @@ def tables_of(text: str, path: Path) -> dict[str, Any]:
 
 
 def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
-    """Read and check the tables of a configuration.
-
-    Args:
-        data: the tables, as TOML has them.
-        path: the file they are from.
+    """Check the tables of a configuration from the file `path`.
 
     Raises:
-        WrongVersion: if they are of another format version.
-        ConfigurationError: with every finding.
+        WrongVersion: the tables have another format version.
+        ConfigurationError: lists every problem.
     """
     reader = Reader(path)
     data = with_found_terms(data)
@@ -116,12 +106,7 @@ _MARKET_KEYS: Final = {
 
 
 def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
-    """Read a swarm from a file's tables; what is wrong is in the reader's findings (`load_config` raises them).
-
-    Args:
-        reader: checks every value; the reference of the configuration listens to one.
-        data: the tables, as TOML has them.
-    """
+    """Read a swarm from a file's tables and note problems in the reader's findings (`load_config` raises them)."""
     known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
     known |= {"bank", "users", "machines", "resources", *JOINING_TABLES}
     reader.unknown("", data, known)
@@ -187,7 +172,7 @@ def _check_names(reader: Reader, config: SwarmConfig) -> None:
     names += [user.name for user in config.users]
     names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in names:
-        # NFKC and case folding leave a name alone that has one spelling only; the XMPP server's check is stricter still
+        # NFKC and case folding keep a name with only one spelling; the check of the XMPP server is stricter
         plain = unicodedata.normalize("NFKC", name).casefold()
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != plain:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
@@ -267,7 +252,7 @@ def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
 def _read_durations(
     reader: Reader, where: str, table: Mapping[str, Any], known: Mapping[str, str]
 ) -> dict[str, Duration]:
-    """Those keys of a table that are a number of seconds, by the names of the fields that they fill."""
+    """Return the keys of a table that are numbers of seconds, by the names of their fields."""
     found = {}
     for key, value in table.items():
         if key not in known:

@@ -1,8 +1,9 @@
-"""Which of two Banking Agents is the bank: an epoch that only rises, and a lease by the database's own clock.
+"""The lease that decides which of two Banking Agents is active, and the ledger under it.
 
-The epoch is what keeps the ledger right: every transaction of a bank locks its row and fails where another bank has
-raised it. The lease only says when to raise it, so a lease that ends too early costs time and nothing else. A stopped
-process cannot keep the row locked: the database ends a transaction whose client is idle for longer than the lease.
+An epoch that only grows protects the ledger: every transaction of a bank locks its row, and fails after another bank
+has increased it. The lease, by the database's clock, only says when to increase it, so an early end of a lease costs
+time and nothing else. A stopped process cannot keep the row locked: the database ends a transaction whose client is
+idle for longer than the lease.
 """
 
 from __future__ import annotations
@@ -32,23 +33,24 @@ from sqlalchemy import (
 from ramp.errors import BankSuperseded, LedgerUnavailable
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 from ramp.runtime.ledger.schema import open_engine
+from ramp.runtime.ledger.store import LedgerStore
 
 Answer = TypeVar("Answer")
 
 RENEWALS: Final = 3
-"""So often a lease is renewed while it lasts, and looked at by whoever waits for its end."""
+"""Renewals by the active bank, and checks by the standby bank, during one lease."""
 
 LOCK_LIMIT_MS: Final = 2_000
-"""So long a bank that takes over waits for transactions of the other one, in milliseconds, before it looks again."""
+"""Timeout of a takeover for transactions of the other bank, in milliseconds, before the next attempt."""
 
 JITTER: Final[Duration] = 10 * MILLISECOND
-"""The database's clock is compared over a connection: what is less, beside half of the round trip, is no difference."""
+"""Smallest difference of the database's clock that counts, besides half of the round trip of the comparison."""
 
 _KEY: Final = 0x52414D51
-"""Of the advisory lock under which the tables are made."""
+"""Key of the advisory lock for the creation of tables."""
 
 _ONLY: Final = 1
-"""Each table has one row."""
+"""Key of the only row of each table."""
 
 _METADATA: Final = MetaData()
 _EPOCH: Final = Table(
@@ -75,17 +77,17 @@ def _steady_time() -> Instant:
 
 
 class BankLease:
-    """One Banking Agent's claim to be the bank.
+    """One Banking Agent's claim to be the active bank.
 
     Args:
         location: URL of the ledger's database.
-        holder: what the agent is called; different for each.
-        duration: how long it is the bank after its last sign.
+        holder: unique name of the agent.
+        duration: time as the active bank after the last renewal.
         steady: a clock that is never set, in microseconds.
 
     Attributes:
-        epoch: under which this agent is the bank; 0 before the first.
-        active: what the agent is called that is the bank, as far as is known.
+        epoch: epoch of this agent's lease; 0 before the first.
+        active: last known name of the active agent.
         duration: as given.
     """
 
@@ -103,26 +105,23 @@ class BankLease:
 
     @property
     def pause_s(self) -> float:
-        """Between two renewals, or two looks, in seconds."""
+        """Pause between two renewals or checks, in seconds."""
         return self.duration / RENEWALS / SECOND
 
     def time(self) -> Instant:
-        """The database's time, as it was compared last."""
+        """Return the database's time according to the last comparison."""
         if self._ahead is None:
             self._work(self._compare)
         assert self._ahead is not None, "it has just been compared"
         return self._steady() + self._ahead
 
     def take(self) -> bool:
-        """Become the bank if there is none, or none that gave a sign lately.
+        """Become the active bank if no other bank has renewed its lease in time; return whether this agent is active.
 
-        Whoever has the holder's own name has died, or may not go on.
-
-        Returns:
-            Whether this agent is the bank now.
+        A lease with the holder's own name belongs to an earlier process that must not continue.
 
         Raises:
-            LedgerUnavailable: if the database does not answer.
+            LedgerUnavailable: the database does not answer.
         """
         if not self._made:
             self._work(_make)
@@ -131,44 +130,38 @@ class BankLease:
             return self._work(self._take)
         except LedgerUnavailable as error:
             if getattr(getattr(error.__cause__, "orig", None), "sqlstate", None) == "55P03":
-                return False  # the other one is at work: whoever stands still loses the lock in the end
+                return False  # the other bank is at work; an idle one loses the lock in the end
             raise
 
     def renew(self) -> None:
-        """Give a sign.
+        """Renew the lease.
 
         Raises:
-            BankSuperseded: if another agent is the bank.
-            LedgerUnavailable: if the database does not answer.
+            BankSuperseded: another agent is the active bank.
+            LedgerUnavailable: the database does not answer.
         """
         self._work(self._renew)
 
     def give_up(self) -> None:
-        """End the lease at once, so that the other one need not wait; nothing where this one is not the bank."""
+        """End the lease at once, so that the other bank need not wait; do nothing without a lease."""
         ended = update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=0)
         self._work(lambda connection: connection.execute(ended).rowcount)
 
     def check(self, connection: Connection) -> None:
-        """See, in a transaction, that this agent is the bank, and keep others from becoming it until it ends.
+        """Check in a transaction that this agent is the active bank, and prevent a takeover until the end of it.
 
         Raises:
-            BankSuperseded: if another one is.
+            BankSuperseded: another agent is the active bank.
         """
         held = connection.execute(_HELD).one()
         if held.epoch != self.epoch:
             raise self._superseded(held)
 
     def assert_held(self) -> None:
-        """See that this agent is the bank.
-
-        Raises:
-            BankSuperseded: if another one is.
-            LedgerUnavailable: if the database does not answer.
-        """
+        """Check that this agent is the active bank; errors as in `renew`."""
         self._work(self.check)
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     # -- units of work -------------------------------------------------------------------------------------------
@@ -205,7 +198,7 @@ class BankLease:
         return BankSuperseded(f"{held.holder} has taken over (epoch {held.epoch}, this one had {self.epoch})")
 
     def _compare(self, connection: Connection) -> Instant:
-        """The database's time; what it is ahead of the steady clock is kept where it has changed beyond doubt."""
+        """Return the database's time; correct the kept offset if it has changed by more than the error of reading."""
         before = self._steady()
         now = int(connection.execute(_NOW).scalar_one())
         after = self._steady()
@@ -216,11 +209,7 @@ class BankLease:
 
 
 def fenced_engine(location: str, duration: Duration) -> Engine:
-    """An engine whose transactions the database ends where the client stands still for longer than a lease.
-
-    Raises:
-        ConfigurationError: if there is no driver for the database.
-    """
+    """Return an engine whose transactions the database ends after a lease without activity of the client."""
     engine = open_engine(location)
     limit_ms = duration // MILLISECOND
 
@@ -234,9 +223,29 @@ def fenced_engine(location: str, duration: Duration) -> Engine:
 
 
 def _make(connection: Connection) -> None:
-    """Make the two tables with their rows where there are none."""
     connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"))
     _METADATA.create_all(connection)
     if connection.execute(select(_EPOCH.c.epoch)).one_or_none() is None:
         connection.execute(insert(_EPOCH).values(only=_ONLY, epoch=0, holder=""))
         connection.execute(insert(_LEASE).values(only=_ONLY, epoch=0, until=0))
+
+
+class FencedLedger(LedgerStore):
+    """The ledger on PostgreSQL under a lease; its transactions fail once another bank has the lease."""
+
+    def __init__(self, engine: Engine, lease: BankLease) -> None:
+        super().__init__(engine)
+        self._lease = lease
+
+    @classmethod
+    def under(cls, lease: BankLease, location: str) -> FencedLedger:
+        """Open a ledger under a taken lease; errors as in `LedgerStore.open`."""
+        LedgerStore.open(location).close()  # creates missing tables
+        return cls(fenced_engine(location, lease.duration), lease)
+
+    def _attempt(self, engine: Engine, work: Callable[[Connection], Any]) -> Any:
+        def fenced(connection: Connection) -> Any:
+            self._lease.check(connection)
+            return work(connection)
+
+        return super()._attempt(engine, fenced)
