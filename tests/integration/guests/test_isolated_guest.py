@@ -398,7 +398,7 @@ async def test_callers_do_not_wait_for_what_hangs(moody: MoodyPackage, tmp_path:
         assert isinstance(refused, Refusal)
         assert refused.detail == "quote: no answer within 1 s"
         at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
-        assert "busy with hold for 1 s" in at_once.answers[0].detail  # type: ignore[union-attr]
+        assert "busy with hold for " in at_once.answers[0].detail  # type: ignore[union-attr]
 
 
 @pytest.mark.slow
