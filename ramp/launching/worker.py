@@ -1,3 +1,4 @@
+#!/usr/bin/python3 -I
 """The worker: launches, looks up, ends and reads one buyer's jobs, as the buyer's local account.
 
 It is one file of the standard library, so that a site can read it, install it and allow it by one line of sudoers. It
