@@ -188,7 +188,7 @@ class AuctionStory:
         for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
             nearest = [each for each in entries if each.refusal.nearest]
             nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-            passing = tuple((each.resource, each.refusal.nearest) for each in nearest[:NEAREST_SHOWN])
+            passing = tuple((each.resource, each.refusal.passing) for each in nearest[:NEAREST_SHOWN])
             found.append(Reason(unit, code.value, len(entries), passing, max(len(nearest) - NEAREST_SHOWN, 0)))
         return found
 

@@ -186,6 +186,24 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
 # -- the bids that the next call shows -------------------------------------------------------------------------------
 
 
+def test_offers_are_ranked_and_asked_again_by_their_cost_for_the_cores_asked(alice: Any) -> None:
+    """17 for 64 cores costs more than 30 for the 16 asked, and is called 68; 18 is above the limit."""
+    open_round(alice, "res1", "res2", "res3", rounds=2)
+    whole = replace(alice.offer("res1", 17), cores=64)
+    alice.hear("res1", c.Proposal("r1", 1, (whole,)), NOW)
+    alice.hear("res3", c.Proposal("r1", 1, (replace(alice.offer("res3", 18), cores=64),)), NOW)
+    effects = propose(alice, "res2", 30, NOW)
+    (closed,) = told(effects, RoundClosed)
+    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [("res3", RefusalCode.BAD_PRICE)]
+    call = next(
+        each.message.content
+        for each in effects
+        if isinstance(each, fx.Send) and isinstance(each.message.content, c.CallForProposals)
+    )
+    assert call.bids == (c.Bid(1, "res1", 68), c.Bid(1, "res3", 72), c.Bid(1, "res2", 30))
+    assert call.request.units[0].cpu_hour_cost == 30
+
+
 def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming(alice: Any) -> None:
     offers = [alice.offer(f"res{number}", price, 1 + number % 2) for number, price in enumerate((9, 9, 8, 8, 4, 4))]
     assert lowest_bids(offers, BID_FOR) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)

@@ -98,6 +98,10 @@ WRONG = {
     ),
     "what was not wanted, by the rule": (agreement(best_offer=True), PriceFault.RULE_NOT_AGREED),
     "no rule, and not as offered": (agreement(None), PriceFault.NOT_AS_OFFERED),
+    "as offered, for more cores than asked, above the cap": (
+        agreement(None, 70 * 1700, offer=replace(WON, cpu_hour_cost=70, cores=17)),
+        PriceFault.ABOVE_CAP,
+    ),
 }
 
 
@@ -115,12 +119,14 @@ def test_what_is_right() -> None:
     assert price_problem(agreement(shown(cpu_hour_cost=50), 50 * 1600)) is None, "both ask the same"
     ahead = agreement(replace(PRICE, seal=replace(SEAL, signed_at=MINUTE + CLOCKS_APART)))
     assert price_problem(ahead) is None, "its clock is ahead of the buyer's"
-    larger = agreement(shown(cores=32), 70 * 1600)
-    assert price_problem(larger) is None, "the next offer costs more than the cap of this slot"
+    larger = agreement(shown(cores=32, cpu_hour_cost=35), 70 * 1600)
+    assert price_problem(larger) is None, "the next offer charges more cores, and costs the cap"
     own = bound(WON, replace(UNIT, cpu_hour_cost=60), "their-own")
     theirs = agreement(PricePaid("their-own"), 60 * 1600, offer=own)
     assert price_problem(theirs) is None, "any rule's price within the bounds; it may ask for ever less"
     assert price_problem(agreement(None, 50 * 1600)) is None
+    best = agreement(None, 99 * 1600, offer=replace(WON, cpu_hour_cost=99), best_offer=True)
+    assert price_problem(best) is None, "the owner has approved a best offer"
 
 
 # -- the winner ----------------------------------------------------------------------------------------------------
