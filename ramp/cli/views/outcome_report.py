@@ -54,7 +54,10 @@ def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
         "round": record.round_number,
         "best_offer_round": record.best_offer,
         "asked": {str(unit): price for unit, price in record.asked},
-        "offers": [offer_object(offer, short) for offer in record.offers],
+        "offers": [
+            {**offer_object(offer, short), "cpu_hour_cost_asked": bid.cpu_hour_cost}
+            for offer, bid in zip(record.offers, record.bids, strict=True)
+        ],
         "refusals": [
             {
                 "resource": short(entry.resource),

@@ -202,7 +202,7 @@ def _round(event: RoundClosed) -> tuple[str, dict[str, Any]]:
     record = event.record
     reasons = Counter(each.refusal.code.value for each in record.refusals)
     leaders: dict[str, dict[str, Any]] = {
-        str(unit): {"resource": offer.resource, "price": offer.cpu_hour_cost} for unit, offer in sorted(event.best)
+        str(unit): {"resource": bid.resource, "price": bid.cpu_hour_cost} for unit, bid in sorted(event.best)
     }
     named = ", ".join(f"{number} {code}" for code, number in reasons.most_common(REASONS_SHOWN))
     parts = [

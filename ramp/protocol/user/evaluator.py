@@ -57,14 +57,13 @@ class Ranking:
         return self._ranked[0][1] if self._ranked else None
 
 
-def lowest_bids(offers: Sequence[Offer], asked: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
-    """Return the lowest bids of a round for each unit, in order of arrival, as the next call shows them.
+def bid_of(unit: RequestUnit, offer: Offer) -> Bid:
+    """Return an offer at its price per core-hour that its unit asks."""
+    return Bid(offer.unit, offer.resource, reference_price(unit, offer))
 
-    Args:
-        offers: received in the round.
-        asked: the units as called for, by number; bids are converted to the reference size.
-    """
-    bids = [Bid(offer.unit, offer.resource, reference_price(asked[offer.unit], offer)) for offer in offers]
+
+def lowest_bids(bids: Sequence[Bid]) -> tuple[Bid, ...]:
+    """Return the lowest bids of a round for each unit, in order of arrival, as the next call shows them."""
     units = {bid.unit for bid in bids}
     share = max(1, min(BIDS_SHOWN, BIDS_MAX // max(1, len(units))))
     ranked = sorted(range(len(bids)), key=lambda index: (bids[index].unit, bids[index].cpu_hour_cost))

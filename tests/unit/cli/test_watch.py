@@ -41,7 +41,7 @@ def heard(*events, user="alice"):
 AUCTION = heard(
     Submitted(ID),
     RoundOpened(ID, 1, ((1, 70),), 5),
-    RoundClosed(ID, FIRST, ((1, offer("b", 50)),)),
+    RoundClosed(ID, FIRST, ((1, FIRST.bids[1]),)),
     UnitAdvanced(ID, 1, "b", "settled"),
     RequestEnded(OUTCOME),
 )
