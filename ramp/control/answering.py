@@ -83,7 +83,7 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
         RULES.find(options.rule)
     asked = parse_request(request.document)
     limit = min((each for each in (options.max_cost, asked.max_cost) if each is not None), default=None)
-    if options.approval is ev.Approval.BEST_OFFER and limit is None and not options.quote_only:
+    if options.approval is ev.Approval.BEST_OFFER and limit is None:
         raise ConfigurationError(
             "approve=best-offer buys above the limits of the units, so it needs a maximum total cost: set --max-cost, "
             "max_cost or MaxCost"
