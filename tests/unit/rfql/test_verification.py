@@ -291,6 +291,17 @@ def test_unmet_terms_are_warnings(
     ]
 
 
+def test_an_agreement_above_the_limit_for_what_was_asked_fails(
+    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+) -> None:
+    """128 cores asked at 70; the machine charges 256 at 55."""
+    offer = replace(agreement.offer, cores=256)
+    dear = replace(agreement, offer=offer, cost=offer.cost)
+    report = check(resource_notary.sign(user_notary.sign(Signed(dear), now), now).document)
+    assert not report.holds
+    assert "above_cap: cost too high" in report.failure
+
+
 def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(
     check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
 ) -> None:
