@@ -119,7 +119,7 @@ class Lines:
                     f"{machine.cores_busy} of {count_text(machine.cores, 'core')} taken, {figures['running']} running, "
                     f"{figures['queued']} waiting, {figures['held']} held, {figures['sold']} sold"
                 )
-                text += "" if machine.start_price is None else f", asks {price_text(machine.start_price)}"
+                text += "" if machine.start_price is None else f", start price {price_text(machine.start_price)}"
                 found.append(
                     Line(seen.at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price})
                 )
