@@ -82,6 +82,8 @@ def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
         "agreement_id": unit.agreement_id,
         "transfer_id": unit.transfer_id,
         "meets_request": unit.meets_request,
+        "price_offered": unit.offer.cpu_hour_cost,
+        "price_paid": money.price_number(unit.price_paid),
         "cost": amount_json(unit.cost),
         "offered": amount_json(unit.offer.cost),
     }
@@ -140,7 +142,8 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     bought = any(unit.reservation_id for unit in outcome.units)
     meets_shown = not all(unit.meets_request for unit in outcome.units)
     apart = any(unit.paid is not None for unit in outcome.units)
-    columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", *["Offered"] * apart, "Cost"]
+    prices = ["Price offered", "Price paid"] if apart else ["Price"]
+    columns = ["Unit", "Resource", "Start", "End", "Cores", *prices, "Cost"]
     columns += ["Meets request"] * meets_shown + ["Reservation"] * bought
     paid = any(unit.transfer_id for unit in outcome.units)
     title = TITLES.get(outcome.status, "Paid, but failed" if paid else "Best offers, not bought")
@@ -148,11 +151,11 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     for unit in outcome.units:
         offer = unit.offer
         row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
-        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.credits_text(offer.cost)] * apart]
+        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.price_number(unit.price_paid)] * apart]
         row += [money.credits_text(unit.cost)]
         row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * bought
         rows.append(row)
-    right = ("Unit", "Cores", "Price", "Offered", "Cost")
+    right = ("Unit", "Cores", *prices, "Cost")
     print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
     for unit in outcome.units:
         if probable := probable_start_text(unit.offer):
