@@ -90,8 +90,8 @@ def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
 def cost_cap(unit: RequestUnit, length: Duration) -> int:
     """Return the maximum cost of a slot at the unit's price, in minor units.
 
-    The price is per core-hour asked. The slot's own cores, and its time beyond the wall time, make no difference. Without
-    a wall time, the unit asks for the slot's whole length.
+    The price is per core-hour asked, whatever the slot's cores and its time beyond the wall time.
+    A unit without wall time asks for the whole length.
 
     Args:
         unit: with the price as its `cpu_hour_cost`.
