@@ -128,7 +128,7 @@ class ForgetSlots:
 
 @dataclass(frozen=True, slots=True)
 class TendSlots:
-    """Tell the plug-in the buyers of all sold slots; answered by `SlotsTended` with lost and moved ones.
+    """Ask the plug-in for all sold slots and tell it their buyers; answered by `SlotsTended` with lost and moved ones.
 
     `slots` has the key of each, and its buyer's local account, or empty.
     """

@@ -272,7 +272,7 @@ class SlotFreed:
 
 @dataclass(frozen=True, slots=True)
 class MachineOpened:
-    """The plug-in has opened, after its party: the source of its queue, and whether it needs `TendSlots`."""
+    """The plug-in has opened, after its party: the source of its queue, and whether it must know the buyers of sold slots."""
 
     source: str
     tended: bool = False

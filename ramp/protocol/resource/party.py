@@ -228,7 +228,7 @@ class ResourceParty:
     def tick(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         if now >= self._entry.deadline:
-            effects += self._entry.renew(now)
+            effects += self._entry.renew(now) + self._tending.look(now)
         effects += (ReleaseSlot(key) for key in self._releases.tick(now))
         for offer_id in self._kept.alarms.due(now):
             if participant := self.participants.get(offer_id):

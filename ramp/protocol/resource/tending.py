@@ -1,8 +1,8 @@
-"""Sold slots on a machine that must know their buyers, and may lose or move slots (`plugins.TendedPlugin`).
+"""Sold slots, which the machine may lose or move.
 
-The machine regularly gets all sold slots with the buyers' local accounts, at once after a sale, and answers with lost
-and moved slots. Repetition makes records unnecessary: after a restart the buyer of a moved slot gets the message once
-more, without effect.
+The machine regularly gets all sold slots and answers with lost and moved ones. One that must know the buyers
+(`plugins.TendedPlugin`) also gets their local accounts, at once after a sale. Repetition makes records unnecessary:
+after a restart the buyer of a moved slot gets the message once more, without effect.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from ramp.protocol.transition_tables import ParticipantState
 TEND_EVERY: Final[Duration] = 15 * SECOND
 """Time within which a failed node is noticed, and a failed handover repeated."""
 
+LOOK_EVERY: Final[Duration] = MINUTE
+"""Shortest pause between two questions whether any other machine still has its sold slots."""
+
 REMIND_EVERY: Final[Duration] = 5 * MINUTE
 """Longest pause between repeats of a move; the buyer's agent may be away for days while its server stores messages."""
 
@@ -48,6 +51,7 @@ class Tending:
         self._pace = pace
         self._tend_at: Instant | None = None
         self._tended = False
+        self._look_at: Instant = 0
         self._sold: dict[str, Participant] = {}
         self._words: dict[str, _Word] = {}
 
@@ -80,10 +84,21 @@ class Tending:
                 effects.append(Send(word.message))
         if self._tend_at is None or now < self._tend_at:
             return effects
-        self._sold = {key: each for key, each in self._sold.items() if now < each.size[1]}
+        effects += self._ask(now)
         self._tend_at = now + TEND_EVERY if self._sold else None
+        return effects
+
+    def look(self, now: Instant) -> list[Effect]:
+        """Ask a machine that is not tended for its sold slots, if the last time was long ago."""
+        if self._tended or now < self._look_at:
+            return []
+        self._look_at = now + LOOK_EVERY
+        return self._ask(now)
+
+    def _ask(self, now: Instant) -> list[Effect]:
+        self._sold = {key: each for key, each in self._sold.items() if now < each.size[1]}
         slots = tuple((key, self._account(each.user)) for key, each in self._sold.items())
-        return [*effects, TendSlots(slots)] if slots else effects
+        return [TendSlots(slots)] if slots else []
 
     def moved(self, moves: Sequence[tuple[str, SlotMove]], now: Instant) -> list[Effect]:
         """Report moved slots to their buyers."""
@@ -128,6 +143,7 @@ class Tending:
 
     def clock_set(self, by: Duration) -> None:
         self._hurry()
+        self._look_at += by
         for word in self._words.values():
             word.retry.clock_set(by)
 

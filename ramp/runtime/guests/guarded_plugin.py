@@ -7,7 +7,7 @@ asks about it again. For a while after a failure the guest is asked for no furth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar, assert_never
 
 from ramp.errors import PluginError, StorageFailed, plain
@@ -42,6 +42,9 @@ from ramp.runtime.guests.answers import call_of, price_problem, raised, snapshot
 from ramp.runtime.guests.health import Health
 
 Answer = TypeVar("Answer")
+
+GONE = "the machine no longer has the reservation"
+"""Reason of a lost slot that the plug-in has forgotten."""
 
 
 class GuardedPlugin:
@@ -135,11 +138,14 @@ class GuardedPlugin:
             self._ask("forget", now, lambda: plugin.forget(keys, now), lambda _: "", changes=True)
 
     def tend(self, slots: tuple[tuple[str, str], ...], now: Instant) -> ev.SlotsTended:
-        """Report the buyers of sold slots to the plug-in and return the lost slots; a failed report is repeated."""
+        """Report the buyers of sold slots to the plug-in and return the lost slots; a failed report is repeated.
+
+        A plug-in without `tend` is asked for each slot, so that no plug-in can forget one unnoticed.
+        """
         plugin = self.plugin
-        if not isinstance(plugin, TendedPlugin):
-            return ev.SlotsTended()
         owners = dict(slots)
+        if not isinstance(plugin, TendedPlugin):
+            return ev.SlotsTended(tuple((key, GONE) for key in self._forgotten(owners, now)))
         call = lambda: plugin.tend(owners, now)  # noqa: E731
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
         lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
@@ -151,6 +157,15 @@ class GuardedPlugin:
         if isinstance(moves, MachineInDoubt):
             return ev.SlotsTended(lost)  # it is asked again
         return ev.SlotsTended(lost, tuple(moves.items()))
+
+    def _forgotten(self, keys: Iterable[str], now: Instant) -> Iterator[str]:
+        """Yield the sold slots that the plug-in does not have; nothing after a failure, as the question is repeated."""
+        for key in keys:
+            found = self.look_up(key, now)
+            if isinstance(found, MachineInDoubt):
+                return
+            if found is None or not found.firm:
+                yield key
 
     def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
         plugin, key, step = self.plugin, asked.key, asked.step
@@ -219,7 +234,7 @@ class GuardedStrategy:
             return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + resting)
         try:
             priced = self._strategy(question)
-            problem = price_problem(priced)
+            problem = price_problem(question, priced)
         except Exception as error:  # whatever a guest raises
             problem = raised(error)
         else:

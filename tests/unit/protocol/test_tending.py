@@ -9,14 +9,14 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Content, NotUnderstood, SlotMoved, SlotMoveHeard
-from ramp.model.instant import DAY, SECOND
+from ramp.model.contents import Content, Failed, NotUnderstood, SlotMoved, SlotMoveHeard
+from ramp.model.instant import DAY, MINUTE, SECOND
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
 from ramp.protocol.effects import Send, TendSlots
-from ramp.protocol.events import MachineOpened
+from ramp.protocol.events import MachineOpened, SlotsTended
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.tending import REMIND_EVERY, TEND_EVERY, Tending
+from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
 
@@ -106,12 +106,28 @@ def test_what_is_released_or_was_never_sold_is_not_told() -> None:
     assert tending.tick(SECOND) == []
 
 
-def test_a_machine_that_is_not_tended_is_never_asked() -> None:
+def test_a_machine_that_is_not_tended_is_asked_for_its_sold_slots_with_the_heartbeats() -> None:
     tending = _tending()
-    tending.kept(_sale("o1"))  # type: ignore[arg-type]
-    assert tending.deadline is None
+    tending.kept(_sale("o1", end=DAY))  # type: ignore[arg-type]
     tending.opened(tended=False)
     assert tending.deadline is None
+    asked = [TendSlots((("o1", "alice1"),))]
+    assert tending.look(SECOND) == asked
+    assert tending.look(SECOND + LOOK_EVERY - 1) == []
+    assert tending.look(SECOND + LOOK_EVERY) == asked
+    assert tending.look(DAY) == []
+    tending.opened(tended=True)
+    assert tending.look(2 * DAY) == []
+
+
+def test_a_sold_slot_that_its_machine_has_forgotten_is_paid_back(resource: Any) -> None:
+    offer = resource.sell()
+    (asked,) = [each for each in resource.party.tick(MINUTE) if isinstance(each, TendSlots)]
+    assert asked.slots == ((offer.offer_id, ""),)
+    effects = resource.party.handle(SlotsTended(((offer.offer_id, "the machine no longer has it"),)), MINUTE)
+    told = [each.message for each in effects if isinstance(each, Send)]
+    assert {each.receiver for each in told} == {"alice", "bank"}
+    assert all(isinstance(each.content, Failed) for each in told)
 
 
 def test_a_machine_that_is_opened_again_is_told_again() -> None:
