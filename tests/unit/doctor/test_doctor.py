@@ -13,7 +13,7 @@ from ramp.batch.inspecting import Promise
 from ramp.cli.main import main
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.doctor import surroundings
-from ramp.doctor.examination import examine
+from ramp.doctor.examination import examine, forgotten
 from ramp.doctor.promises import promises_of, read_records
 from ramp.errors import RampError
 from ramp.model.agreement import Agreement, Amendment, Signed
@@ -164,3 +164,12 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     taken = (*told, CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
     assert promises_of((*taken, AmendmentDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
+
+
+def test_a_paid_slot_that_the_machine_does_not_show_is_a_finding() -> None:
+    sold = [Promise(key, f"agreement-{key}", paid=True, end=HOUR, ends_as_hold=None) for key in ("o1", "o2")]
+    shown = [{"key": "o1", "reservation_id": "R1"}]
+    (found,) = forgotten("big1", sold, shown, MINUTE)
+    assert found.is_finding
+    assert found.says == "the machine does not have the slot sold under agreement-o2"
+    assert not list(forgotten("big1", sold, shown, HOUR))

@@ -158,7 +158,9 @@ def test_a_sold_slot_that_a_plug_in_forgets_is_lost(answer: Any, lost: Any) -> N
 
 def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None:
     told: list[str] = []
-    strategy = GuardedStrategy(lambda _: 4, GuestHealth("price strategy", lambda progress: told.append(progress.reason)))
+    strategy = GuardedStrategy(
+        lambda _: 4, GuestHealth("price strategy", lambda progress: told.append(progress.reason))
+    )
     (priced,) = strategy.ask(fx.PriceSlots("c", (PriceQuestion(70, 60, 5, 0.5),)), 0).prices
     assert isinstance(priced, PriceRefusal)
     assert priced.code is RefusalCode.PLUGIN_FAILED
