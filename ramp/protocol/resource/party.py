@@ -341,6 +341,10 @@ class ResourceParty:
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
+        offer = found.offer
+        full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
+        if full:  # whatever the machine says
+            return [self._hold_refused(message, acceptance, RefusalCode.SLOT_TAKEN, full)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
