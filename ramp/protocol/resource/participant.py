@@ -20,12 +20,12 @@ from ramp.model.contents import (
     RefundRefused,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.effects import ConfirmSlot, Effect, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.effects import ConfirmSlot, Effect, LookUpSlot, Persist, QuoteSlots, ReleaseSlot, SaveAgreement, Send
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.records import (
     AgreementPaid,
@@ -43,6 +43,9 @@ from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import ParticipantState
 
 S = ParticipantState
+
+NEXT = "next-"
+"""Start of a quote's name that asks for the slot after one that was taken."""
 
 IN_DOUBT = (S.HOLDING, S.CONFIRMING)
 """States with an open request to the machine; if it fails, the slot is looked up."""
@@ -68,6 +71,7 @@ class Participant(ParticipantAnswers):
         self._retry = Retry(pace)
         self._transient: bool | None = None
         self._doubted = False
+        self._asks_for_next = False
         self._looked_up_in: S | None = None
         self._cancellation: Signed | None = None
 
@@ -217,8 +221,17 @@ class Participant(ParticipantAnswers):
         return [Persist(HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
 
     def _not_held(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        """Vote no; if the slot was taken, ask the machine for its next one first."""
         effects = self._release(code, detail, stimulus, now)
-        return [*effects, self._refuse()]
+        if code is not RefusalCode.SLOT_TAKEN or self._intended.rule or self.offer.in_queue:
+            return [*effects, self._refuse()]
+        self._asks_for_next = True
+        return [*effects, QuoteSlots(NEXT + self.offer.offer_id, (self._quoted,))]
+
+    def on_next(self, instead: tuple[Offer, ...]) -> list[Effect]:
+        """Vote no with the offer of the machine's next slot, if there is one."""
+        self._asks_for_next = False
+        return [self._refuse(instead)]
 
     def _firm(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
         if self.offer.in_queue and reservation.started_at is None:
@@ -285,7 +298,7 @@ class Participant(ParticipantAnswers):
         """Repeat the vote after a repeated acceptance."""
         if self.state is S.HELD:
             return [self._agree(now)]
-        return [self._refuse()] if self.state is S.RELEASED else []
+        return [self._refuse()] if self.state is S.RELEASED and not self._asks_for_next else []
 
     def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[Effect]:
         """Release a cancelled hold (step 9); ask the bank at once about a firm slot."""

@@ -63,7 +63,7 @@ from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
-from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
@@ -241,7 +241,15 @@ class ResourceParty:
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
-        """Hand an answer to the auction's seller or to the prices of additions."""
+        """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""
+        if event.call_id.startswith(NEXT):
+            participant = self.participants.get(event.call_id.removeprefix(NEXT))
+            if participant is None or not isinstance(event, SlotsQuoted):
+                return []
+            instead = self._seller.next_offer(
+                participant.offer, participant.unit, event.answers[0], participant.user, now
+            )
+            return participant.on_next(instead)
         asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)

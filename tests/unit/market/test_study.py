@@ -90,16 +90,16 @@ def test_a_configured_buyer_without_money_is_refused_by_the_bank(config: Path) -
     ]
 
 
-def seventeen(question: PriceQuestion) -> int:
-    return 17
+def thirty(question: PriceQuestion) -> int:
+    return 31
 
 
 def test_a_price_of_ones_own_for_all_or_for_some(config: Path) -> None:
-    everybody = simulation.market(wanted(), swarm=config, pricing=seventeen, quote_only=True)
-    assert set(everybody.offers["price"].tolist()) == {17}
-    beta = simulation.market(wanted(), swarm=config, rounds=1, pricing={"beta": seventeen}, quote_only=True)
-    assert {str(row["resource"]): int(row["price"]) for row in beta.offers}["beta"] == 17
-    assert beta.offers["price"].max() > 17
+    everybody = simulation.market(wanted(), swarm=config, pricing=thirty, quote_only=True)
+    assert set(everybody.offers["price"].tolist()) == {31}
+    beta = simulation.market(wanted(), swarm=config, rounds=1, pricing={"beta": thirty}, quote_only=True)
+    assert {str(row["resource"]): int(row["price"]) for row in beta.offers}["beta"] == 31
+    assert beta.offers["price"].max() > 31
     assert beta.purchases[0].status is ramp.RequestStatus.QUOTED
 
 
