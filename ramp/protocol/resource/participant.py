@@ -77,10 +77,12 @@ class Participant(ParticipantAnswers):
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def start(self, now: Instant) -> list[Effect]:
-        """Record the intention and ask the plug-in for the slot."""
+    def start(self, now: Instant, taken: str = "") -> list[Effect]:
+        """Record the intention and ask the plug-in for the slot, unless the resource has sold its cores (`taken`)."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
+        if taken:
+            return [Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, "SlotHeld", now)]
         return [Persist(self._intended), self._hold()]
 
     def replay(self, record: Record) -> None:

@@ -33,8 +33,9 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Offer, RefusalCode
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
+from ramp.model.slot import Slot
 from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
@@ -246,14 +247,16 @@ class ResourceParty:
             participant = self.participants.get(event.call_id.removeprefix(NEXT))
             if participant is None or not isinstance(event, SlotsQuoted):
                 return []
-            instead = self._seller.next_offer(
-                participant.offer, participant.unit, event.answers[0], participant.user, now
-            )
-            return participant.on_next(instead)
+            return participant.on_next(self._next_offer(participant, event.answers[0], now))
         asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
+
+    def _next_offer(self, participant: Participant, answer: Slot | Refusal, now: Instant) -> tuple[Offer, ...]:
+        if isinstance(answer, Refusal) or self.sizes.booked.problem(answer.start, answer.end, answer.cores):
+            return ()
+        return self._seller.next_offer(participant.offer, participant.unit, answer, participant.user, now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Archive offers whose retention is over."""
@@ -349,16 +352,14 @@ class ResourceParty:
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
-        offer = found.offer
-        full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
-        if full:  # whatever the machine says
-            return [self._hold_refused(message, acceptance, RefusalCode.SLOT_TAKEN, full)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
-        return self._kept.act(participant, partial(participant.start, now))
+        offer = found.offer
+        full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
+        return self._kept.act(participant, partial(participant.start, now, full))
 
     def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
         return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))

@@ -243,22 +243,20 @@ class Seller:
         self._answers.put(pending.key, reply, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
-    def next_offer(
-        self, taken: Offer, unit: RequestUnit, answer: Slot | Refusal, user: str, now: Instant
-    ) -> tuple[Offer, ...]:
+    def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
         """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
 
         Args:
             taken: the accepted offer.
             unit: as called for.
-            answer: of the machine to another quote.
+            answer: the next slot.
             user: the buyer.
             now: the present.
 
         Returns:
-            The offer; empty if there is no other slot of the same size in the unit's window.
+            The offer; empty if the slot has another size or is not in the unit's window.
         """
-        if not isinstance(answer, Slot) or self.draining or answer.end > unit.deadline:
+        if self.draining or answer.end > unit.deadline:
             return ()
         if (answer.cores, answer.end - answer.start) != (taken.cores, taken.end - taken.start):
             return ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,16 @@ def test_all_at_once_share_what_there_is(config: Path) -> None:
     """Two machines with 48 free cores each serve two of three requests for 40; an offer holds nothing yet."""
     study = simulation.market(*[wanted(cores=40, slack="0s")] * 3, swarm=config, users=3, every="0s")
     assert sorted(study.requests["status"].tolist()) == ["committed", "committed", "withdrawn"]
+
+
+def test_buyers_of_the_same_hour_get_the_hours_after_it(tmp_path: Path) -> None:
+    """All are offered the seller's first free hour; four of five lose it, and the first of the rest again."""
+    path = tmp_path / "market.toml"
+    path.write_text(tiny_market({f"user{number}": 10_000 for number in range(5)}, prices={"alpha": (60, 20)}))
+    study = simulation.market(*[wanted(cores=40, slack="9h")] * 5, swarm=path, every="0s")
+    assert set(study.requests["status"].tolist()) == {"committed"}
+    starts = sorted(unit.start for bought in study.purchases for unit in bought.units)
+    assert {after - before for before, after in itertools.pairwise(starts)} == {timedelta(hours=1)}
 
 
 def test_several_units_are_bought_together_or_not_at_all(config: Path) -> None:
