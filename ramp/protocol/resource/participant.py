@@ -71,6 +71,7 @@ class Participant(ParticipantAnswers):
         self._retry = Retry(pace)
         self._transient: bool | None = None
         self._doubted = False
+        self._repeated = False
         self._asks_for_next = False
         self._looked_up_in: S | None = None
         self._cancellation: Signed | None = None
@@ -209,9 +210,10 @@ class Participant(ParticipantAnswers):
             return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
         if answer.firm:
             return self._firm(answer, "SlotLookedUp", now)
-        if self._transient is not False:
+        if self._transient or (self._transient is None and not self._repeated):
+            self._repeated = self._transient is None
             return [ConfirmSlot(self.offer.offer_id)]
-        detail = "the machine failed permanently and has not confirmed the slot"
+        detail = "the machine failed and has not confirmed the slot"
         return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, "SlotLookedUp", now)
 
     def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
@@ -263,8 +265,8 @@ class Participant(ParticipantAnswers):
         """Look the slot up until the machine answers: at once after a permanent failure, else after a pause.
 
         If the request turns out undone, it is repeated after a transient failure and given up after a permanent one.
-        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated, as
-        its buyer has decided.
+        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated once,
+        as its buyer has decided but should not wait for a machine that never confirms.
         """
         self._transient = doubt.transient
         later = self._look_up_later(now)

@@ -14,6 +14,7 @@ import ramp
 import simulation
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.pricing import PriceQuestion
+from tests.tiny_market import tiny_market
 from tests.unit.market.conftest import wanted
 
 
