@@ -209,3 +209,14 @@ print(study.purchases[0].status)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("committed", "")
+
+
+def test_a_rule_that_fails_ends_the_run_with_its_reason(config: Path, tmp_path: Path) -> None:
+    rule = tmp_path / "broken.py"
+    rule.write_text(
+        "from ramp import AuctionRule, Price\n\n\n"
+        "class Broken(AuctionRule):\n    sealed, pays_offer = True, False\n\n"
+        "    def price(self, bids, winner, remaining):\n        return Price(winner.cost // 2)\n"
+    )
+    with pytest.raises(ramp.ConfigurationError, match=r"request-1: the auction rule .*Broken failed.*rule_wrong_price"):
+        simulation.market(wanted(), swarm=config, rule=f"{rule}:Broken")
