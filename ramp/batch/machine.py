@@ -24,7 +24,7 @@ from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit
+from ramp.model.request import Nodes, RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.snapshot import load_shown, reservation_shown
 from ramp.plugins.windows import iso_or_empty, window_refusal
@@ -255,7 +255,9 @@ class BatchMachine(BookedMachine):
             taken = self._told(lambda: self._taken(slot, parts, now))
             if taken:
                 return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
-            entry = Entry(key, reservation_name(self.resource, key), "", unit.number, slot, parts, until)
+            shaped = isinstance(unit.cores, Nodes) or unit.torus is not None
+            name = reservation_name(self.resource, key)
+            entry = Entry(key, name, "", unit.number, slot, parts, until, shaped=shaped)
             self.book.intend(entry)
         if entry.live(now) and not entry.made:
             refusal = self._make(entry, now)
@@ -306,15 +308,19 @@ class BatchMachine(BookedMachine):
         return found
 
     def elsewhere(self, entry: Entry, now: Instant) -> Parts:
-        """Return other cores for a sold slot, of the same shape and free for all of it; empty if there are too few.
+        """Return other cores for a sold slot, free for all of it; empty if there are too few.
+
+        Nodes of the same shape come first. A buyer that asked for cores also gets them on other nodes.
 
         Raises:
             BatchSystemError: the system cannot be asked.
         """
         assert entry.slot is not None
-        if self._places is not None and len(entry.parts) > 1:
+        if self._places is not None and len(entry.parts) > 1 and entry.shaped:
             return ()  # it may be a box, and other nodes would be none
-        return self.availability(now, without=entry.key).like(entry.parts, entry.slot.start, entry.slot.end)
+        free, start, end = self.availability(now, without=entry.key), entry.slot.start, entry.slot.end
+        found = free.like(entry.parts, start, end)
+        return found if found or entry.shaped else free.more(entry.slot.cores, start, end)
 
     def release(self, key: str, now: Instant) -> None:
         entry = self.book.release(key)

@@ -17,7 +17,7 @@ from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReserva
 from ramp.errors import PluginError, StateDamaged, WrongVersion
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
 from tests.unit.batch.fake_system import FakeSystem
 
@@ -270,7 +270,54 @@ def test_a_sold_slot_whose_node_fails_is_lost_where_no_other_is_free_and_others_
     assert "n1" not in node - {"n3"}
     assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {}, "it may be a restart"
     clock[0] = 60.0
-    assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": "node n1 is down (fan)"}
+    none_left = "node n1 is down (fan); no 20 other cores are free for it"
+    assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": none_left}
+
+
+def test_a_slot_of_cores_moves_to_nodes_of_another_size_and_a_slot_of_nodes_does_not() -> None:
+    """Eighty cores were free on small nodes, and the slot on the large one was paid back."""
+    small = [Node(f"s{number}", 8) for number in range(10)]
+    for cores, moved in ((TotalCores(32), True), (Nodes(1, 32), False)):
+        system, clock = FakeSystem(nodes=[Node("n1", 32)]), [0.0]
+        machine = BatchMachine(system, "big1", 32, ForSale(), None, snapshot_age_s=0, monotonic=lambda c=clock: c[0])  # type: ignore[misc]
+        unit = replace(UNIT, cores=cores)
+        machine.hold("offer-1", unit, _quoted(machine, unit), NOW + MINUTE, NOW)
+        machine.confirm("offer-1", NOW)
+        system.nodes += small
+        _fail(system, "n1")
+        assert machine.tend({"offer-1": ""}, NOW) == {}
+        clock[0] = 60.0
+        lost = machine.tend({"offer-1": ""}, NOW)
+        if moved:
+            assert (lost, sum(count for _, count in system.there["ramp_big1.offer-1"].parts)) == ({}, 32)
+            assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
+        else:
+            says = "node n1 is down (fan); no 32 other cores on nodes of the same kind are free for it"
+            assert lost == {"offer-1": says}
+
+
+@pytest.mark.parametrize("before", [1, 15, 20])
+def test_a_slot_that_begins_before_its_trouble_has_lasted_a_minute_moves_at_the_last_look(before: int) -> None:
+    machine, system, clock = _tended(nodes=8)
+    _fail(system, "n1")
+    at = NOW + HOUR - 30 * SECOND
+    assert machine.tend({"offer-1": ""}, at) == {}
+    assert "n1" in dict(system.there["ramp_big1.offer-1"].parts), "it may be a restart"
+    clock[0] = 15.0
+    assert machine.tend({"offer-1": ""}, NOW + HOUR - before * SECOND) == {}
+    assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
+    clock[0] = 75.0
+    assert machine.tend({"offer-1": ""}, NOW + HOUR + 30 * SECOND) == {}
+
+
+def test_a_slot_that_cannot_move_at_the_last_look_has_the_rest_of_its_minute() -> None:
+    machine, system, clock = _tended(nodes=5)
+    _fail(system, "n1")
+    for clock[0], left in ((0.0, 25), (15.0, 10), (45.0, -20)):
+        assert machine.tend({"offer-1": ""}, NOW + HOUR - left * SECOND) == {}
+    clock[0] = 60.0
+    says = "node n1 is down (fan); the slot has begun, so it is not moved"
+    assert machine.tend({"offer-1": ""}, NOW + HOUR + 35 * SECOND) == {"offer-1": says}
 
 
 def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
@@ -388,7 +435,7 @@ def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_
             with pytest.raises(PluginError):  # nothing is lost yet, so the failure is told
                 machine.tend(owners, NOW)
         else:
-            assert machine.tend(owners, NOW) == {"offer-1": "node n1 is down (fan)"}
+            assert list(machine.tend(owners, NOW)) == ["offer-1"]
 
 
 def test_a_sold_slot_that_the_book_has_lost_is_lost() -> None:
