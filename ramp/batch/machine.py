@@ -89,7 +89,7 @@ class BookedMachine:
 
     def _shown(self, picture: SystemSnapshot, now: Instant, queued: list[dict[str, Any]]) -> dict[str, Any]:
         """Return a plug-in's snapshot without its projected load."""
-        busy = min(sum(job.cores for job in picture.running), self.capacity)
+        busy = self.capacity - min(picture.free_cores, self.capacity)
         return {
             "resource": self.resource,
             "source": self.source,

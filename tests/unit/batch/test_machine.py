@@ -187,6 +187,21 @@ def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
     assert (small.start, small.placement) == (NOW + HOUR, "n[3-4]")
 
 
+def test_free_cores_are_those_of_nodes_in_service_that_nothing_has() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    _fail(system, "n8")
+    system.running = [
+        RunningJob("1", "u", NOW, None, (("n1", 4),)),
+        RunningJob("2", "u", NOW, None, (("n2", 2),), reservation="theirs"),
+        RunningJob("3", "u", NOW, None, (("n8", 8),)),
+    ]
+    slot = SystemReservation("theirs", "theirs", NOW, NOW + HOUR, (("n2", 8),), ("u",), active=True)
+    system.there = {"theirs": slot, "later": replace(slot, name="later", parts=(("n3", 8),), active=False)}
+    shown = machine.snapshot(NOW, HOUR)
+    assert (shown["cores"] - shown["cores_busy"], shown["load"]) == (64 - 8 - 8 - 4, 20 / 64)
+
+
 def test_the_market_has_its_share_at_most() -> None:
     system = FakeSystem()
     machine = _machine(system, share=0.5)
