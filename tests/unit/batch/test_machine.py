@@ -11,10 +11,11 @@ import pytest
 
 from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
 from ramp.batch.for_sale import ForSale
+from ramp.batch.inspecting import Remark
 from ramp.batch.machine import BatchMachine
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
-from ramp.errors import PluginError, StateDamaged, WrongVersion
+from ramp.errors import PluginError, StateDamaged, SystemRefused, WrongVersion
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
@@ -200,6 +201,46 @@ def test_free_cores_are_those_of_nodes_in_service_that_nothing_has() -> None:
     system.there = {"theirs": slot, "later": replace(slot, name="later", parts=(("n3", 8),), active=False)}
     shown = machine.snapshot(NOW, HOUR)
     assert (shown["cores"] - shown["cores_busy"], shown["load"]) == (64 - 8 - 8 - 4, 20 / 64)
+
+
+def test_nothing_is_offered_while_the_doctor_would_complain() -> None:
+    """`ramp up` said "ready, live" to an account without the right to reserve, and each buyer failed."""
+    system, clock = FakeSystem(), [0.0]
+    may_not = Remark("privilege", "big1", "this account may not reserve", "install the wrapper")
+    found: list[Remark] = [Remark("clock", "big1", "is right"), may_not]
+    machine = BatchMachine(
+        system, "big1", 64, ForSale(), None, conditions=lambda _: found, monotonic=lambda: clock[0], wait=lambda _: None
+    )
+    words = "this account may not reserve; install the wrapper"
+    for act in (machine.begin, lambda now: machine.quote(UNIT, now), lambda now: machine.tend({}, now)):
+        with pytest.raises(PluginError, match=words) as caught:
+            act(NOW)
+        assert caught.value.transient, "it is asked again"
+    found.pop()
+    machine.begin(NOW)
+    _sold(machine)
+    found.append(may_not)
+    assert isinstance(machine.quote(UNIT, NOW), Slot), "a check serves for some minutes"
+    clock[0] = 300.0
+    with pytest.raises(PluginError, match=words):
+        machine.quote(UNIT, NOW)
+    machine.begin(NOW)
+    with pytest.raises(PluginError, match=words):
+        machine.tend({"offer-1": "buyer1"}, NOW)
+    assert system.there["ramp_big1.offer-1"].users == ("buyer1",), "what is sold is handed over all the same"
+
+
+def test_a_hold_that_is_refused_for_another_reason_than_cores_is_explained_by_the_conditions() -> None:
+    class Forbidden(FakeSystem):
+        def make(self, wanted: WantedReservation) -> None:
+            raise SystemRefused("Invalid user id")
+
+    found: list[Remark] = []
+    machine = BatchMachine(Forbidden(), "big1", 64, ForSale(), None, conditions=lambda _: found, wait=lambda _: None)
+    slot = _quoted(machine)
+    found.append(Remark("privilege", "big1", "this account may not reserve", "install the wrapper"))
+    with pytest.raises(PluginError, match="this account may not reserve; install the wrapper"):
+        machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
 
 
 def test_the_market_has_its_share_at_most() -> None:
