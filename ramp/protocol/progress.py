@@ -162,6 +162,12 @@ class ClockCompared:
     uncertainty: Duration
     wrong: bool
 
+    @property
+    def certain(self) -> Duration:
+        """The part of the offset that is certain: 0 on one computer, however slow its answers are."""
+        size = max(abs(self.offset) - self.uncertainty, 0)
+        return size if self.offset > 0 else -size
+
 
 @dataclass(frozen=True, slots=True)
 class GuestFailed:

@@ -53,6 +53,13 @@ def test_what_the_plugin_asks_for_gets_through_unchanged(wrapper: ModuleType) ->
         assert wrapper.build(["scontrol", *arguments], SETTINGS) == ["scontrol", *arguments]
 
 
+def test_it_tells_its_cluster_and_nothing_else_of_it(wrapper: ModuleType) -> None:
+    assert wrapper.build(["scontrol", "show", "config"], SETTINGS) == ["scontrol", "show", "config"]
+    for words in (["scontrol", "show", "jobs"], ["scontrol", "show", "config", "-o"], ["scontrol", "show"]):
+        with pytest.raises(wrapper.Refused):
+            wrapper.build(words, SETTINGS)
+
+
 MAKE = list(make_question(WANTED, ME, "debug"))
 
 NODES = "".join(f"n{number} 1 8 1 8\n" for number in range(1, 7))
