@@ -329,10 +329,7 @@ def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
             OpeningAccount(config.address(user.name), AccountKind.USER, user.credit_limit, user.deposit)
             for user in config.users
         ),
-        *(
-            OpeningAccount(config.address(resource.name), AccountKind.RESOURCE, resource.credit_limit)
-            for resource in config.resources
-        ),
+        *(OpeningAccount(config.address(each.name), AccountKind.RESOURCE) for each in config.resources),
     ]
 
 

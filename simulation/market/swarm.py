@@ -260,7 +260,7 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
     minimum = random.randint(20, 60)
     machine = ForgetfulMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
-    return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
+    return ResourceSpec(name, machine, StaticTerms(cores), prices)
 
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:

@@ -205,7 +205,6 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
                 "start_price": resource.prices.start_price,
                 "minimum_price": resource.prices.minimum_price,
                 "rounds_expected": resource.prices.rounds_expected,
-                "credit_limit": amount_json(resource.credit_limit),
                 "terms": asdict(resource.terms),
             }
             for resource in loaded.resources

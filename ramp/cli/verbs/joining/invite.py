@@ -97,7 +97,7 @@ def make(
     """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
 
     The invitation fixes the name, the role and the end date. It tells where the market is and pins its authority. The
-    bank opens the account when the certificate is issued. A resource needs no overdraft for refunds.
+    bank opens the account when the certificate is issued. Only a user has a deposit or an overdraft.
     """
     found = running(state)
     config = running_config(Path(found.config), state)
