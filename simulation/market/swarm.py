@@ -147,7 +147,7 @@ def as_configured(config: SwarmConfig, drawn: SeedMarket) -> SeedMarket:
     return replace(
         drawn,
         resources=configured(config.resources, START, drawn.seed),
-        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users],
+        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users],
         composition=composition_of(config),
     )
 
@@ -260,7 +260,8 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
     minimum = random.randint(20, 60)
     machine = ForgetfulMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
-    return ResourceSpec(name, machine, StaticTerms(cores), prices)
+    terms = StaticTerms(cores, operating_system=random.choice((None, "Linux")))
+    return ResourceSpec(name, machine, terms, prices)
 
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:

@@ -98,7 +98,7 @@ def first_bought_first_back() -> Context:
 
 def addition_to_any_state() -> Context:
     """An order's line may add to a state that its slot no longer has."""
-    original = order_rules.addition_problem
+    original = amendment_rules.addition_problem
 
     def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
         with patch.object(amendment_rules, "standing_digest", lambda _: ""):
@@ -109,7 +109,7 @@ def addition_to_any_state() -> Context:
 
 def addition_outlives_refund() -> Context:
     """An addition that is open when its slot is refunded is paid nevertheless."""
-    original = order_rules.addition_problem
+    original = amendment_rules.addition_problem
 
     def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
         problem = original(records, user, line)

@@ -72,7 +72,9 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         return
     short = shortened([entry.request_id for entry in listed])
     ruled = any(entry.rule != PAPER_RULE for entry in listed)
-    columns = ("Request", "Status", "Units", *["Rule"] * ruled, "Submitted", "Took", "Cost (credits)", "Reason")
+    back = any(entry.returned for entry in listed)
+    costs = ("Cost (credits)", *["Returned (credits)"] * back)
+    columns = ("Request", "Status", "Units", *["Rule"] * ruled, "Submitted", "Took", *costs, "Reason")
     rows = [
         (
             short[entry.request_id],
@@ -81,12 +83,13 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
             *[entry.rule] * ruled,
             moment_text(entry.started_at),
             "" if entry.outcome is None else duration_text(entry.outcome.duration),
-            "" if entry.outcome is None else money.credits_text(entry.outcome.cost),
+            "" if entry.outcome is None else money.credits_text(entry.cost),
+            *[money.credits_text(entry.returned) if entry.returned else ""] * back,
             entry.doubt if entry.outcome is None else entry.outcome.reason,
         )
         for entry in listed
     ]
-    print_rows(columns, rows, right=("Units", "Took", "Cost (credits)"), wrap=("Reason",))
+    print_rows(columns, rows, right=("Units", "Took", *costs), wrap=("Reason",))
     for agreement in ask(market, dialogues.agreements(), WHOM):
         if agreement.doubt:
             print_line(f"In doubt: {agreement.doubt}")
@@ -337,7 +340,9 @@ def _request_summary(entry: RequestStanding) -> dict[str, object]:
         "archived": entry.archived,
         "started_at": iso(entry.started_at),
         "duration_s": None if outcome is None else seconds(outcome.duration),
-        "cost": None if outcome is None else amount_json(outcome.cost),
+        "cost": None if outcome is None else amount_json(entry.cost),
+        "charged": None if outcome is None else amount_json(entry.charged),
+        "returned": None if outcome is None else amount_json(entry.returned),
     }
 
 
@@ -356,12 +361,13 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
     if full is None:
         full = ask(market, dialogues.outcome(entry.request_id), f"asking for {entry.request_id}")
     outcome = full or entry.outcome
-    files = {
-        standing.agreement.agreement_id: standing.file
+    bought = {
+        standing.agreement.agreement_id: standing
         for standing in (past.agreements() if entry.archived else ask(market, dialogues.agreements(), WHOM))
         if standing.agreement.request_id == entry.request_id
     }
+    files = {agreement_id: standing.file for agreement_id, standing in bought.items()}
     if as_json:
-        print_json(outcome_object(outcome, files, market.short))
+        print_json(outcome_object(outcome, files, market.short, bought))
     else:
-        print_outcome(outcome, files, market.short)
+        print_outcome(outcome, files, market.short, bought)

@@ -266,11 +266,11 @@ def _read_durations(
 
 def _read_user(reader: Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
     where = f"users[{index}]."
-    reader.unknown(where, table, {"name", "deposit", "credit_limit"})
+    reader.unknown(where, table, {"name", "deposit", "overdraft"})
     return UserConfig(
         name=reader.text(where, table, "name"),
         deposit=reader.money(where, table, "deposit", 0),
-        credit_limit=reader.money(where, table, "credit_limit", 0),
+        overdraft=reader.money(where, table, "overdraft", 0),
     )
 
 

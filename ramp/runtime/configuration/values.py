@@ -137,12 +137,12 @@ class UserConfig:
     Attributes:
         name: the agent's local name.
         deposit: initial credit of the account in minor units.
-        credit_limit: overdraft in minor units.
+        overdraft: in minor units.
     """
 
     name: str
     deposit: int = 0
-    credit_limit: int = 0
+    overdraft: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,7 +313,7 @@ def _object(entry: Entry, now: Instant) -> dict[str, Any]:
         "certifies_server": made.certifies_server,
         "account_token": bool(made.account_token_digest),
         "deposit": amount_json(entry.deposit),
-        "credit_limit": amount_json(entry.credit_limit),
+        "overdraft": amount_json(entry.credit_limit),
         "enrolled_at": None if grant is None else iso(grant.granted_at),
         "revoked_at": None if entry.revoked_at is None else iso(entry.revoked_at),
         "reason": entry.reason,
