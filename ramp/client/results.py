@@ -182,8 +182,8 @@ class Cancelled:
         request_id: the request it belongs to.
         done: whether the agreement was cancelled.
         withdrawn: whether a running request was withdrawn.
-        refund: minor units.
-        code: why it was not done, or empty.
+        refund: minor units refunded now; 0 if it was cancelled before.
+        code: why it was not done, `already_cancelled` if it was done before, or empty.
         detail: the same as a sentence.
     """
 

@@ -252,6 +252,7 @@ def jobs_of(party: UserParty) -> JobsListed:
                 job.ordered_at,
                 job.word if isinstance(job.word, JobStatus) else None,
                 job.word if isinstance(job.word, JobRefused) else None,
+                party.agreement_state(job.order.agreement_id),
             )
             for job in party.jobs.known
         )

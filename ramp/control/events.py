@@ -262,6 +262,7 @@ class JobStanding:
         request_id: of the auction that its slot was bought in.
         status: the resource's last report; None before its first, or after a refusal.
         refused: why it is not run, or None.
+        slot: state of the agreement of its slot, as in `AgreementStanding`.
     """
 
     order: JobOrder
@@ -270,6 +271,7 @@ class JobStanding:
     ordered_at: Instant
     status: JobStatus | None = None
     refused: JobRefused | None = None
+    slot: str = "active"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.instant import Instant, from_datetime, iso, seconds
 from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.outcome import ALREADY_CANCELLED
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.state_folder import StateFolder
 
@@ -185,7 +186,8 @@ def cancel(
     """Cancel reservations for a refund, or withdraw a running request.
 
     ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
-    before the command ends. Exit code 1 if anything could not be cancelled.
+    before the command ends. Cancelling again changes nothing, refunds nothing and is no failure. Exit code 1 if
+    anything could not be cancelled.
     """
     market = open_market(state, user)
     results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]
@@ -193,7 +195,9 @@ def cancel(
         print_json([_cancellation_object(result) for result in results])
     for result in [] if as_json else results:
         if result.withdrawn:
-            print_line(f"Request {result.request_id}: withdrawn")
+            print_line(f"Request {result.request_id}: {'already ' if result.code else ''}withdrawn")
+        elif result.done and result.code:
+            print_line(f"Agreement {result.agreement_id}: already cancelled; {result.detail}")
         elif result.done:
             print_line(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
         else:
@@ -303,16 +307,16 @@ def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tup
         _, entries = _find(market, past, any_id)
         if not entries or not all(entry.archived for entry in entries):
             raise
-    return tuple(
-        Cancelled(
-            entry.agreement.agreement_id,
-            entry.agreement.request_id,
-            done=False,
-            code=PAST,
-            detail=f"it is {entry.state}; only a reservation that has not begun can be cancelled",
-        )
-        for entry in entries
-    )
+    return tuple(_cancelled_before(entry) for entry in entries)
+
+
+def _cancelled_before(entry: AgreementStanding) -> Cancelled:
+    ids = entry.agreement.agreement_id, entry.agreement.request_id
+    if entry.state == "cancelled":
+        detail = f"it was cancelled before, with a refund of {amount_text(entry.refunded)}"
+        return Cancelled(*ids, done=True, code=ALREADY_CANCELLED, detail=detail)
+    detail = f"it is {entry.state}; only a reservation that has not begun can be cancelled"
+    return Cancelled(*ids, done=False, code=PAST, detail=detail)
 
 
 def _cancellation_object(result: Cancelled) -> dict[str, object]:

@@ -14,7 +14,7 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, CancellationOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
 from ramp.protocol.timing import Pace, earliest
@@ -23,8 +23,6 @@ from ramp.protocol.user.cancellation import CancellationRequest
 NOT_ACTIVE = "not_active"
 """Code of a cancellation whose agreement is not active."""
 
-ALREADY_CANCELLED = "already_cancelled"
-"""Code of a repeated cancellation: it is done, without another refund."""
 
 AGENT_FAILED = "agent_failed"
 """Code of a cancellation that a bug of the user agent ended before it was recorded."""
