@@ -66,7 +66,7 @@ from ramp.model.contents import (
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import SECOND, Duration, Instant, iso
 from ramp.model.services import DRAINING_SERVICE
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
@@ -148,13 +148,17 @@ def withdraw(request_id: str) -> Dialogue[None]:
 
 
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
-    """Cancel the agreements that an id means, or withdraw a running request."""
+    """Cancel the agreements that an id means, or withdraw a running request; again, it changes nothing."""
     asked = yield from requests()
-    going_on = [each for each in matching(asked, any_id, lambda each: each.request_id) if each.outcome is None]
+    meant = matching(asked, any_id, lambda each: each.request_id)
+    going_on = [each for each in meant if each.outcome is None]
     if len(going_on) == 1:
         request_id = going_on[0].request_id
         yield from withdraw(request_id)
         return (Cancelled("", request_id, done=False, withdrawn=True),)
+    if len(meant) == 1 and going_on == [] and _withdrawn(meant[0]):
+        detail = "the request was withdrawn or declined before; it bought nothing"
+        return (Cancelled("", meant[0].request_id, done=False, withdrawn=True, code=ALREADY_CANCELLED, detail=detail),)
     bought = yield from agreements()
     _, entries = belonging(any_id, asked, bought)
     if not entries:
@@ -162,6 +166,11 @@ def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     if len(entries) > 1:
         entries = tuple(entry for entry in entries if entry.state in OPEN_STATES) or entries
     return (yield from _cancel_all(entries, reason))
+
+
+def _withdrawn(standing: RequestStanding) -> bool:
+    outcome = standing.outcome
+    return outcome is not None and outcome.status is RequestStatus.REJECTED and not outcome.units
 
 
 def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
@@ -240,7 +249,10 @@ def job(any_id: str) -> Dialogue[JobStanding]:
     found = yield from _one_job(any_id)
     if found.refused is not None or (found.status is not None and found.status.state.is_final):
         return found
-    return replace(found, status=_expected((yield AskJob(found.order.job_id)), JobStatus))
+    answer = yield AskJob(found.order.job_id)
+    if isinstance(answer, Refused) and found.slot == "cancelled":
+        return found  # its resource has forgotten the slot
+    return replace(found, status=_expected(answer, JobStatus))
 
 
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:

@@ -23,6 +23,7 @@ from ramp.control.events import (
     RequestEnded,
     RequestsListed,
     RequestStanding,
+    by_request,
 )
 from ramp.control.requests import (
     AskAccount,
@@ -225,6 +226,7 @@ def ended(outcome: RequestOutcome, file_of: FileOf) -> RequestEnded:
 
 def requests_of(party: UserParty) -> RequestsListed:
     """List all requests of a user."""
+    money = by_request(agreements_of(party, _no_file, _no_file).agreements)
     return RequestsListed(
         tuple(
             RequestStanding(
@@ -235,6 +237,8 @@ def requests_of(party: UserParty) -> RequestsListed:
                 purchase.started_at,
                 purchase.outcome,
                 rule=purchase.options.rule or PAPER_RULE,
+                charged=money.get(request_id, (0, 0))[0],
+                returned=money.get(request_id, (0, 0))[1],
             )
             for request_id, purchase in party.purchases.items()
         ),
@@ -253,6 +257,7 @@ def jobs_of(party: UserParty) -> JobsListed:
                 job.ordered_at,
                 job.word if isinstance(job.word, JobStatus) else None,
                 job.word if isinstance(job.word, JobRefused) else None,
+                party.agreement_state(job.order.agreement_id),
             )
             for job in party.jobs.known
         )
@@ -272,10 +277,15 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
+                refunded=party.refunds.get(agreement_id, 0),
             )
             for agreement_id, agreement in party.agreements.items()
         )
     )
+
+
+def _no_file(_: str) -> None:
+    return None
 
 
 def _text(path: Path | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
@@ -120,9 +121,13 @@ class RequestOutcome:
         return sum(unit.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
 
 
+ALREADY_CANCELLED: Final = "already_cancelled"
+"""Code of a repeated cancellation: it is done, and nothing is refunded again."""
+
+
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
-    """How a cancellation ended: `done` with the refund in minor units, or a code."""
+    """How a cancellation ended: `done` with the refund in minor units, or a code; a repeated one has both."""
 
     agreement_id: str
     done: bool

@@ -6,11 +6,12 @@ The archive is read from its file, because the User Agent does not load it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.control.events import AgreementStanding, RequestStanding, by_request
 from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import RequestOutcome
@@ -37,6 +38,7 @@ class PastRequests:
     def listed(self) -> tuple[RequestStanding, ...]:
         """List all requests, oldest first, without rounds; raises `StateDamaged` for a damaged archive."""
         found = []
+        money = by_request(self.agreements())
         for request in self._archive.requests():
             outcome = _outcome({"rounds": [], **request["outcome"]})
             found.append(
@@ -49,6 +51,8 @@ class PastRequests:
                     outcome,
                     archived=True,
                     rule=outcome.rule or PAPER_RULE,
+                    charged=money.get(request["request_id"], (0, 0))[0],
+                    returned=money.get(request["request_id"], (0, 0))[1],
                 )
             )
         return tuple(found)
@@ -67,7 +71,7 @@ class PastRequests:
             for unit in concluded["outcome"]["units"]
         }
         given_back = {
-            concluded["outcome"]["agreement_id"]
+            concluded["outcome"]["agreement_id"]: concluded["outcome"]["refund"]
             for concluded in self._archive.of_kind("CancellationConcluded")
             if concluded["outcome"]["done"]
         }
@@ -81,7 +85,8 @@ class PastRequests:
                 state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
                 word = moved.get(agreement_id)
                 last = _converter().structure(word, SlotMoved) if word else None
-                found.append(self._standing(agreement, state, last, amended.get(agreement_id, ())))
+                standing = self._standing(agreement, state, last, amended.get(agreement_id, ()))
+                found.append(replace(standing, refunded=given_back.get(agreement_id, 0)))
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[Amendment, ...]]:

@@ -9,11 +9,12 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
 from ramp.model.instant import Duration, Instant
+from ramp.model.money import credits_text
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, CancellationOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
 from ramp.protocol.timing import Pace, earliest
@@ -21,6 +22,7 @@ from ramp.protocol.user.cancellation import CancellationRequest
 
 NOT_ACTIVE = "not_active"
 """Code of a cancellation whose agreement is not active."""
+
 
 AGENT_FAILED = "agent_failed"
 """Code of a cancellation that a bug of the user agent ended before it was recorded."""
@@ -30,11 +32,11 @@ class Returns:
     """The cancellations and claims of one user.
 
     Attributes:
-        done: agreements that were refunded.
+        done: refunds of cancelled agreements in minor units, by agreement.
     """
 
     def __init__(self, agreements: Mapping[str, Agreement], pace: Pace) -> None:
-        self.done: set[str] = set()
+        self.done: dict[str, int] = {}
         self._agreements = agreements
         self._pace = pace
         self._open: dict[str, CancellationRequest] = {}
@@ -82,7 +84,7 @@ class Returns:
             elif isinstance(record, CancellationConcluded):
                 demands.pop(record.outcome.agreement_id, None)
                 if record.outcome.done:
-                    self.done.add(record.outcome.agreement_id)
+                    self.done[record.outcome.agreement_id] = record.outcome.refund
         return demands
 
     def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
@@ -117,7 +119,7 @@ class Returns:
             return []
         # refunded after a refusal, or because the resource reported its failure to the bank
         seal = said_by(message, agreement.bank, Role.BANK)
-        self.done.add(agreement_id)
+        self.done[agreement_id] = content.amount
         outcome = CancellationOutcome(agreement_id, True, content.amount)
         return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
 
@@ -146,9 +148,15 @@ class Returns:
             return []
         del self._open[agreement_id]
         if machine.outcome.done:
-            self.done.add(agreement_id)
+            self.done[agreement_id] = machine.outcome.refund
         concluded = CancellationConcluded(machine.outcome, machine.seal, now)
         return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
+
+
+def already_cancelled(agreement_id: str, refunded: int) -> list[Effect]:
+    """Report that a cancellation was done before; nothing is refunded again."""
+    detail = f"it was cancelled before, with a refund of {credits_text(refunded)} credits"
+    return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)))]
 
 
 def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:
