@@ -154,13 +154,15 @@ class AgreementStanding:
     """An agreement with its present state.
 
     Attributes:
-        state: `settling`, `active`, `cancelling`, `cancelled` or `void`; in the archive also `past`.
+        state: `settling`, `active`, `cancelling`, `cancelled`, `lost` (by the seller) or `void`; in the archive also
+            `past`.
         doubt: what is in doubt and how that will end, or empty.
         file: path of the signed agreement, or None.
         payment_file: path of the bank's sealed receipt, or None.
         archived: whether it is in the user's archive only.
         amendments: valid amendments in order; the last one has the present size of the slot.
         moved: the slot's new place, as the resource last reported; None if it was not moved.
+        cause: why the seller has lost the slot; empty if it has not.
     """
 
     agreement: Agreement
@@ -171,6 +173,7 @@ class AgreementStanding:
     archived: bool = False
     moved: SlotMoved | None = None
     amendments: tuple[Amendment, ...] = ()
+    cause: str = ""
 
     @property
     def cores(self) -> int:

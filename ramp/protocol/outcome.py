@@ -119,10 +119,18 @@ class RequestOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
-    """How a cancellation ended: `done` with the refund in minor units, or a code."""
+    """How a cancellation ended: `done` with the refund in minor units, or a code.
+
+    A refund for a slot that its seller has lost is done too, and has the seller's code and detail.
+    """
 
     agreement_id: str
     done: bool
     refund: int
     code: str = ""
     detail: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Why the seller gave the slot back; empty if its buyer did."""
+        return (self.detail or self.code) if self.done else ""

@@ -37,6 +37,7 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "order_id": agreement.order_id,
         "reservation_id": agreement.reservation_id,
         "state": entry.state,
+        "cause": entry.cause or None,
         "unit": agreement.request.number,
         "units_total": agreement.units_total,
         "resource": short(agreement.resource),
@@ -70,7 +71,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
     print_pairs(
         (
             ("Agreement", agreement.agreement_id),
-            ("State", shown_state(entry, now)),
+            ("State", f"lost by the seller: {entry.cause}" if entry.cause else shown_state(entry, now)),
             ("Request", f"{agreement.request_id}, unit {agreement.request.number} of {agreement.units_total}"),
             ("Payment order", agreement.order_id),
             ("Reservation", agreement.reservation_id),

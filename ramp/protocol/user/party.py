@@ -125,9 +125,9 @@ class UserParty:
         return self._returns.open
 
     def agreement_state(self, agreement_id: str) -> str:
-        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, or `void`."""
+        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""
         if agreement_id in self._returns.done:
-            return "cancelled"
+            return "lost" if self._returns.done[agreement_id] else "cancelled"
         if agreement_id in self._returns:
             return "cancelling"
         if agreement_id in self._bought:
@@ -137,6 +137,10 @@ class UserParty:
         if confirmation is None or confirmation.result is not None or agreement not in confirmation.agreements:
             return "void"
         return "settling"
+
+    def cause_of_loss(self, agreement_id: str) -> str:
+        """Return why the seller has lost the slot of an agreement; empty if it has not."""
+        return self._returns.done.get(agreement_id, "")
 
     def doubts(self) -> dict[str, str]:
         """Return everything in doubt, by request or agreement, and how it will be decided."""
@@ -439,7 +443,7 @@ class UserParty:
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
-        self._returns.done.difference_update(references)
+        self._returns.forget_done(references)
         self.changes.forget(references)
         return [Archive(references)] if references else []
 
