@@ -272,7 +272,7 @@ class SlotFreed:
 
 @dataclass(frozen=True, slots=True)
 class MachineOpened:
-    """The plug-in has opened, after its party: the source of its queue, and whether it must know the buyers of sold slots."""
+    """The plug-in has opened, after its party: the source of its queue, and whether it must know its buyers."""
 
     source: str
     tended: bool = False

@@ -32,7 +32,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, pricing_strategy
 from ramp.runtime.shipped_swarms import find_config
 from simulation.checkers.observation import Checker, MarketView
-from simulation.market.observing import is_heartbeat
+from simulation.market.observing import is_heartbeat, unless_rule_failed
 from simulation.market.simulated_access import REGISTRATION
 from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
@@ -250,7 +250,7 @@ def _trade(
     if pause is not None:
         _run(world, recorder, ids, (len(ids) - 1) * pause + limit)
     return MarketRun(
-        tuple(purchase_of(recorder.ended[each].outcome, {}, "") for each in ids),
+        tuple(purchase_of(unless_rule_failed(recorder.ended[each].outcome), {}, "") for each in ids),
         users,
         dict(recorder.messages.most_common()),
         (world.now - opening) / SECOND,

@@ -95,12 +95,12 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
         return self._to_user(Performative.AGREE, granted)
 
-    def _refuse(self) -> Send:
+    def _refuse(self, instead: tuple[Offer, ...] = ()) -> Send:
         assert self.released is not None
-        return self._refuse_for(self.released.code, self.released.detail)
+        return self._refuse_for(self.released.code, self.released.detail, instead)
 
-    def _refuse_for(self, code: RefusalCode, detail: str) -> Send:
-        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
+    def _refuse_for(self, code: RefusalCode, detail: str, instead: tuple[Offer, ...] = ()) -> Send:
+        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail, instead)
         return self._to_user(Performative.REFUSE, refused)
 
     def _acknowledge(self) -> Send:
