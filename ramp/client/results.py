@@ -294,7 +294,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
     agreement = standing.agreement
     return Reservation(
         agreement_id=agreement.agreement_id,
-        reservation_id=agreement.reservation_id,
+        reservation_id=standing.reservation_id,
         request_id=agreement.request_id,
         state=standing.state,
         resource=short_name(agreement.resource, domain),

@@ -186,9 +186,15 @@ class AgreementStanding:
         return self.amendments[-1].until if self.amendments else self.agreement.offer.end
 
     @property
+    def reservation_id(self) -> str:
+        """The machine's current name for the slot."""
+        return self.agreement.reservation_id if self.moved is None else self.moved.reservation_id
+
+    @property
     def amended(self) -> Agreement:
-        """The agreement with the current cores and end of its slot, for launching; not a proof."""
-        return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
+        """The agreement with the current cores, end and name of its slot, for launching; not a proof."""
+        offer = replace(self.agreement.offer, cores=self.cores, end=self.end)
+        return replace(self.agreement, offer=offer, reservation_id=self.reservation_id)
 
     @property
     def paid(self) -> int:

@@ -217,6 +217,9 @@ class ResourceParty:
             case SlotResized(key):
                 effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
             case SlotsTended(lost, moved):
+                for key, move in moved:
+                    if key in self.participants:
+                        self.participants[key].reserved_as = move.reservation_id
                 told = (self._kept.lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
                 effects = [effect for each in told for effect in each] + self._tending.moved(moved, now)
             case MachineOpened(source, tended):

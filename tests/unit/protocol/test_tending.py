@@ -167,6 +167,14 @@ def test_a_buyer_is_told_of_a_move_once_however_often_the_machine_says_it() -> N
     assert tending.deadline is None
 
 
+def test_a_buyer_is_told_of_another_reservation_which_its_later_jobs_use_too(launching_resource: Any) -> None:
+    one = launching_resource(LaunchTerms("slurm", {"alice": "alice1"}))
+    offer = one.sell()
+    (said,) = one.party.handle(SlotsTended((), ((offer.offer_id, SlotMove("n1", 5, "17")),)), 0)
+    assert said.message.content.reservation_id == "17"
+    assert one.party.participants[offer.offer_id].reserved_as == "17"
+
+
 def test_only_the_buyers_own_word_on_the_last_move_ends_the_telling() -> None:
     tending, said = _moved()
     heard = SlotMoveHeard("agreement-o1", 5)
