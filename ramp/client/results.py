@@ -95,7 +95,7 @@ class Reservation:
         agreement_id: of the signed agreement.
         reservation_id: the resource's name for the slot; launchers take it.
         request_id: the request that it was bought by.
-        state: `settling`, `active`, `cancelling`, `cancelled` or `void`.
+        state: `settling`, `active`, `cancelling`, `cancelled`, `lost` or `void`; `standing.cause` says why it is lost.
         resource: who sells it.
         start: start of the slot.
         end: end of the slot.
@@ -296,7 +296,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
     agreement = standing.agreement
     return Reservation(
         agreement_id=agreement.agreement_id,
-        reservation_id=agreement.reservation_id,
+        reservation_id=standing.reservation_id,
         request_id=agreement.request_id,
         state=standing.state,
         resource=short_name(agreement.resource, domain),

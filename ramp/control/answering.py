@@ -199,7 +199,7 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return progress
         case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
             return progress
-        case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
+        case pr.QueryAnswered() | pr.GuestFailed() | pr.SlotLost() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
         case pr.EnrolmentAnswered() | pr.RevocationsFollowed() | pr.MembershipEnded():
             return None
@@ -277,7 +277,8 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
-                refunded=party.refunds.get(agreement_id, 0),
+                refunded=refund.refund if (refund := party.refunds.get(agreement_id)) else 0,
+                cause=refund.cause if refund else "",
             )
             for agreement_id, agreement in party.agreements.items()
         )

@@ -163,7 +163,8 @@ class AgreementStanding:
     """An agreement with its present state.
 
     Attributes:
-        state: `settling`, `active`, `cancelling`, `cancelled` or `void`; in the archive also `past`.
+        state: `settling`, `active`, `cancelling`, `cancelled`, `lost` (by the seller) or `void`; in the archive also
+            `past`.
         doubt: what is in doubt and how that will end, or empty.
         file: path of the signed agreement, or None.
         payment_file: path of the bank's sealed receipt, or None.
@@ -171,6 +172,7 @@ class AgreementStanding:
         amendments: valid amendments in order; the last one has the present size of the slot.
         moved: the slot's new place, as the resource last reported; None if it was not moved.
         refunded: refund of a cancelled or failed slot, in minor units.
+        cause: why the seller has lost the slot; empty if it has not.
     """
 
     agreement: Agreement
@@ -182,6 +184,7 @@ class AgreementStanding:
     moved: SlotMoved | None = None
     amendments: tuple[Amendment, ...] = ()
     refunded: int = 0
+    cause: str = ""
 
     @property
     def cores(self) -> int:
@@ -194,9 +197,15 @@ class AgreementStanding:
         return self.amendments[-1].until if self.amendments else self.agreement.offer.end
 
     @property
+    def reservation_id(self) -> str:
+        """The machine's current name for the slot."""
+        return self.agreement.reservation_id if self.moved is None else self.moved.reservation_id
+
+    @property
     def amended(self) -> Agreement:
-        """The agreement with the current cores and end of its slot, for launching; not a proof."""
-        return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
+        """The agreement with the current cores, end and name of its slot, for launching; not a proof."""
+        offer = replace(self.agreement.offer, cores=self.cores, end=self.end)
+        return replace(self.agreement, offer=offer, reservation_id=self.reservation_id)
 
     @property
     def charged(self) -> int:

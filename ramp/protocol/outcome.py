@@ -127,10 +127,19 @@ ALREADY_CANCELLED: Final = "already_cancelled"
 
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
-    """How a cancellation ended: `done` with the refund in minor units, or a code; a repeated one has both."""
+    """How a cancellation ended: `done` with the refund in minor units, or a code.
+
+    A refund for a slot that its seller has lost is done too, and has the seller's code and detail. A repeated
+    cancellation is done with its own code.
+    """
 
     agreement_id: str
     done: bool
     refund: int
     code: str = ""
     detail: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Why the seller gave the slot back; empty if its buyer did."""
+        return (self.detail or self.code) if self.done and self.code != ALREADY_CANCELLED else ""

@@ -179,6 +179,15 @@ class GuestFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotLost:
+    """A resource has lost a sold slot, and the bank shall refund it."""
+
+    agreement_id: str
+    user: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeeperOrdered:
     """The bank has carried out an order of the market's keeper; for the bank's log."""
 
@@ -231,6 +240,7 @@ Progress = (
     | QueryAnswered
     | ClockCompared
     | GuestFailed
+    | SlotLost
     | KeeperOrdered
     | RecordsMissing
     | EnrolmentAnswered

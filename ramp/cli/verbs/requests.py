@@ -133,7 +133,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
     columns = ("Reservation", "State", "Resource", "Start", "End", "Cores", "Cost (credits)", "Agreement")
     rows = [
         (
-            entry.agreement.reservation_id,
+            entry.reservation_id,
             shown_state(entry, now),
             market.short(entry.agreement.resource),
             moment_text(entry.agreement.offer.start),
@@ -293,7 +293,7 @@ def _find(
     """Find what an id means, also in the archive unless it is exactly the id of something listed."""
     requests = ask(market, dialogues.requests(), WHOM)
     agreements = ask(market, dialogues.agreements(), WHOM)
-    ids = {value for each in agreements for value in (each.agreement.agreement_id, each.agreement.reservation_id)}
+    ids = {value for each in agreements for value in (each.agreement.agreement_id, each.reservation_id)}
     if any_id not in ids.union(each.request_id for each in requests):
         requests, agreements = (*requests, *past.listed()), (*agreements, *past.agreements())
     return belonging(any_id, requests, agreements)

@@ -35,8 +35,9 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "agreement_id": agreement.agreement_id,
         "request_id": agreement.request_id,
         "order_id": agreement.order_id,
-        "reservation_id": agreement.reservation_id,
+        "reservation_id": entry.reservation_id,
         "state": entry.state,
+        "cause": entry.cause or None,
         "unit": agreement.request.number,
         "units_total": agreement.units_total,
         "resource": short(agreement.resource),
@@ -71,10 +72,10 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
     print_pairs(
         (
             ("Agreement", agreement.agreement_id),
-            ("State", shown_state(entry, now)),
+            ("State", f"lost by the seller: {entry.cause}" if entry.cause else shown_state(entry, now)),
             ("Request", f"{agreement.request_id}, unit {agreement.request.number} of {agreement.units_total}"),
             ("Payment order", agreement.order_id),
-            ("Reservation", agreement.reservation_id),
+            ("Reservation", entry.reservation_id),
             ("Resource", short(agreement.resource)),
             ("Start", moment_text(offer.start)),
             ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),

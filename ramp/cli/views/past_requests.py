@@ -14,7 +14,7 @@ from typing import Any, Final
 from ramp.control.events import AgreementStanding, RequestStanding, by_request
 from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import SlotMoved
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.archive import Archive
 from ramp.runtime.model_json import model_converter
@@ -64,16 +64,16 @@ class PastRequests:
         return _outcome(found[-1]) if found else None
 
     def agreements(self) -> tuple[AgreementStanding, ...]:
-        """List all agreements: `past`, `cancelled`, or `void` with its order."""
+        """List all agreements: `past`, `cancelled`, `lost`, or `void` with its order."""
         bought = {
             unit["agreement_id"]
             for concluded in self._archive.of_kind("RequestConcluded")
             for unit in concluded["outcome"]["units"]
         }
         given_back = {
-            concluded["outcome"]["agreement_id"]: concluded["outcome"]["refund"]
+            outcome.agreement_id: outcome
             for concluded in self._archive.of_kind("CancellationConcluded")
-            if concluded["outcome"]["done"]
+            if (outcome := _converter().structure(concluded["outcome"], CancellationOutcome)).done
         }
         amended = self._amended()
         moved = {each["word"]["agreement_id"]: each["word"] for each in self._archive.of_kind("MoveHeard")}  # the last
@@ -82,11 +82,16 @@ class PastRequests:
             for plain in asked["agreements"]:
                 agreement = _converter().structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
-                state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
+                back = given_back.get(agreement_id)
+                state = PAST if agreement_id in bought else "void"
+                if back is not None:
+                    state = "lost" if back.cause else "cancelled"
                 word = moved.get(agreement_id)
                 last = _converter().structure(word, SlotMoved) if word else None
                 standing = self._standing(agreement, state, last, amended.get(agreement_id, ()))
-                found.append(replace(standing, refunded=given_back.get(agreement_id, 0)))
+                if back is not None:
+                    standing = replace(standing, refunded=back.refund, cause=back.cause)
+                found.append(standing)
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[Amendment, ...]]:

@@ -56,7 +56,7 @@ from ramp.protocol.events import (
     ResourcesAsked,
 )
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
@@ -125,14 +125,14 @@ class UserParty:
         return self._returns.open
 
     @property
-    def refunds(self) -> Mapping[str, int]:
-        """Refunds of cancelled and failed agreements in minor units, by agreement."""
+    def refunds(self) -> Mapping[str, CancellationOutcome]:
+        """Refunds of cancelled and lost agreements, by agreement."""
         return self._returns.done
 
     def agreement_state(self, agreement_id: str) -> str:
-        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, or `void`."""
+        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""
         if agreement_id in self._returns.done:
-            return "cancelled"
+            return "lost" if self._returns.done[agreement_id].cause else "cancelled"
         if agreement_id in self._returns:
             return "cancelling"
         if agreement_id in self._bought:
@@ -299,7 +299,7 @@ class UserParty:
         if agreement_id in self._returns:
             return []
         if agreement_id in self.refunds:
-            return already_cancelled(agreement_id, self.refunds[agreement_id])
+            return already_cancelled(agreement_id, self.refunds[agreement_id].refund)
         agreement = self.agreements.get(agreement_id)
         if agreement is None or self.agreement_state(agreement_id) != "active":
             return not_given_back(agreement_id, None if agreement is None else self.agreement_state(agreement_id))
@@ -446,8 +446,7 @@ class UserParty:
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
-        for agreement_id in references:
-            self._returns.done.pop(agreement_id, None)
+        self._returns.forget_done(references)
         self.changes.forget(references)
         return [Archive(references)] if references else []
 

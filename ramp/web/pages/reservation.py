@@ -96,6 +96,7 @@ class ReservationPage:
             ("Refunds for released cores", _sum(amendment.refund for amendment in each.standing.amendments)),
             ("Cost of added cores", _sum(amendment.charge for amendment in each.standing.amendments)),
             (f"Place on the machine{when}", agreement.offer.placement),
+            ("Lost by the seller", each.standing.cause),
             ("New place", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),

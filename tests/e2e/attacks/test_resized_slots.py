@@ -120,6 +120,7 @@ def test_a_user_makes_a_slot_smaller_and_gives_the_rest_back(market):
     (slot,) = [each for each in Books(market).reservations()["small1"] if each.reservation_id == reservation]
     assert (slot.firm, slot.slot.cores) == (True, 4)
 
+    back = Decimal(done["refund"]) + Decimal(again["refund"])
     assert balance(market) == 1_000 - Decimal(COST) / 100 + back
     agreement_id = done["agreement_id"]
     files = [

@@ -105,7 +105,7 @@ async def test_it_takes_the_money_and_tells_the_buyer_that_it_failed(market, mor
     assert "was paid for unit 1 and reports a failure; a refund is requested" in outcome["reason"]
     await asyncio.to_thread(until, lambda: balances(market) == before, "the money is back")
     await asyncio.to_thread(
-        until, lambda: agreement_state(market, agreement.agreement_id) == ("cancelled", ""), "alice knows it"
+        until, lambda: agreement_state(market, agreement.agreement_id) == ("lost", ""), "alice knows it"
     )
     with LedgerStore.open(market.state.ledger) as ledger:
         kept = "".join(each.text for each in ledger.evidence(agreement.agreement_id))
@@ -127,7 +127,7 @@ async def test_it_takes_the_money_and_tells_the_bank_that_it_failed(market, mori
     assert "was paid for unit 1 and refunded the money" in outcome["reason"]
     assert balances(market) == before
     await asyncio.to_thread(
-        until, lambda: agreement_state(market, agreement.agreement_id) == ("cancelled", ""), "alice knows it"
+        until, lambda: agreement_state(market, agreement.agreement_id) == ("lost", ""), "alice knows it"
     )
 
 

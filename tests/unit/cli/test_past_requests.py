@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from ramp.model.instant import DAY, HOUR, MINUTE, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.records import FundsAsked, MoveHeard, reference_of
+from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.records import CancellationConcluded, FundsAsked, MoveHeard, reference_of
 from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
@@ -141,6 +143,18 @@ def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_pa
     for given in ("agreement-alice-1", listed["agreement-alice-1"]["reservation_id"]):
         assert ramp("show", given, "--json")[1] == listed["agreement-alice-1"]
     assert "--reservation=res-1 " in ramp("show", "res-1", "--as", "sbatch")[1]
+
+
+def test_a_slot_that_its_seller_lost_is_shown_with_the_cause(ramp, records, tmp_path):
+    (concluded,) = [each for each in records if isinstance(each, CancellationConcluded)]
+    lost = CancellationOutcome("agreement-alice-1", True, 100, "plugin_failed", "node n1 is drained (fan)")
+    journal = SqliteJournal(StateFolder(tmp_path).journal("alice"), StateFolder(tmp_path).archive("alice"))
+    journal.append(replace(concluded, outcome=lost))
+    journal.archive(["agreement-alice-1"])
+    shown = ramp("show", "agreement-alice-1", "--json")[1]
+    assert (shown["state"], shown["cause"]) == ("lost", "node n1 is drained (fan)")
+    assert "lost by the seller: node n1 is drained (fan)" in ramp("show", "agreement-alice-1")[1]
+    assert ramp("show", "agreement-alice-2", "--json")[1]["cause"] is None
 
 
 def test_what_is_past_is_not_cancelled_and_the_reason_is_told(ramp):
