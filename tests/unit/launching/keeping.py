@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,11 @@ class KeptJob:
     """One job."""
 
     root: Path
-    name: str = "job-1"
+    name: str = field(default_factory=lambda: f"job-{secrets.token_hex(8)}")  # other runs end jobs of the same name
+    worker: tuple[str, ...] = PYTHON
+    process: Mapping[str, Any] = field(default_factory=dict)
+    uid: int = field(default_factory=os.geteuid)
+    keepers: tuple[str, ...] = (sys.executable, "-m", "ramp.launching.keeper")
 
     @property
     def record(self) -> Path:
@@ -57,7 +62,7 @@ class KeptJob:
         return keeper_of(self.record)
 
     def start(
-        self, *arguments: str, begin: float = 0, late: float = 60, last: float = 600, worker: Any = PYTHON, **job: Any
+        self, *arguments: str, begin: float = 0, late: float = 60, last: float = 600, worker: Any = (), **job: Any
     ) -> None:
         """Let a keeper have the job; times are in seconds from now."""
         now = time.time()
@@ -66,13 +71,10 @@ class KeptJob:
             "environment": [["RAMP_JOB", self.name], ["RAMP_UNIT", "2"]], **job,
         }  # fmt: skip
         plain = {"root": str(self.root / "jobs"), "job": given}
-        process: dict[str, Any] = {}
-        task = KeeperTask(
-            str(self.record), list(worker), process, os.geteuid(), plain, now + begin, now + late, now + last, 0.3
-        )
+        command, times = list(worker or self.worker), (now + begin, now + late, now + last)
+        task = KeeperTask(str(self.record), command, dict(self.process), self.uid, plain, *times, patience_s=0.3)
         text = json.dumps(dataclasses.asdict(task)).encode()
-        command = [sys.executable, "-m", "ramp.launching.keeper"]
-        done = subprocess.run(command, input=text, capture_output=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(self.keepers, input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/")
         assert done.returncode == 0, done.stderr
 
     def ended(self) -> dict[str, Any]:
