@@ -16,13 +16,13 @@ from typing import Any, Final
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, check_version
 from ramp.launching.acting import Acting
-from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
+from ramp.launching.configuration import acting_by, launch_terms, read_accounts, read_launching
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.found_terms import with_found_terms
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
