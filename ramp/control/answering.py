@@ -43,6 +43,7 @@ from ramp.model.contents import (
     JobRefused,
     JobStatus,
     KeeperRefused,
+    NotUnderstood,
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
@@ -135,6 +136,8 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
+    if isinstance(found, NotUnderstood):
+        return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
     assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
     return found
 

@@ -155,7 +155,7 @@ def limits_problem(order: JobOrder) -> str:
         return f"invalid staged files: got {', '.join(names)}, expected {right}"
     try:
         size = sum(len(binascii.a2b_base64(each.data, strict_mode=True)) for each in order.inputs if each.data)
-    except binascii.Error:
+    except ValueError:  # also for a character outside ASCII
         return "a staged file is not in base64"
     return (
         ""
