@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import pwd
@@ -49,6 +50,9 @@ OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
 """Maximum size of a job's file (`ulimit -f`), so that a faulty job does not fill the site's disk."""
 
 PIECE_MAX: Final = 48 * 1024
+SMALL_MAX: Final = 4096
+"""Maximum size of a file that the worker reads at once, in bytes."""
+
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
@@ -58,6 +62,9 @@ KILL_AFTER_S: Final = 5
 
 BATCH_LIMIT_S: Final = 40
 """Timeout of a question to a batch system in seconds, below that of the agent."""
+
+ANSWER_LIMIT_S: Final = 44
+"""Timeout of a whole question in seconds, below that of the agent."""
 
 COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
 """Commands of a batch system that the account runs besides those of PSI/J."""
@@ -116,6 +123,7 @@ def main() -> int:
     """Answer one question."""
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.alarm(ANSWER_LIMIT_S)  # a file system that hangs ends the worker, whoever may kill it
     try:
         answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -189,6 +197,66 @@ def commanded(question: dict[str, Any]) -> dict[str, Any]:
     return {"code": done.returncode, "stdout": out, "stderr": err}
 
 
+# -- files of a job ------------------------------------------------------------------------------------------------
+
+
+def opened(folder: Path, name: str, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file below a job's folder and return its descriptor.
+
+    Whatever a job leaves there leads nowhere else and makes nobody wait: each folder on the way is opened inside the
+    one before without following a link, and a pipe, a socket or a device is refused.
+
+    Args:
+        folder: the job's folder, ROOT/RESOURCE/JOB.
+        name: path of the file in it; its folders exist.
+        flags: how to open it; with `O_CREAT` only the account can read it.
+
+    Raises:
+        WrongQuestion: the name has an empty part or leads upwards.
+        OSError: there is no such file, a part is a link, or it is not a regular file.
+    """
+    root, parts = folder.parents[1], [*folder.parts[-2:], *name.split("/")]
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise WrongQuestion(f"invalid file name: {name!r}")
+    safely = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    inside = os.open(root, os.O_RDONLY | os.O_DIRECTORY | safely)
+    try:
+        for part in parts[:-1]:
+            outside, inside = inside, os.open(part, os.O_RDONLY | os.O_DIRECTORY | safely, dir_fd=inside)
+            os.close(outside)
+        found = os.open(parts[-1], flags | safely, 0o600, dir_fd=inside)
+    finally:
+        os.close(inside)
+    if stat.S_ISREG(os.fstat(found).st_mode):
+        return found
+    os.close(found)
+    raise OSError(errno.EINVAL, "not a regular file", name)
+
+
+def piece_of(folder: Path, name: str, offset: int, size: int) -> tuple[bytes, int]:
+    """Return at most `size` bytes of a file in a job's folder, and the size of the whole file."""
+    found = opened(folder, name)
+    try:
+        return os.pread(found, size, offset), os.fstat(found).st_size
+    finally:
+        os.close(found)
+
+
+def write(folder: Path, name: str, data: bytes, mode: int = 0o600) -> None:
+    """Write a file into a job's folder; one that is there already is overwritten."""
+    with open(opened(folder, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode)
+
+
+def text_of(folder: Path, name: str) -> str:
+    """Return the contents of a small file of the folder; empty if it is missing or not a regular file."""
+    try:
+        return piece_of(folder, name, 0, SMALL_MAX)[0].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
 # -- staging -------------------------------------------------------------------------------------------------------
 
 
@@ -200,9 +268,8 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
         name = str(entry["name"])
         if not FILE_NAME.fullmatch(name):
             raise WrongQuestion(f"invalid file name: {name!r}")
-        path = work / name
-        path.write_bytes(base64.b64decode(str(entry["data"]), validate=True))
-        path.chmod(0o700 if entry["executable"] else 0o600)
+        data = base64.b64decode(str(entry["data"]), validate=True)
+        write(folder, f"work/{name}", data, 0o700 if entry["executable"] else 0o600)
     environment = {"PATH": PATH, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name, "LANG": "C.UTF-8"}
     for name, value in job["environment"]:
         if not VARIABLE.fullmatch(str(name)):
@@ -215,10 +282,8 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
         environment=" ".join(shlex.quote(f"{name}={value}") for name, value in environment.items()),
         command=" ".join(shlex.quote(str(word)) for word in job["arguments"]),
     )
-    new = folder / "run.new"
-    new.write_text(script, "utf-8")
-    new.chmod(0o700)
-    new.rename(folder / "run")
+    write(folder, "run.new", script.encode(), 0o700)
+    (folder / "run.new").rename(folder / "run")
 
 
 # -- looking -------------------------------------------------------------------------------------------------------
@@ -232,10 +297,10 @@ def sight(state: str, **values: Any) -> dict[str, Any]:
 
 def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
     """Return the state of a job according to its folder, otherwise to its executor."""
-    began = moment(text_of(folder / "began"))
+    began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else cores_of(folder)}
-    known["native_id"] = text_of(folder / "native")
-    ended = text_of(folder / "ended").split()
+    known["native_id"] = text_of(folder, "native")
+    ended = text_of(folder, "ended").split()
     cancelled = (folder / "cancelled").exists()
     if len(ended) == 2 and began is not None:
         code = int(ended[0])
@@ -247,7 +312,7 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
         return None  # it was staged and not submitted, or was lost before it began
     if alive:
         return sight("running" if began is not None else "queued", **known, detail=detail)
-    if len(text_of(folder / "ended").split()) == 2:  # it has ended between the two looks
+    if len(text_of(folder, "ended").split()) == 2:  # it has ended between the two looks
         return seen(folder, executor)
     if cancelled:
         return sight("cancelled", **known, ended_at=moment(str(time.time())))
@@ -255,14 +320,6 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
         return sight("failed", **known, detail=detail or "it was cancelled before it started")
     what = detail or "it was killed: its slot ended, or it was cancelled"
     return sight("failed", **known, ended_at=moment(str(time.time())), detail=what)
-
-
-def text_of(path: Path) -> str:
-    """Return the contents of a small file of the folder; empty if it is missing."""
-    try:
-        return path.read_text("utf-8").strip()
-    except FileNotFoundError:
-        return ""
 
 
 def moment(text: str) -> int | None:
@@ -273,7 +330,7 @@ def moment(text: str) -> int | None:
 
 def cores_of(folder: Path) -> int:
     """Return the cores of a started job as the batch system states them (`8(x2),4` or `20`), else as requested."""
-    given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder / "cores") or text_of(folder / "asked"))
+    given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder, "cores") or text_of(folder, "asked"))
     return sum(int(cores) * int(times or 1) for cores, times in given)
 
 
@@ -281,22 +338,14 @@ def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
     """Return a piece of a stream or file of the job; follow no links, because a job can create any."""
     if not FILE_NAME.fullmatch(name) or offset < 0:
         raise WrongQuestion(f"{name!r} from {offset} on")
-    complete = bool(text_of(folder / "ended")) or (folder / "cancelled").exists()
-    path = folder / name if name in ("stdout", "stderr") else folder / "work" / name
+    complete = bool(text_of(folder, "ended")) or (folder / "cancelled").exists()
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        if name in ("stdout", "stderr") and (folder / "run").exists():
+        piece, size = piece_of(folder, name if name in ("stdout", "stderr") else f"work/{name}", offset, PIECE_MAX)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and name in ("stdout", "stderr") and (folder / "run").exists():
             return {"data": "", "size": 0, "complete": complete}
-        return {"code": "no_file", "detail": f"the job has left no file {name}"}
-    try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            return {"code": "no_file", "detail": f"{name} is not a regular file"}
-        piece = os.pread(descriptor, PIECE_MAX, offset)
-    finally:
-        os.close(descriptor)
-    return {"data": base64.b64encode(piece).decode("ascii"), "size": state.st_size, "complete": complete}
+        return {"code": "no_file", "detail": f"cannot read {name}: {error.strerror}"}
+    return {"data": base64.b64encode(piece).decode("ascii"), "size": size, "complete": complete}
 
 
 # -- executors -----------------------------------------------------------------------------------------------------
@@ -345,13 +394,13 @@ class Local(Executor):
             if not self.lives(folder)[0]:
                 return
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(int(text_of(folder / "keeper").split()[0]), sign)
+                os.killpg(int(text_of(folder, "keeper").split()[0]), sign)
             limit = time.monotonic() + KILL_AFTER_S
             while self.lives(folder)[0] and time.monotonic() < limit:
                 time.sleep(0.02)
 
     def lives(self, folder: Path) -> tuple[bool | None, str]:
-        keeper = text_of(folder / "keeper").split()
+        keeper = text_of(folder, "keeper").split()
         if len(keeper) != 2:
             return None, ""
         return start_of(int(keeper[0])) == keeper[1], ""

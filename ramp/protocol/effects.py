@@ -173,6 +173,7 @@ class JobToRun:
         environment: variables that describe its slot, besides the usual ones.
         queue_key: without a reserved slot, the key of the queued job in which this one runs, whose number is
             `reservation_id`; else empty.
+        start_by: on the agent's own computer, the latest start; a job that could not start until then never starts.
     """
 
     job_id: str
@@ -186,6 +187,7 @@ class JobToRun:
     inputs: tuple[JobInput, ...]
     environment: tuple[tuple[str, str], ...]
     queue_key: str = ""
+    start_by: Instant = 0
 
 
 @dataclass(frozen=True, slots=True)

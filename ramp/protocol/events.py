@@ -342,10 +342,11 @@ class JobFileRead:
 
 @dataclass(frozen=True, slots=True)
 class SlotsTended:
-    """The plug-in's answer to `TendSlots`: lost slots with reasons, and moved slots, by key."""
+    """The plug-in's answer to `TendSlots`, by key: lost slots with reasons, moved slots, and slots seen in order."""
 
     lost: tuple[tuple[str, str], ...] = ()
     moved: tuple[tuple[str, SlotMove], ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 class OrderFate(StrEnum):

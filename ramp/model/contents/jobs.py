@@ -61,16 +61,18 @@ class JobState(StrEnum):
 
 
 class Delivery(StrEnum):
-    """Whether the slot was delivered as sold, as the resource itself measures it at the slot's first jobs.
+    """Whether the slot was delivered as sold, by records that the buyer's account cannot write.
 
-    PENDING: not yet known. ON_TIME and LATE: the job has started with its cores, within the site's grace or after it.
-    UNDELIVERED: it did not, by no fault of the buyer's; the resource gives the money back.
+    PENDING: not yet known. ON_TIME and LATE: the site has started the job, within its grace or after it; in a batch
+    system ON_TIME: the site has seen the slot in order. UNDELIVERED: the site has failed; the resource gives the money
+    back. UNKNOWN: nobody looked during the slot, as while the agent was down; the money stays.
     """
 
     PENDING = "pending"
     ON_TIME = "on_time"
     LATE = "late"
     UNDELIVERED = "undelivered"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,9 +215,10 @@ class ResourceParty:
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
                 effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
-            case SlotsTended(lost, moved):
+            case SlotsTended(lost, moved, seen):
                 told = (self._kept.lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
                 effects = [effect for each in told for effect in each] + self._tending.moved(moved, now)
+                effects += self.jobs.slots_seen(seen, now)
             case MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
@@ -341,6 +342,10 @@ class ResourceParty:
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
+        offer = found.offer
+        full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
+        if full:  # whatever the machine says
+            return [self._hold_refused(message, acceptance, RefusalCode.SLOT_TAKEN, full)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)

@@ -7,7 +7,7 @@ job once, however often it is ordered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement
@@ -168,10 +168,18 @@ class OwnJobs:
         job = self._jobs.get(answer.job_id)
         if job is None or isinstance(answer, JobOutput):
             return effects
-        was_final = isinstance(job.word, JobRefused) or (job.word is not None and job.word.state.is_final)
         ordering = query_id.startswith(ORDER_MARK)
-        if was_final or (isinstance(answer, JobRefused) and not ordering and job.word is not None):
+        if not _is_news(answer, job.word) or (isinstance(answer, JobRefused) and not ordering and job.word is not None):
             return effects
         job.word = answer
         is_final = isinstance(answer, JobRefused) or answer.state.is_final
         return [Persist(JobHeard(job.request_id, answer, now)), *effects] if is_final or ordering else effects
+
+
+def _is_news(answer: JobStatus | JobRefused, known: JobStatus | JobRefused | None) -> bool:
+    """Return whether an answer replaces the known one: after a job's end only the delivery of its slot may follow."""
+    if known is None or isinstance(known, JobRefused):
+        return known is None
+    if not known.state.is_final:
+        return True
+    return isinstance(answer, JobStatus) and answer == replace(known, delivery=answer.delivery) != known

@@ -314,14 +314,19 @@ def test_a_job_that_is_ordered_late_is_due_then(seller: Any) -> None:
     assert status(seller).due_at == now
 
 
+NEVER_STARTED = ev.JobSight(JobState.FAILED, detail="the account is locked")
+"""Written by the keeper of a job that it could not start in time."""
+
+
 def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    (submit,) = [each for each in ordered(seller) if isinstance(each, fx.SubmitJob)]
     limit = HOUR + 5 * MINUTE
-    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit - 1)) == []
-    effects = seen(seller, ev.JobSight(JobState.QUEUED), limit)
+    assert submit.job.start_by == limit
+    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
+    effects = seen(seller, NEVER_STARTED, limit)
     assert [type(each) for each in records(effects)] == [JobEnded, SlotFailed]
-    assert fx.CancelJob in asked(effects)
+    assert status(seller).detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
     assert all(content.code is RefusalCode.NOT_DELIVERED for _, content in said)
@@ -340,11 +345,35 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     assert SlotFailed in [type(each) for each in records(effects)]
 
 
+def test_a_failure_before_the_slot_alone_shows_nothing(seller: Any) -> None:
+    """The agent was down while the slot lasted, and knows only that a job could not be looked up before."""
+    ordered(seller)
+    seen(seller, ev.MachineInDoubt("down"), 1)
+    effects = seen(seller, None, 2 * HOUR)
+    assert SlotFailed not in [type(each) for each in records(effects)]
+    assert status(seller).delivery is Delivery.UNKNOWN
+
+
+@pytest.mark.parametrize("sight", [
+    ev.JobSight(JobState.FAILED, "", 16, HOUR, HOUR + 1, -9, "killed"),
+    ev.JobSight(JobState.RUNNING, "", 1, HOUR),
+    ev.JobSight(JobState.RUNNING, "", 0, HOUR),
+])  # fmt: skip
+def test_once_its_start_is_confirmed_what_becomes_of_a_job_is_its_buyers_affair(seller: Any, sight: Any) -> None:
+    ordered(seller)
+    seen(seller, sight, HOUR + MINUTE)
+    assert status(seller).delivery is Delivery.ON_TIME
+    for now in (HOUR + 2 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
+        effects = [*seen(seller, ev.MachineInDoubt("down"), now), *seller.party.tick(now)]
+        assert SlotFailed not in [type(each) for each in records(effects)]
+    assert status(seller).delivery is Delivery.ON_TIME
+
+
 def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     ordered(seller)
     seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
     ordered(seller, replace(ORDER, job_id="job-2"), HOUR + MINUTE)
-    effects = seen(seller, ev.JobSight(JobState.QUEUED), HOUR + 7 * MINUTE, "job-2")
+    effects = seen(seller, NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
     assert SlotFailed not in [type(each) for each in records(effects)]
     assert seller.party.participants["offer-res-1"].state == "sold"
 
@@ -362,7 +391,7 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
 ) -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)
-    effects = seen(one, ev.JobSight(JobState.QUEUED), HOUR + 5 * MINUTE)
+    effects = seen(one, NEVER_STARTED, HOUR + 5 * MINUTE)
     ended, failed = records(effects)
     for known in ([ended], [ended, failed]):
         again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)

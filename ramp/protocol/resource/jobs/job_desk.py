@@ -7,7 +7,7 @@ just reported, or by a coded refusal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
@@ -240,6 +240,14 @@ class JobDesk:
             if end < job.to_run.end_at:
                 return f"job {job.order.job_id} may run until {iso(job.to_run.end_at)}; wait until it ends"
         return ""
+
+    def slots_seen(self, offer_ids: Iterable[str], now: Instant) -> list[Effect]:
+        """Take the machine's word that slots are in order."""
+        return [effect for each in offer_ids for job in self.jobs_of(each) for effect in job.slot_seen(now)]
+
+    def lost(self, offer_id: str, now: Instant) -> list[Effect]:
+        """End the jobs of a slot that the resource has failed to deliver."""
+        return [effect for job in self.jobs_of(offer_id) for effect in job.slot_lost(now)]
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
         """End the jobs of a slot; `late` if it was a queued job that did not start in time."""
