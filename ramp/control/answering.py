@@ -33,6 +33,7 @@ from ramp.control.requests import (
     CancelJob,
     Launch,
     Resize,
+    SendJobInput,
     Submit,
 )
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
@@ -87,7 +88,7 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=min(limits, default=None)))
 
 
-Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput
+Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput | SendJobInput
 """Questions to a party of the market, answered in one message."""
 
 
@@ -118,6 +119,8 @@ def question(request: Question, query_id: str, domain: str) -> ev.Command:
             return ev.JobCancelled(query_id, job_id)
         case AskJobOutput(job_id, name, offset):
             return ev.JobOutputAsked(query_id, job_id, name, offset)
+        case SendJobInput(job_id, agreement_id, offset, data):
+            return ev.JobInputSent(query_id, job_id, agreement_id, offset, data)
         case _:
             assert_never(request)
 

@@ -244,6 +244,10 @@ class JobStanding:
     status: JobStatus | None = None
     refused: JobRefused | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        return self.refused is not None or (self.status is not None and self.status.state.is_final)
+
 
 @dataclass(frozen=True, slots=True)
 class JobsListed:

@@ -254,7 +254,7 @@ class Host:
                 self._ask(self.ports.pricing, effect, now)
             case JudgeRequest() | ReadRevocations() | KeepRevocations():
                 self._ask(self.ports.authority, effect, now)
-            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile():
+            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile() | fx.StageJobInput():
                 self._ask(self.ports.launcher, effect, now)
             case _:
                 self._ask_ledger(effect, now)
