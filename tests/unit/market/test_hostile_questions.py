@@ -14,7 +14,7 @@ from ramp.control.answering import answer
 from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused
 from ramp.errors import ControlLineError
-from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer
+from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer, JobVariable
 from ramp.model.instant import HOUR
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
@@ -92,7 +92,18 @@ def order(market: Market) -> JobOrder:
     (unit,) = found.units
     peer = JobPeer(1, "m", unit.reservation_id, 8)
     begin = market.world.now
-    order = JobOrder("job-1", unit.agreement_id, 8, 1, begin, (JobArgument("a"),), (JobInput("in", "YQ=="),), (peer,))
+    order = JobOrder(
+        "job-1",
+        unit.agreement_id,
+        8,
+        1,
+        begin,
+        (JobArgument("a"),),
+        (JobInput("in", "YQ=="),),
+        (peer,),
+        (JobVariable("A", "b"),),
+        "0" * 64,
+    )
     assert not isinstance(said := market.said(rq.Launch(order)), Refused), said
     return order
 
@@ -147,6 +158,7 @@ QUESTIONS: dict[str, Callable[[JobOrder], rq.Request]] = {
     "job": lambda order: rq.AskJob(order.job_id),
     "cancel_job": lambda order: rq.CancelJob(order.job_id),
     "job_output": lambda order: rq.AskJobOutput(order.job_id, "stdout"),
+    "job_input": lambda order: rq.SendJobInput("job-3", order.agreement_id, 0, "YQ=="),
     "deposit": lambda _: rq.Deposit("alice", 1, "memo", "deposit-1"),
     "overview": lambda _: rq.AskOverview(0, 0),
 }
