@@ -57,20 +57,8 @@ def question_text(
         "version": VERSION,
         "verb": _VERBS[type(question)],
         "executor": executor,
-        "root": root,
         "variables": dict(variables),
-        "job": {
-            "job_id": job.job_id,
-            "resource": job.resource,
-            "reservation_id": job.reservation_id,
-            "cores": job.cores,
-            "begin_at": job.begin_at,
-            "end_at": job.end_at,
-            "arguments": job.arguments,
-            "inputs": [{"name": each.name, "data": each.data, "executable": each.executable} for each in job.inputs],
-            "environment": job.environment,
-            "archive": job.archive,
-        },
+        **job_plain(job, root),
     }
     if job.queue_key and executor in BATCH_SYSTEMS:
         plain["job"]["queue_key"] = job.queue_key
@@ -82,6 +70,23 @@ def question_text(
     if isinstance(question, fx.StageJobInput):
         plain |= {"offset": question.offset, "data": question.data}
     return json.dumps(plain).encode()
+
+
+def job_plain(job: fx.JobToRun, root: str) -> dict[str, Any]:
+    """Return a job, and the folder of the job folders, for the worker."""
+    plain = {
+        "job_id": job.job_id,
+        "resource": job.resource,
+        "reservation_id": job.reservation_id,
+        "cores": job.cores,
+        "begin_at": job.begin_at,
+        "end_at": job.end_at,
+        "arguments": job.arguments,
+        "inputs": [{"name": each.name, "data": each.data, "executable": each.executable} for each in job.inputs],
+        "environment": job.environment,
+        "archive": job.archive,
+    }
+    return {"root": root, "job": plain}
 
 
 def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileRead:

@@ -1,28 +1,30 @@
 #!/usr/bin/python3 -I
-"""The worker: launches, looks up, ends and reads one buyer's jobs, as the buyer's local account.
+"""The worker: stages, runs, looks up, ends and reads one buyer's jobs, as the buyer's local account.
 
 It is one file of the standard library, so that a site can read it, install it and allow it by one line of sudoers. It
-takes no arguments and no environment, reads one question as JSON from standard input, and prints one answer. Each
-question has its own run, and the state of a job is in its folder only.
+takes no arguments and no environment, reads one question as a line of JSON from standard input, and prints one answer.
+Each question has its own run.
 
     ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
-        run                  the script that the executor starts; made once
         inputs.tar.gz        larger inputs, sent in pieces before the job and unpacked into work/
         work/                working directory of the command: the staged files, and its results
         stdout, stderr       its output
-        cores                its cores, in the batch system's own words
+
+On this computer, for simulated machines, the job's keeper (`keeper.py`) starts the worker, which stages the job and
+becomes its command. In a batch system the worker stages a script:
+
+        run                  the script; made once
         started/             made by the script before anything else, so that no second start runs it again
-        began, ended         time of start; exit code and time of end
+        began, ended         time of start; exit code and time of end: shown to the buyer, and no evidence for anyone
         cancelled            marks a job that must end
-        keeper               the process that waits for the slot
-        native, psij/        the batch system's number of the job, and PSI/J's files about it
+        psij/                PSI/J's files about it
     ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: its earliest start, and its folder
 
-The executor `local` runs jobs on this computer, for simulated machines: a process in its own session waits for the
-slot, and ends the job at the slot's end. `slurm` and `gridengine` submit the job into the slot's reservation by a
-program in the question (`psij_jobs.py`), with an interpreter that has PSI/J. Without a reservation, the order goes to a
-job that the account already has in a queue (`queue_jobs.py`). The worker also runs, as the account, the commands that
-hold, release and delete such jobs. It checks sizes, names and paths of orders again, because an agent may be wrong.
+`slurm` and `gridengine` submit the script into the slot's reservation by a program in the question (`psij_jobs.py`),
+with an interpreter that has PSI/J. Without a reservation, the order goes to a job that the account already has in a
+queue (`queue_jobs.py`). The worker also runs, as the account, the commands that hold, release and delete such jobs. It
+checks sizes, names and paths of orders again, because an agent may be wrong. The account owns all of these files, so
+nothing in them decides what the buyer pays.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import json
 import os
 import pwd
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -45,10 +48,9 @@ import sys
 import tarfile
 import time
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 VERSION: Final = 1
 
@@ -80,9 +82,11 @@ SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+MOMENT: Final = re.compile(r"(\d{9,11})\.(\d{1,9})")
+ENDED: Final = re.compile(rf"(\d{{1,3}}) ({MOMENT.pattern})")
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-KILL_AFTER_S: Final = 5
-"""Seconds between SIGTERM and SIGKILL at the slot's end."""
+CANNOT_RUN: Final = 125
+"""Exit code of a worker that could not become the job's command."""
 
 BATCH_LIMIT_S: Final = 40
 """Timeout of a question to a batch system in seconds, below that of the agent."""
@@ -107,7 +111,6 @@ cd {folder} || exit 125
 [ ! -e cancelled ] && mkdir started 2>/dev/null || exit 126
 child= stopped=
 trap 'stopped=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT XCPU
-echo "${{SLURM_JOB_CPUS_PER_NODE:-$NSLOTS}}" > cores
 date +%s.%N > began.new && mv began.new began
 cd work || exit 125
 ulimit -f {blocks}
@@ -130,14 +133,6 @@ echo "$code $(date +%s.%N)" > ended.new && mv ended.new ended
 exit $code
 """
 
-KEEPER: Final = """\
-left=$(( $1 - $(date +%s) ))
-[ "$left" -gt 0 ] && sleep "$left"
-limit=$(( $2 - $(date +%s) ))
-[ "$limit" -gt 0 ] || exit 0
-exec timeout -k {kill_after} "$limit" "$3"
-"""
-
 
 class WrongQuestion(Exception):
     """The question is invalid or exceeds a limit."""
@@ -148,18 +143,23 @@ class WrongInputs(Exception):
 
 
 def main() -> int:
-    """Answer one question."""
+    """Answer one question, or become a job's command."""
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.alarm(ANSWER_LIMIT_S)  # a file system that hangs ends the worker, whoever may kill it
+    starting = False
     try:
-        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))
+        question = json.loads(sys.stdin.buffer.readline(QUESTION_BYTES_MAX))
+        starting = question.get("verb") == "run"
+        answer = answered(question)
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
+    except WrongInputs as error:
+        answer = {"error": str(error)}
     except OSError as error:
         answer = {"error": f"{error.strerror}: {error.filename}" if error.filename else str(error)}
     print(json.dumps({"version": VERSION, **answer}))
-    return 0
+    return CANNOT_RUN if starting else 0
 
 
 def answered(question: dict[str, Any]) -> dict[str, Any]:
@@ -174,31 +174,39 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
     os.environ.update(given)
     path = f"{given['PATH']}:{PATH}" if given.get("PATH") else PATH
     os.environ.update(PATH=path, HOME=me.pw_dir, USER=me.pw_name, LOGNAME=me.pw_name, LC_ALL="C.UTF-8", TZ="UTC")
-    if question["verb"] == "command":
+    verb = question["verb"]
+    if verb == "command":
         return commanded(question)
+    if verb == "end":
+        return ended(question)
+    if verb == "run":
+        print(json.dumps({"version": VERSION}), flush=True)  # its keeper records the start, and sends the job
+        signal.alarm(0)
+        question = json.loads(sys.stdin.buffer.readline(QUESTION_BYTES_MAX))
     job = question["job"]
     folder = folder_of(Path(question.get("root") or Path(me.pw_dir) / ".ramp" / "jobs"), job)
-    verb = question["verb"]
+    if verb == "run":
+        run(folder, job, me)
     if verb == "read":
         return read(folder, str(question["name"]), int(question["offset"]))
     if verb == "stage":
         return keep(folder, int(question["offset"]), base64.b64decode(str(question["data"]), validate=True))
-    executor = executor_named(str(question["executor"]), question)
+    batch = batch_named(str(question["executor"]), question)
     if verb == "submit" and not (folder / "run").exists():
         try:
-            stage(folder, job, me)
+            write_script(folder, job, me)
         except WrongInputs as error:
             return {"seen": sight("failed", detail=str(error))}
     elif not (folder / "run").exists():
         return {"seen": None}
     if verb == "cancel":
         (folder / "cancelled").touch()
-        executor.end(folder)
+        batch.end(folder, job)
     if verb == "submit" and not any((folder / name).exists() for name in ("cancelled", "started")):
-        refused = executor.submit(folder, job)
+        refused = batch.submit(folder, job)
         if refused:
             return {"seen": sight("failed", detail=refused)}
-    return {"seen": seen(folder, executor)}
+    return {"seen": seen(folder, batch, job)}
 
 
 def folder_of(root: Path, job: dict[str, Any]) -> Path:
@@ -409,10 +417,9 @@ def unpack_one(folder: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) 
         os.fchmod(file.fileno(), 0o700 if member.mode & 0o100 else 0o600)
 
 
-def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
-    """Create the folder with the staged files; `run` comes last, so a folder without it is staged again."""
-    work = folder / "work"
-    work.mkdir(parents=True, exist_ok=True)
+def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> dict[str, str]:
+    """Create the folder with the staged files, and return the environment of the command."""
+    (folder / "work").mkdir(parents=True, exist_ok=True)
     for entry in job["inputs"]:
         name = str(entry["name"])
         if not FILE_NAME.fullmatch(name):
@@ -426,6 +433,28 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
         if not VARIABLE.fullmatch(str(name)):
             raise WrongQuestion(f"invalid variable: {name!r}")
         environment[str(name)] = str(value)
+    return environment
+
+
+def run(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> NoReturn:
+    """Become the job's command, in its folder and with its files as standard streams."""
+    environment = stage(folder, job, me)
+    (folder / ARCHIVE).unlink(missing_ok=True)
+    command = [str(word) for word in job["arguments"]]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    streams = [os.open(os.devnull, os.O_RDONLY), *(opened(folder, name, flags) for name in ("stdout", "stderr"))]
+    os.chdir(folder / "work")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES_MAX, OUTPUT_BYTES_MAX))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    for standard, stream in enumerate(streams):
+        os.set_blocking(stream, True)
+        os.dup2(stream, standard)
+    os.execve("/usr/bin/env", ["env", "--", *command], environment)  # noqa: S606 - the command is the buyer's own
+
+
+def write_script(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
+    """Stage a job and the script that a batch system runs; it comes last, so a folder without it is staged again."""
+    environment = stage(folder, job, me)
     script = RUN.format(
         folder=shlex.quote(str(folder)),
         blocks=OUTPUT_BYTES_MAX // 512,
@@ -438,6 +467,30 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
     (folder / ARCHIVE).unlink(missing_ok=True)
 
 
+# -- ending --------------------------------------------------------------------------------------------------------
+
+
+def ended(question: dict[str, Any]) -> dict[str, Any]:
+    """Send a signal to processes of this account: the named ones, and those with a mark in their environment."""
+    for pid in {*map(int, question["pids"]), *carrying(str(question["mark"]), os.geteuid())}:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if pid > 1:
+                os.kill(pid, int(question["signal"]))
+    return {}
+
+
+def carrying(mark: str, uid: int) -> list[int]:
+    """Return the processes of an account that were started with `NAME=value` in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                mine = entry.stat().st_uid == uid
+                if mine and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
 # -- looking -------------------------------------------------------------------------------------------------------
 
 
@@ -447,25 +500,30 @@ def sight(state: str, **values: Any) -> dict[str, Any]:
     return {"state": state, **empty, **values}
 
 
-def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
-    """Return the state of a job according to its folder, otherwise to its executor."""
+def is_over(state: dict[str, Any]) -> bool:
+    """Return whether a job has ended or will never start."""
+    return state["state"] in ("done", "failed", "cancelled")
+
+
+def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
     began = moment(text_of(folder, "began"))
-    known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else cores_of(folder)}
-    known["native_id"] = text_of(folder, "native")
-    ended = text_of(folder, "ended").split()
+    known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
+    ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
-    if len(ended) == 2 and began is not None:
-        code = int(ended[0])
+    if ended and began is not None:
+        code = int(ended[1])
         code = 128 - code if code > 128 else code
         state = "cancelled" if cancelled and code else "failed" if code else "done"
-        return sight(state, **known, ended_at=moment(ended[1]), exit_code=code)
-    alive, detail = executor.lives(folder)
+        return sight(state, **known, ended_at=moment(ended[2]), exit_code=code)
+    alive, detail, native = batch.lives(folder, job)
+    known["native_id"] = native
     if alive is None and not cancelled and not (folder / "started").exists():
         return None  # it was staged and not submitted, or was lost before it began
     if alive:
         return sight("running" if began is not None else "queued", **known, detail=detail)
-    if len(text_of(folder, "ended").split()) == 2:  # it has ended between the two looks
-        return seen(folder, executor)
+    if not ended and ENDED.fullmatch(text_of(folder, "ended")):  # it has ended between the two looks
+        return seen(folder, batch, job)
     if cancelled:
         return sight("cancelled", **known, ended_at=moment(str(time.time())))
     if began is None:
@@ -476,14 +534,8 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
 
 def moment(text: str) -> int | None:
     """Convert seconds since 1970 to microseconds."""
-    whole, _, fraction = text.partition(".")
-    return int(whole) * 1_000_000 + int((fraction + "000000")[:6]) if whole.isdecimal() else None
-
-
-def cores_of(folder: Path) -> int:
-    """Return the cores of a started job as the batch system states them (`8(x2),4` or `20`), else as requested."""
-    given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder, "cores") or text_of(folder, "asked"))
-    return sum(int(cores) * int(times or 1) for cores, times in given)
+    found = MOMENT.fullmatch(text)
+    return int(found[1]) * 1_000_000 + int((found[2] + "000000")[:6]) if found else None
 
 
 def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
@@ -500,78 +552,15 @@ def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and name in STREAMS and (folder / "run").exists():
             return {"data": "", "size": 0, "complete": complete}
-        return {"code": "no_file", "detail": f"cannot read {name}: {error.strerror}"}
+        what = "the job has left no files" if name == "." else f"cannot read {name}"
+        return {"code": "no_file", "detail": f"{what}: {error.strerror}"}
     return {"data": base64.b64encode(piece).decode("ascii"), "size": size, "complete": complete}
 
 
-# -- executors -----------------------------------------------------------------------------------------------------
+# -- batch systems -------------------------------------------------------------------------------------------------
 
 
-class Executor(ABC):
-    """Starts a job's script."""
-
-    @abstractmethod
-    def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """Submit the script unless it was submitted; return why it is refused, empty if it is not."""
-
-    @abstractmethod
-    def end(self, folder: Path) -> None:
-        """End a job in any state."""
-
-    @abstractmethod
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """Return whether the job still exists (None: it never did), and a sentence about it."""
-
-
-class Local(Executor):
-    """This computer: each job is a session of processes that waits for the slot and ends with it."""
-
-    def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        if self.lives(folder)[0] is not None:
-            return ""
-        (folder / "asked").write_text(str(int(job["cores"])), "ascii")
-        begin, end = -(-int(job["begin_at"]) // 1_000_000), int(job["end_at"]) // 1_000_000
-        script = KEEPER.format(kill_after=KILL_AFTER_S)
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", script, "ramp-job", str(begin), str(end), str(folder / "run")],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
-        new = folder / "keeper.new"
-        new.write_text(f"{process.pid} {start_of(process.pid)}", "ascii")
-        new.rename(folder / "keeper")
-        return ""
-
-    def end(self, folder: Path) -> None:
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            if not self.lives(folder)[0]:
-                return
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(int(text_of(folder, "keeper").split()[0]), sign)
-            limit = time.monotonic() + KILL_AFTER_S
-            while self.lives(folder)[0] and time.monotonic() < limit:
-                time.sleep(0.02)
-
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        keeper = text_of(folder, "keeper").split()
-        if len(keeper) != 2:
-            return None, ""
-        return start_of(int(keeper[0])) == keeper[1], ""
-
-
-def start_of(pid: int) -> str:
-    """Return the start of a process in clock ticks since boot; empty without such a process (or for a zombie)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[19]
-
-
-class Batch(Executor):
+class Batch:
     """A batch system, asked by a separate program.
 
     Args:
@@ -585,19 +574,22 @@ class Batch(Executor):
         self._command = [python, "-I", "-c", program]
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """Submit the script unless it was submitted; return why it is refused, empty if it is not."""
+        return str(self._asked("submit", folder, job)["refused"])
+
+    def end(self, folder: Path, job: dict[str, Any]) -> None:
+        """End a job in any state."""
+        self._asked("end", folder, job)
+
+    def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
+        """Return whether the job still exists (None: it never did), a sentence about it, and its number."""
+        answer = self._asked("look", folder, job)
+        return answer["alive"], str(answer["detail"]), str(answer["native"])
+
+    def _asked(self, verb: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
         names = ("reservation_id", "cores", "begin_at", "end_at", "queue_key")
         asked = {name: job[name] for name in names if name in job}
-        return str(self._asked("submit", folder, job=asked)["refused"])
-
-    def end(self, folder: Path) -> None:
-        self._asked("end", folder)
-
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        answer = self._asked("look", folder)
-        return answer["alive"], str(answer["detail"])
-
-    def _asked(self, verb: str, folder: Path, **more: Any) -> dict[str, Any]:
-        text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), **more})
+        text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), "job": asked})
         try:
             done = subprocess.run(
                 self._command, input=text, capture_output=True, text=True, timeout=BATCH_LIMIT_S, cwd="/", check=False
@@ -612,13 +604,11 @@ class Batch(Executor):
         return answer
 
 
-def executor_named(name: str, question: dict[str, Any]) -> Executor:
-    """Return the executor with a name; `WrongQuestion` if it is unknown."""
-    if name == "local":
-        return Local()
+def batch_named(name: str, question: dict[str, Any]) -> Batch:
+    """Return the batch system with a name; `WrongQuestion` if it is unknown."""
     if name in ("slurm", "gridengine"):
         return Batch(name, str(question["psij_python"]), str(question["program"]))
-    raise WrongQuestion(f"unknown executor {name!r}")
+    raise WrongQuestion(f"unknown batch system {name!r}")
 
 
 if __name__ == "__main__":

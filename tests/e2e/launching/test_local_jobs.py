@@ -206,6 +206,17 @@ def test_what_fails_is_told_with_its_exit_code_and_what_it_said(market: ramp.Mar
         market.job_output(job.job_id, "nothing")
 
 
+def test_what_a_job_does_to_its_folder_brings_no_money_back(market: ramp.Market) -> None:
+    bought = buy(market, wall="60s", cores=(64, 64))
+    after = market.balance().balance
+    attack = "mv ../began ../.hidden; echo 1 > ../cores; mkfifo ../native ../began ../ended; rm -rf ../run; echo worked"
+    jobs = market.launch(bought.request_id, f"sh -c '{attack}'")
+    done = [ended(market, each.job_id) for each in jobs]
+    assert [(each.state, each.delivery, each.cores) for each in done] == [("done", "on_time", 64)] * 2
+    assert [market.job_output(each.job_id) for each in done] == [b"worked\n"] * 2
+    assert market.balance().balance == after
+
+
 @pytest.mark.full
 def test_a_job_ends_with_its_slot_and_by_its_owner(market: ramp.Market) -> None:
     bought = buy(market, wall="60s")
