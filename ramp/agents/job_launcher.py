@@ -125,7 +125,7 @@ class JobLauncher:
         """Return the answer about a job on this computer, by the record of its keeper."""
         record = self.settings.records / question.job.resource / question.job.job_id
         known = read_record(record)
-        if isinstance(question, fx.ReadJobFile):
+        if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
             answer = json.loads(await self._asked(question))
             complete = known is not None and is_over(known)
             return json.dumps({**answer, "complete": complete}).encode()

@@ -34,6 +34,7 @@ from ramp.control.requests import (
     CancelJob,
     Launch,
     Resize,
+    SendJobInput,
     Submit,
 )
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
@@ -44,6 +45,7 @@ from ramp.model.contents import (
     JobRefused,
     JobStatus,
     KeeperRefused,
+    NotUnderstood,
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
@@ -92,7 +94,7 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=limit))
 
 
-Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput
+Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput | SendJobInput
 """Questions to a party of the market, answered in one message."""
 
 
@@ -123,6 +125,8 @@ def question(request: Question, query_id: str, domain: str) -> ev.Command:
             return ev.JobCancelled(query_id, job_id)
         case AskJobOutput(job_id, name, offset):
             return ev.JobOutputAsked(query_id, job_id, name, offset)
+        case SendJobInput(job_id, agreement_id, offset, data):
+            return ev.JobInputSent(query_id, job_id, agreement_id, offset, data)
         case _:
             assert_never(request)
 
@@ -141,6 +145,8 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
+    if isinstance(found, NotUnderstood):
+        return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
     assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
     return found
 

@@ -282,6 +282,10 @@ class JobStanding:
     refused: JobRefused | None = None
     slot: str = "active"
 
+    @property
+    def has_ended(self) -> bool:
+        return self.refused is not None or (self.status is not None and self.status.state.is_final)
+
 
 @dataclass(frozen=True, slots=True)
 class JobsListed:

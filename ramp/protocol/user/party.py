@@ -337,7 +337,7 @@ class UserParty:
                 return effects
             case SlotMoved():
                 return self.moves.told(message, content, now)
-            case NotUnderstood() if effects := self.changes.not_understood(message, now):
+            case NotUnderstood() if effects := self._on_not_understood(message, content, now):
                 return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
@@ -362,6 +362,9 @@ class UserParty:
         ):
             return []
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
+
+    def _on_not_understood(self, message: Message, content: NotUnderstood, now: Instant) -> list[Effect]:
+        return self._questions.not_understood(message, content) or self.changes.not_understood(message, now)
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """Return the purchase of a message; the bank's announcements name only the order."""

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from tiny_market import NAMES, balance
 
+from ramp import connect
+from ramp.control.events import MarketRefusalCode
+from ramp.control.requests import AskMachine
+
 pytestmark = pytest.mark.slow  # a market of five processes
 
 
@@ -160,3 +164,13 @@ def test_what_is_no_request_is_refused_before_anybody_is_asked(ramp, tmp_path, c
     code, text, said = ramp("submit", path)
     assert (code, text) == (2, "")
     assert str(path) in said
+
+
+def test_a_question_that_cannot_be_sent_is_refused_at_once(ramp, swarm):
+    """Its receiver has no valid address, or no document carries its values."""
+    code, _, said = ramp("statement", "--since", "0001-01-01")
+    assert (code, "1970" in said, "no answer" in said) == (2, True, False), said
+    with connect(swarm) as market, market.access.open() as line:
+        for name in ("a b", "", "a/b", "a" * 1100, "a@b c", "one@elsewhere"):
+            (refused,) = line.events(AskMachine(name))
+            assert (refused.code, refused.reason != "") == (MarketRefusalCode.NOT_UNDERSTOOD, True), refused
