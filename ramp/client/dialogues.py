@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from ramp.client import results
-from ramp.client.identifiers import belonging, matching
+from ramp.client.identifiers import belonging, matching, not_one
 from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
@@ -48,6 +48,7 @@ from ramp.control.requests import (
     ListAgreements,
     ListJobs,
     ListRequests,
+    OrderRefund,
     Request,
     Resize,
     ShowRequest,
@@ -62,6 +63,7 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
+    RefundMade,
 )
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import SECOND, Duration, Instant, iso
@@ -305,6 +307,15 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """Credit an account, as the keeper."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def refund(any_id: str, reason: str) -> Dialogue[RefundMade]:
+    """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
+    paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
+    found = matching(sorted(paid), any_id, lambda each: each)
+    if len(found) > 1:
+        raise not_one(f"agreement {any_id!r}", found)
+    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), RefundMade)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:

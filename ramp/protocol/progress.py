@@ -18,6 +18,7 @@ from ramp.model.contents import (
     KeeperRefused,
     MachineStatus,
     MarketOverview,
+    RefundMade,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -129,6 +130,7 @@ Answer = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
+    | RefundMade
     | KeeperRefused
     | MarketOverview
     | JobStatus

@@ -18,6 +18,7 @@ from ramp.model.contents.accounts import (
     KeeperRefused,
     MarketOverview,
     OverviewQuery,
+    RefundOrder,
     StatementLine,
     TradeLine,
 )
@@ -156,6 +157,7 @@ __all__ = [
     "Proposal",
     "RefundClaim",
     "RefundMade",
+    "RefundOrder",
     "RefundRefused",
     "Registered",
     "Registration",
@@ -211,6 +213,7 @@ Content = (
     | AccountQueryRefused
     | DepositOrder
     | DepositMade
+    | RefundOrder
     | KeeperRefused
     | OverviewQuery
     | MarketOverview
