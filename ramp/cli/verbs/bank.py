@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @click.group(epilog=example("ramp bank overview", "ramp bank deposit alice 5000"))
 def bank() -> None:
-    """Show all accounts as the market's keeper, credit accounts, and audit the ledger.
+    """Show all accounts as the market's keeper, credit accounts, refund agreements, and audit the ledger.
 
     The keeper's agent signs overviews and deposits with the keeper's key, and the bank logs them. An audit reads the
     ledger itself.
@@ -112,6 +112,25 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
         )
     else:
         print_line(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
+
+
+@bank.command(epilog=example('ramp bank refund agreement-1f0c9a5e --reason "the machine was down all night"'))
+@click.argument("agreement", metavar="AGREEMENT")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason for the records of the bank, one line.")
+@state_option
+@json_option
+def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> None:
+    """Refund what is left of an agreement's payments to its buyer, also after the slot.
+
+    Use it where nobody could measure whether a slot was delivered. The seller loses what it was paid, less earlier
+    refunds. The keeper's agent signs the order, and the bank logs it. To refund again changes nothing.
+    """
+    made = ask_keeper(state, dialogues.refund(agreement, reason))
+    if as_json:
+        found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
+        print_json({**found, "refund": amount_json(made.amount)})
+    else:
+        print_line(f"Agreement {made.agreement_id}: {amount_text(made.amount)} refunded")
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
