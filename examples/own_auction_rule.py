@@ -19,10 +19,10 @@ class AsLongAsItFalls(AuctionRule):
 
     def next_asks(self, bidding: Bidding) -> Mapping[int, int] | None:
         """Every unit's best price so far, until no price has fallen."""
-        best = {each.unit.number: each.offers[0].cpu_hour_cost for each in bidding.units if each.offers}
-        asked = {each.unit.number: each.asked for each in bidding.units}
-        falling = any(price < asked[number] for number, price in best.items())
-        return {**asked, **best} if falling and bidding.rounds_held < MOST_ROUNDS else None
+        falling = any(each.best_price < each.asked for each in bidding.units)
+        if not falling or bidding.rounds_held >= MOST_ROUNDS:
+            return None
+        return {each.unit.number: each.best_price for each in bidding.units}
 
 
 class HalfWay(AuctionRule):

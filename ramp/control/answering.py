@@ -82,8 +82,13 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     if options.rule:
         RULES.find(options.rule)
     asked = parse_request(request.document)
-    limits = [each for each in (options.max_cost, asked.max_cost) if each is not None]
-    return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=min(limits, default=None)))
+    limit = min((each for each in (options.max_cost, asked.max_cost) if each is not None), default=None)
+    if options.approval is ev.Approval.BEST_OFFER and limit is None:
+        raise ConfigurationError(
+            "approve=best-offer buys above the limits of the units, so it needs a maximum total cost: set --max-cost, "
+            "max_cost or MaxCost"
+        )
+    return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=limit))
 
 
 Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput

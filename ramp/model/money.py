@@ -27,11 +27,16 @@ def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
     return (2 * numerator + HOUR) // (2 * HOUR)
 
 
+def grouped(number: int) -> str:
+    """Write a whole number with thousands separated by spaces: `1 234`."""
+    return f"{number:,}".replace(",", " ")
+
+
 def credits_text(minor_units: int) -> str:
     """Write an amount in credits with two decimals, thousands separated by spaces: `-1 234.50`."""
     sign = "-" if minor_units < 0 else ""
     whole, fraction = divmod(abs(minor_units), MINOR_UNITS_PER_CREDIT)
-    return f"{sign}{whole:,}.{fraction:02d}".replace(",", " ")
+    return f"{sign}{grouped(whole)}.{fraction:02d}"
 
 
 def parse_credits(text: str) -> int:

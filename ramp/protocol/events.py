@@ -37,7 +37,7 @@ class Approval(StrEnum):
     """Approval of offers (paper section 5.1.1, step 5).
 
     AUTO buys offers that meet the request. ASK shows each purchase first. BEST_OFFER buys the best offer if none meets
-    it.
+    it; such an offer may cost more than the request allows, so clients require a maximum total cost.
     """
 
     AUTO = "auto"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal
 
@@ -43,6 +44,7 @@ class RoundRecord:
         round_number: from 1; the extra best-offer round has the number after the last.
         asked: asking price of each unit (unit number, credits per core hour).
         offers: in order of arrival.
+        bids: the same at their prices per core-hour asked, by which they compare.
         refusals: in order of arrival; silent resources appear with `no_answer`.
         duration: from the calls until the round closed.
         best_offer: whether this was the extra round.
@@ -51,6 +53,7 @@ class RoundRecord:
     round_number: int
     asked: tuple[tuple[int, int], ...]
     offers: tuple[Offer, ...]
+    bids: tuple[Bid, ...]
     refusals: tuple[ResourceRefusal, ...]
     duration: Duration
     best_offer: bool = False

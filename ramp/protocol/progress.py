@@ -8,6 +8,7 @@ from ramp.model.agreement import Amendment
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
+    Bid,
     DepositMade,
     DirectoryListing,
     EnrolmentDenied,
@@ -41,14 +42,14 @@ class RoundClosed:
     """A round has ended.
 
     Attributes:
-        best: best offer of each unit so far (unit number, offer).
+        best: best offer of each unit so far (unit number, offer at its price per core-hour asked).
         answered: resources with their answer times, in order of arrival.
         called_again: number of repeated calls.
     """
 
     request_id: str
     record: RoundRecord
-    best: tuple[tuple[int, Offer], ...]
+    best: tuple[tuple[int, Bid], ...]
     answered: tuple[tuple[str, Duration], ...] = ()
     called_again: int = 0
 

@@ -104,13 +104,14 @@ CAUGHT_BY = {
     "dearest_sets_price": (12, "price_owed"),
     "ideal_speed_up": (7, "size_owed"),
     "length_believed": (15, "size_owed"),
+    "limit_of_charged": (5, "price_owed"),
     "paid_before_its_start": (9, "paid_for_its_start"),
     "paid_back_untaken": (0, "amended_once"),
     "decisions_forgotten": (12, "refunded_once"),
     "rebates_refunded_again": (12, "refunded_once"),
     "amendments_forgotten": (23, "amended_once"),
     "handed_over_unpaid": (12, "amended_once"),
-    "addition_kept": (218, "amended_once"),
+    "addition_kept": (263, "amended_once"),
     "additions_not_noted": (12, "amended_once"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant.

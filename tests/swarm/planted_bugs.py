@@ -38,7 +38,7 @@ from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
 from tests.swarm.planted_amendment_bugs import OF_AMENDMENTS
-from tests.swarm.planted_size_bugs import ideal_speed_up, length_believed
+from tests.swarm.planted_size_bugs import ideal_speed_up, length_believed, limit_of_charged
 
 FAR: Instant = 2**62
 """Later than any instant of a run."""
@@ -432,6 +432,9 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     ),
     "ideal_speed_up": PlantedBug(
         ideal_speed_up, "a run is taken to get shorter as its cores get more, whatever its law", "size_owed"
+    ),
+    "limit_of_charged": PlantedBug(
+        limit_of_charged, "a buyer's limit is taken for the price of a core-hour that is charged", "price_owed"
     ),
     "length_believed": PlantedBug(
         length_believed, "a buyer takes a seller's word for how long its run takes at a size", "size_owed"

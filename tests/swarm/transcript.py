@@ -366,7 +366,7 @@ def _record(record: rc.Record) -> str:
 def _progress(progress: pr.Progress) -> str:
     match progress:
         case pr.RoundClosed(record=record, best=best):
-            prices = ", ".join(f"unit {number} {offer.cpu_hour_cost} of {offer.resource}" for number, offer in best)
+            prices = ", ".join(f"unit {number} {bid.cpu_hour_cost} of {bid.resource}" for number, bid in best)
             return f"closes round {record.round_number} after {record.duration / SECOND:g} s: best {prices or 'none'}"
         case pr.ApprovalAsked(offers=offers, meets=meets):
             shown = ", ".join(

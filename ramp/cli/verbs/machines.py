@@ -87,7 +87,7 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 def resources(
     brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show the sellers that the next request would call: cores, architecture, free cores and starting price.
+    """Show the sellers that the next request would call: cores, architecture, free cores and start price.
 
     Every machine is asked; one that does not answer in time shows `?`. With several sites, a column names the site.
     """
@@ -130,7 +130,7 @@ def _told(resource: Resource) -> str:
 def _print_resources(
     found: Sequence[tuple[Resource, MachineState | None]], with_load: bool, *, with_site: bool
 ) -> None:
-    columns = ("Resource", "Cores", "Free cores", "Load", "Architecture", "Starting price (credits/core-hour)")
+    columns = ("Resource", "Cores", "Free cores", "Load", "Architecture", "Start price (credits/core-hour)")
     jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
     rows: list[tuple[object, ...]] = []
     for each, state in found:

@@ -85,7 +85,7 @@ def auction_options(command: Any) -> Any:
               help="Maximum total cost of all units in credits.")  # fmt: skip
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
               help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "
-                   "the request, buy the best offer without asking.")  # fmt: skip
+                   "the request, buy the best offer within --max-cost without asking.")  # fmt: skip
 @market_options
 @click.pass_context
 def submit(

@@ -54,7 +54,10 @@ def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
         "round": record.round_number,
         "best_offer_round": record.best_offer,
         "asked": {str(unit): price for unit, price in record.asked},
-        "offers": [offer_object(offer, short) for offer in record.offers],
+        "offers": [
+            {**offer_object(offer, short), "cpu_hour_cost_asked": bid.cpu_hour_cost}
+            for offer, bid in zip(record.offers, record.bids, strict=True)
+        ],
         "refusals": [
             {
                 "resource": short(entry.resource),
@@ -186,7 +189,7 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]))):
         nearest = [each for each in entries if each.refusal.nearest]
         nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-        passing = [f"{short(each.resource)}: {each.refusal.nearest}" for each in nearest]
+        passing = [f"{short(each.resource)}: {each.refusal.passing}" for each in nearest]
         rows.append((str(unit), code, str(len(entries)), _first(passing, "; ") or _details(entries, short)))
     if rows:
         columns = ("Unit", "Refused because", "Resources", "What would pass")

@@ -119,7 +119,7 @@ class Lines:
                     f"{machine.cores_busy} of {count_text(machine.cores, 'core')} taken, {figures['running']} running, "
                     f"{figures['queued']} waiting, {figures['held']} held, {figures['sold']} sold"
                 )
-                text += "" if machine.start_price is None else f", asks {price_text(machine.start_price)}"
+                text += "" if machine.start_price is None else f", start price {price_text(machine.start_price)}"
                 found.append(
                     Line(seen.at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price})
                 )
@@ -201,7 +201,7 @@ def _round(event: RoundClosed) -> tuple[str, dict[str, Any]]:
     record = event.record
     reasons = Counter(each.refusal.code.value for each in record.refusals)
     leaders: dict[str, dict[str, Any]] = {
-        str(unit): {"resource": offer.resource, "price": offer.cpu_hour_cost} for unit, offer in sorted(event.best)
+        str(unit): {"resource": bid.resource, "price": bid.cpu_hour_cost} for unit, bid in sorted(event.best)
     }
     named = ", ".join(f"{number} {code}" for code, number in reasons.most_common(REASONS_SHOWN))
     parts = [

@@ -207,9 +207,9 @@ class BankParty:
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
         unfair = price_problem(agreement)
-        if unfair is not None and agreement.price is not None:
+        if unfair is not None:
             return self._refuse_order(message, order, BAD_PRICE, str(unfair), signed.document)
-        if stated != ordered or order_lines((agreement,))[0] not in order.lines or unfair is not None:
+        if stated != ordered or order_lines((agreement,))[0] not in order.lines:
             detail = "the agreement differs from its order"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
         if unclear := probable_start_problem(agreement):

@@ -56,7 +56,10 @@ def test_too_cheap_a_request_is_not_bought_and_says_what_would_pass(ramp, reques
 
 
 def test_the_best_offer_is_bought_only_when_told_so(ramp, request_file):
-    code, bought, _ = ramp("submit", request_file(8, price=5), "--approve", "best-offer", "--json")
+    code, _, said = ramp("submit", request_file(8, price=5), "--approve", "best-offer")
+    assert (code, "--max-cost" in said) == (2, True), "it has no limit: the units' are not met"
+    options = ("--approve", "best-offer", "--max-cost", "9999", "--json")
+    code, bought, _ = ramp("submit", request_file(8, price=5), *options)
     assert (code, bought["status"]) == (0, "committed")
     (unit,) = bought["units"]
     assert (unit["meets_request"], unit["cpu_hour_cost"] >= 20) == (False, True)

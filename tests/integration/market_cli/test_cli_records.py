@@ -92,7 +92,7 @@ def test_resources_are_those_of_the_directory(ramp):
     assert {entry["resource"]: entry["start_price"] for entry in loaded} == {"alpha": 40, "beta": 60, "gamma": 90}
     assert {(entry["cores_free"] <= 384, entry["architecture"]) for entry in loaded} == {(True, "x86_64")}
     text = ramp("resources")[1]
-    assert "Starting price (credits/core-hour)" in text
+    assert "Start price (credits/core-hour)" in text
     (name, cores, _, _, architecture, price, *_) = next(
         line.split() for line in text.splitlines() if line.startswith("beta")
     )

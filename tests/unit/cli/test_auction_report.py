@@ -112,7 +112,7 @@ def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     print_outcome(event.outcome, event.files, short)
     text = capsys.readouterr().out
     assert "no offers" in text
-    assert "curie1: 80 credits/core-hour; curie2: 85 credits/core-hour" in text
+    assert "curie1: 80 credits/core-hour (too cheap); curie2: 85 credits/core-hour" in text
     assert "atlas1: 2026-12-02T00:00:00Z" in text
 
 
