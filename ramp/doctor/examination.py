@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ramp.batch.book import book_path, read_book
-from ramp.batch.inspecting import Inspection, Remark, inspection
+from ramp.batch.inspecting import Inspection, Promise, Remark, inspection
 from ramp.client.access import find_market
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
@@ -86,7 +86,7 @@ def examine(
     looked("version", lambda: surroundings.versions(config, state))
     if found is not None:
         up = found
-        looked("queue", lambda: _pictures(state, up, config), "machines")
+        looked("machines", lambda: _shown(state, up, config, clock), "machines")
     for resource in () if config is None else config.resources:
         looked("reservations", lambda one=resource: _machine(one, state, found is not None, clock, wait), resource.name)  # type: ignore[misc]
     return Report(found is not None, tuple(remarks))
@@ -99,15 +99,38 @@ def _known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig 
     return None if overlay is None else overlay.config(state.changes)
 
 
-def _pictures(state: StateFolder, found: SwarmStatus, config: SwarmConfig | None) -> Iterable[Remark]:
-    """Report the age of each resource's picture of its live queue."""
-    live = [each.name for each in (() if config is None else config.resources) if inspection(each.plugin) is not None]
-    if not live or not found.names("user"):
+def _shown(
+    state: StateFolder, found: SwarmStatus, config: SwarmConfig | None, clock: Callable[[], Instant]
+) -> Iterable[Remark]:
+    """Check what machines show of themselves: the age of a live queue's picture, or every sold slot."""
+    if config is None or not config.resources or not found.names("user"):
         return
-    market = Market(find_market(state, None))
-    shown = market.machines([f"{name}@{config.domain}" for name in live] if config is not None else live)
-    for name in live:
-        yield _picture(name, next((each for address, each in shown.items() if address.startswith(f"{name}@")), None))
+    names = {each.name: f"{each.name}@{config.domain}" for each in config.resources}
+    before = {name: _paid(state, name) for name in names}
+    shown = Market(find_market(state, None)).machines(list(names.values()))
+    for resource in config.resources:
+        seen = shown.get(names[resource.name])
+        if inspection(resource.plugin) is not None:
+            yield _picture(resource.name, seen)
+        elif seen is not None:  # a slot sold or given back meanwhile is on one side only
+            sold = before[resource.name] & _paid(state, resource.name)
+            slots = seen.snapshot.get("reservations")
+            yield from forgotten(resource.name, sold, slots if isinstance(slots, list) else (), clock())
+
+
+def _paid(state: StateFolder, name: str) -> frozenset[Promise]:
+    return frozenset(each for each in promises_of(read_records(state.journal(name))) if each.paid)
+
+
+def forgotten(
+    name: str, sold: Iterable[Promise], shown: Iterable[Mapping[str, object]], now: Instant
+) -> Iterator[Remark]:
+    """Report paid slots that are not among the reservations that a resource's machine shows."""
+    keys = {each.get("key") for each in shown}
+    for each in sold:
+        if each.live(now) and each.key not in keys:
+            says = f"the machine does not have the slot sold under {each.agreement_id}"
+            yield Remark("reservations", name, says, "none: its agent reports it and the buyer is paid back")
 
 
 def _picture(name: str, shown: MachineState | None) -> Remark:
@@ -127,7 +150,7 @@ def _machine(
     clock: Callable[[], Instant],
     wait: Callable[[float], None],
 ) -> Iterable[Remark]:
-    """Compare a resource's batch system with its book and its agreements; simulated machines have none."""
+    """Compare a resource's batch system with its book and its agreements; other machines are checked by `_shown`."""
     look = inspection(resource.plugin)
     if look is None:
         return

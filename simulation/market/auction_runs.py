@@ -33,7 +33,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, pricing_strategy
 from ramp.runtime.shipped_swarms import find_config
 from simulation.checkers.observation import Checker, MarketView
-from simulation.market.observing import is_heartbeat
+from simulation.market.observing import is_heartbeat, unless_rule_failed
 from simulation.market.simulated_access import REGISTRATION
 from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
@@ -287,7 +287,7 @@ def _trade(
     if pause is not None:
         _run(world, recorder, ids, (len(ids) - 1) * pause + limit)
     return MarketRun(
-        tuple(purchase_of(recorder.ended[each].outcome, {}, "") for each in ids),
+        tuple(purchase_of(unless_rule_failed(recorder.ended[each].outcome), {}, "") for each in ids),
         users,
         dict(recorder.messages.most_common()),
         (world.now - opening) / SECOND,
@@ -313,7 +313,7 @@ def _duration(given: str | timedelta, name: str) -> Duration:
 
 def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
     if users is None:
-        return [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
+        return [UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users]
     if users < 1:
         raise ConfigurationError(f"users must be at least 1, got {users}", key="users")
     return [UserSpec(f"user{number}", PLENTY, config.auction_rule) for number in range(1, users + 1)]

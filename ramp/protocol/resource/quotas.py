@@ -1,9 +1,11 @@
-"""Limits of the slots that one buyer may hold without having paid."""
+"""Limits of the slots that one buyer may hold without having paid, and of all slots together."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+
+from ramp.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,38 @@ class Unpaid:
             slots.pop(offer_id, None)
             if not slots:
                 del self._slots[user]
+
+
+class Booked:
+    """Held and sold slots of one resource, whose machine has `cores` cores; a guest's word cannot exceed them."""
+
+    def __init__(self, cores: int) -> None:
+        self._cores = cores
+        self._slots: dict[str, tuple[Instant, Instant, int]] = {}
+
+    def put(self, key: str, start: Instant, end: Instant, cores: int) -> None:
+        self._slots[key] = start, end, cores
+
+    def remove(self, key: str) -> None:
+        self._slots.pop(key, None)
+
+    def problem(self, start: Instant, end: Instant, cores: int, without: str = "") -> str:
+        """Return why one more slot does not fit beside the others, or the empty string.
+
+        Args:
+            start: of the slot.
+            end: of the slot.
+            cores: of the slot.
+            without: key of a slot that it replaces.
+        """
+        others = [slot for key, slot in self._slots.items() if key != without and slot[0] < end and slot[1] > start]
+        peaks = (sum(each[2] for each in others if each[0] <= at < each[1]) for at in _starts(others, start))
+        taken = max(peaks, default=0)
+        if taken + cores <= self._cores:
+            return ""
+        return f"{taken} of {self._cores} cores are held or sold in that time, so {cores} more do not fit"
+
+
+def _starts(slots: list[tuple[Instant, Instant, int]], start: Instant) -> set[Instant]:
+    """Return the instants at which the number of taken cores may be highest."""
+    return {max(each[0], start) for each in slots}

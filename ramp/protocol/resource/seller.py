@@ -246,6 +246,34 @@ class Seller:
         self._answers.put(pending.key, reply, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
+    def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
+        """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
+
+        Args:
+            taken: the accepted offer.
+            unit: as called for.
+            answer: the next slot.
+            user: the buyer.
+            now: the present.
+
+        Returns:
+            The offer; empty if the slot has another size or is not in the unit's window.
+        """
+        if self.draining or answer.end > unit.deadline:
+            return ()
+        if (answer.cores, answer.end - answer.start) != (taken.cores, taken.end - taken.start):
+            return ()
+        offer = replace(
+            taken,
+            offer_id=self._ids.new("offer"),
+            start=answer.start,
+            end=answer.end,
+            load=answer.load,
+            placement=answer.placement,
+        )
+        self._remember(OpenOffer(offer, unit, answer, user, now + offer.valid_for), now)
+        return (offer,)
+
     def drop(self, call_id: str) -> _Pending | None:
         """Forget an unanswered call; a copy of it is answered afresh."""
         pending = self._pending.pop(call_id, None)

@@ -27,7 +27,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
-from ramp.protocol.pricing import PriceRefusal
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 
 PRICE_MAX: Final = 10**9
 """Maximum price of a strategy in credits per core hour, far above any realistic price."""
@@ -119,7 +119,7 @@ def answer_problem(question: Question, answer: Any) -> str:
         case fx.PriceSlots(call_id, questions), ev.SlotsPriced(given_id, prices):
             if given_id != call_id or len(prices) != len(questions):
                 return f"{len(prices)} prices for {len(questions)} slots"
-            return _first(price_problem(each) for each in prices)
+            return _first(price_problem(each, price) for each, price in zip(questions, prices, strict=True))
         case fx.DescribeMachine(call_id), ev.MachineDescribed(given_id, snapshot):
             if given_id != call_id:
                 return "the answer to another question"
@@ -131,8 +131,11 @@ def answer_problem(question: Question, answer: Any) -> str:
                 return "the answer to another question"
             unsure = answer.answer is None
             return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
-        case fx.TendSlots(slots), ev.SlotsTended(lost, moved):
-            return lost_problem(dict(slots), dict(lost)) or moves_problem(dict(slots), dict(moved))
+        case fx.TendSlots(slots), ev.SlotsTended(lost, moved, seen):
+            owners = dict(slots)
+            if not set(seen) <= owners.keys() - dict(lost).keys():
+                return "slots seen that are lost or were not asked about"
+            return lost_problem(owners, dict(lost)) or moves_problem(owners, dict(moved))
         case (
             (fx.HoldSlot(key), ev.SlotHeld(given_key, given))
             | (fx.ConfirmSlot(key), ev.SlotConfirmed(given_key, given))
@@ -173,16 +176,17 @@ def no_object(snapshot: Any) -> str:
     return "" if isinstance(snapshot, dict) else no("dict", snapshot)
 
 
-def price_problem(priced: Any) -> str:
-    """Return the problem of a strategy's answer; empty if it is valid."""
+def price_problem(question: PriceQuestion, priced: Any) -> str:
+    """Return the problem of a strategy's answer to a question; empty if it is valid."""
     if isinstance(priced, PriceRefusal):
         code: Any = priced.code
         right = isinstance(code, RefusalCode) and (priced.nearest is None or type(priced.nearest) is int)
         right = right and not text_problem("detail", priced.detail, PLACEMENT_MAX)
         return "" if right else f"got {priced!r:.200}, expected a refusal with a RefusalCode and a whole number"
-    if type(priced) is int and 0 < priced <= PRICE_MAX:
+    least = max(1, question.minimum_price)
+    if type(priced) is int and least <= priced <= PRICE_MAX:
         return ""
-    return f"invalid price: got {priced!r:.100}, expected a whole number of credits from 1 to {PRICE_MAX}"
+    return f"invalid price: got {priced!r:.100}, expected a whole number of credits from {least} to {PRICE_MAX}"
 
 
 SNAPSHOT_BYTES_MAX: Final = 60_000

@@ -7,7 +7,8 @@ asks about it again. For a while after a failure the guest is asked for no furth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar, assert_never
 
 from ramp.errors import PluginError, StorageFailed, plain
@@ -42,6 +43,9 @@ from ramp.runtime.guests.answers import call_of, price_problem, raised, snapshot
 from ramp.runtime.guests.health import Health
 
 Answer = TypeVar("Answer")
+
+GONE = "the machine no longer has the reservation"
+"""Reason of a lost slot that the plug-in has forgotten."""
 
 
 class GuardedPlugin:
@@ -135,22 +139,43 @@ class GuardedPlugin:
             self._ask("forget", now, lambda: plugin.forget(keys, now), lambda _: "", changes=True)
 
     def tend(self, slots: tuple[tuple[str, str], ...], now: Instant) -> ev.SlotsTended:
-        """Report the buyers of sold slots to the plug-in and return the lost slots; a failed report is repeated."""
+        """Report the buyers of sold slots to the plug-in and return the lost slots; a failed report is repeated.
+
+        A plug-in without `tend` is asked for each slot, so that no plug-in can forget one unnoticed.
+        """
         plugin = self.plugin
-        if not isinstance(plugin, TendedPlugin):
-            return ev.SlotsTended()
         owners = dict(slots)
+        if not isinstance(plugin, TendedPlugin):
+            return self._looked_for(owners, now)
         call = lambda: plugin.tend(owners, now)  # noqa: E731
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
-        lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
+        if isinstance(answer, MachineInDoubt):
+            told = ev.SlotsTended()
+        else:
+            lost = tuple((key, plain(why)) for key, why in answer.items())
+            told = ev.SlotsTended(lost, seen=tuple(key for key in owners if key not in answer))
         if not isinstance(plugin, MovingPlugin):
-            return ev.SlotsTended(lost)
+            return told
         # also after an incomplete call: the plug-in has recorded the moved slots
         asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
         moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
         if isinstance(moves, MachineInDoubt):
-            return ev.SlotsTended(lost)  # it is asked again
-        return ev.SlotsTended(lost, tuple(moves.items()))
+            return told  # it is asked again
+        return replace(told, moved=tuple(moves.items()))
+
+    def _looked_for(self, keys: Iterable[str], now: Instant) -> ev.SlotsTended:
+        """Look for each sold slot; a failure ends the search, as the question is repeated."""
+        lost: list[tuple[str, str]] = []
+        seen: list[str] = []
+        for key in keys:
+            found = self.look_up(key, now)
+            if isinstance(found, MachineInDoubt):
+                break
+            if found is None or not found.firm:
+                lost.append((key, GONE))
+            else:
+                seen.append(key)
+        return ev.SlotsTended(tuple(lost), seen=tuple(seen))
 
     def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
         plugin, key, step = self.plugin, asked.key, asked.step
@@ -219,7 +244,7 @@ class GuardedStrategy:
             return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + resting)
         try:
             priced = self._strategy(question)
-            problem = price_problem(priced)
+            problem = price_problem(question, priced)
         except Exception as error:  # whatever a guest raises
             problem = raised(error)
         else:

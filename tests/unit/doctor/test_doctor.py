@@ -11,9 +11,10 @@ import pytest
 
 from ramp.batch.inspecting import Promise
 from ramp.cli.main import main
+from ramp.control.headline import headline
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.doctor import surroundings
-from ramp.doctor.examination import examine
+from ramp.doctor.examination import examine, forgotten
 from ramp.doctor.promises import promises_of, read_records
 from ramp.errors import RampError
 from ramp.model.agreement import Agreement, Amendment, Signed
@@ -111,6 +112,25 @@ def test_agents_that_are_ill_and_clocks_that_are_wrong() -> None:
     assert "slurmctld does not answer" in found[0].says
 
 
+def test_a_standby_bank_is_well() -> None:
+    """With PostgreSQL and a standby the doctor found something every time, which made it useless for monitoring."""
+    standby = replace(AGENT, name="bank-2", role="bank", state="standby", detail="bank is the bank", is_up=False)
+    remarks = list(surroundings.agents(replace(STATUS, agents=(AGENT, standby))))
+    assert not [each for each in remarks if each.is_finding]
+    assert "2 of 2 respond" in [each.says for each in remarks]
+    assert headline(replace(STATUS, agents=(AGENT, standby))).health == "up"
+
+
+def test_the_ledgers_database_is_asked_by_the_driver_of_the_bank() -> None:
+    """`postgresql://` alone names psycopg2 in SQLAlchemy, which RAMP neither has nor needs."""
+    config = load_config(find_config("quickstart"))
+    away = "postgresql://ramp:hidden@127.0.0.1:9/ledger?connect_timeout=1"  # the port of `discard`
+    (found,) = surroundings.ledger(replace(config, ledger_url=away))
+    assert "psycopg2" not in found.says
+    assert "hidden" not in found.says
+    assert ("connection" in found.says, found.is_finding) == (True, True)
+
+
 def test_a_server_that_nobody_reaches() -> None:
     assert not any(each.is_finding for each in surroundings.server(None, STATUS))
     silent = replace(STATUS, server=replace(STATUS.server, problem="does not answer"))
@@ -164,3 +184,12 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     taken = (*told, CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
     assert promises_of((*taken, AmendmentDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
+
+
+def test_a_paid_slot_that_the_machine_does_not_show_is_a_finding() -> None:
+    sold = [Promise(key, f"agreement-{key}", paid=True, end=HOUR, ends_as_hold=None) for key in ("o1", "o2")]
+    shown = [{"key": "o1", "reservation_id": "R1"}]
+    (found,) = forgotten("big1", sold, shown, MINUTE)
+    assert found.is_finding
+    assert found.says == "the machine does not have the slot sold under agreement-o2"
+    assert not list(forgotten("big1", sold, shown, HOUR))

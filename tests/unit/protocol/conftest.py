@@ -44,6 +44,8 @@ UNTIL = 2 * MINUTE
 
 ROLES = {
     "alice": Role.USER,
+    "bob": Role.USER,
+    "eve": Role.USER,
     "mallory": Role.USER,
     "res": Role.RESOURCE,
     "res1": Role.RESOURCE,

@@ -14,7 +14,8 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.events import MachineInDoubt
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.runtime.guests.guarded_plugin import GONE, GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 
 UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
@@ -137,3 +138,30 @@ def test_a_snapshot_that_is_none_says_so() -> None:
     described = plugin.ask(fx.DescribeMachine("c", HOUR), 0)
     assert json.loads(described.snapshot) == {"error": told[0]}
     assert plugin.ask(fx.DescribeMachine("c", HOUR), 999_999) == described
+
+
+@pytest.mark.parametrize(
+    ("answer", "lost"),
+    [
+        (FIRM, ()),
+        (None, (("k", GONE),)),
+        (HELD, (("k", GONE),)),
+        (OSError("the machine does not answer"), ()),
+        ("yes", ()),
+    ],
+    ids=str,
+)
+def test_a_sold_slot_that_a_plug_in_forgets_is_lost(answer: Any, lost: Any) -> None:
+    plugin, _ = guarded(answer)
+    assert plugin.ask(fx.TendSlots((("k", ""),)), 0).lost == lost
+
+
+def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None:
+    told: list[str] = []
+    strategy = GuardedStrategy(
+        lambda _: 4, GuestHealth("price strategy", lambda progress: told.append(progress.reason))
+    )
+    (priced,) = strategy.ask(fx.PriceSlots("c", (PriceQuestion(70, 60, 5, 0.5),)), 0).prices
+    assert isinstance(priced, PriceRefusal)
+    assert priced.code is RefusalCode.PLUGIN_FAILED
+    assert told == ["invalid price: got 4, expected a whole number of credits from 5 to 1000000000"]

@@ -22,6 +22,7 @@ from ramp.model.contents import (
     AmendmentWithdrawal,
 )
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
+from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import (
     SlotState,
@@ -37,7 +38,7 @@ from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
 from ramp.protocol.resource.slots.size_change import SizeChange, SlotGrowth
@@ -79,6 +80,10 @@ class KeptSlot:
             self.participant.not_before += ((self.state.since, before.cores),)
 
 
+UNBOOKED = (ParticipantState.NEW, ParticipantState.FAILING, ParticipantState.RELEASED)
+"""States of a slot that takes no cores of the machine."""
+
+
 class SizeDesk:
     """The resizes of one resource.
 
@@ -89,6 +94,7 @@ class SizeDesk:
         unpaid: unpaid slots of each buyer.
 
     Attributes:
+        booked: held and sold slots in their largest size.
         prices: of additions.
     """
 
@@ -100,6 +106,7 @@ class SizeDesk:
         seller: Seller,
         unpaid: Unpaid,
     ) -> None:
+        self.booked = Booked(seller.cores)
         self.prices = GrowthPrices(pace.timing, seller.question_for_growth)
         self._seller = seller
         self._unpaid = unpaid
@@ -153,6 +160,7 @@ class SizeDesk:
 
     def forget(self, offer_id: str) -> None:
         self._slots.pop(offer_id, None)
+        self.booked.remove(offer_id)
         self._close(offer_id)
 
     def _close(self, offer_id: str) -> None:
@@ -161,7 +169,8 @@ class SizeDesk:
             self._unpaid.remove(change.body.user, change.body.key)
 
     def kept(self, participant: Participant) -> None:
-        """Drop the resize of a released participant."""
+        """Follow a participant's state: book its slot, or drop the resize of a released one."""
+        self._book(participant)
         if participant.state is ParticipantState.RELEASED:
             slot = self._slots.get(participant.offer.offer_id)
             if slot is not None:
@@ -316,7 +325,11 @@ class SizeDesk:
             if body.effective_at > latest:
                 told = f"the amendment takes effect at {iso(body.effective_at)}"
                 return "long_notice", f"{told}, expected {iso(latest)} or earlier"
-            return self._selling_problem(slot, body.cores, body.until) or self._price_problem(body, now)
+            return (
+                self._selling_problem(slot, body.cores, body.until)
+                or self._booked_problem(body, now)
+                or self._price_problem(body, now)
+            )
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
         return None
@@ -336,6 +349,10 @@ class SizeDesk:
         more = cores if until > slot.state.until else cores - slot.state.cores
         too_much = self._unpaid.problem(slot.participant.user, more)
         return ("quota", too_much) if too_much else None
+
+    def _booked_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
+        full = self.booked.problem(now, body.until, body.cores, without=body.offer_id)
+        return (RefusalCode.SLOT_TAKEN, full) if full else None
 
     def _price_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
         """Return why the price of an addition is not valid, or None."""
@@ -386,6 +403,17 @@ class SizeDesk:
             slot.participant.size = change.body.cores, change.body.until
         else:
             slot.participant.size = slot.state.cores, slot.state.until
+        self._book(slot.participant)
+
+    def _book(self, participant: Participant) -> None:
+        offer, change = participant.offer, self._open.get(participant.offer.offer_id)
+        if participant.state in UNBOOKED or offer.in_queue:  # a queue holds more than the machine can run at once
+            self.booked.remove(offer.offer_id)
+            return
+        cores, until = participant.size
+        if change is not None and change.body.grows:
+            cores, until = max(cores, change.body.cores), max(until, change.body.until)
+        self.booked.put(offer.offer_id, offer.start, until, cores)
 
 
 def _refuse(message: Message, body: Amendment, code: str, detail: str) -> Send:
