@@ -54,10 +54,10 @@ SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+{more}
 NodeName={name}[1-{nodes}] NodeAddr=127.0.0.1 NodeHostName={host} Port=[{first}-{last}] CPUs={cores} Boards=1 \
 SocketsPerBoard=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-{more}
 """
 
 
