@@ -341,7 +341,7 @@ class BatchMachine(BookedMachine):
         for key in keys:
             entry = self.book.entry(key)
             if entry is not None and entry.slot is not None and entry.moved_at is not None:
-                found[key] = SlotMove(entry.slot.placement, entry.moved_at)
+                found[key] = SlotMove(entry.slot.placement, entry.moved_at, entry.reservation_id)
         return found
 
     def elsewhere(self, entry: Entry, now: Instant) -> Parts:

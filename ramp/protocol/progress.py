@@ -19,6 +19,7 @@ from ramp.model.contents import (
     KeeperRefused,
     MachineStatus,
     MarketOverview,
+    NotUnderstood,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -137,6 +138,7 @@ Answer = (
     | JobOutput
     | EnrolmentGranted
     | EnrolmentDenied
+    | NotUnderstood
 )
 """Answers to an owner's questions and the keeper's orders."""
 
@@ -175,6 +177,15 @@ class GuestFailed:
     """A guest of a resource (price strategy, plug-in) failed; an empty reason means that it works again."""
 
     guest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLost:
+    """A resource has lost a sold slot, and the bank shall refund it."""
+
+    agreement_id: str
+    user: str
     reason: str
 
 
@@ -231,6 +242,7 @@ Progress = (
     | QueryAnswered
     | ClockCompared
     | GuestFailed
+    | SlotLost
     | KeeperOrdered
     | RecordsMissing
     | EnrolmentAnswered

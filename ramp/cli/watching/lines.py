@@ -177,11 +177,10 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
         case CancellationEnded(outcome=cancelled):
             fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
             fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
-            how = (
-                f"given back, {amount_text(cancelled.refund)}"
-                if cancelled.done
-                else f"not given back: {cancelled.detail}"
-            )
+            back = f"{amount_text(cancelled.refund)} refunded"
+            if cancelled.cause:
+                return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
+            how = f"cancelled, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
         case AmendmentEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}

@@ -25,8 +25,19 @@ from ramp.model.price_paid import agreed_price_problem
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.effects import ConfirmSlot, Effect, LookUpSlot, Persist, QuoteSlots, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.effects import (
+    ConfirmSlot,
+    Effect,
+    LookUpSlot,
+    Persist,
+    QuoteSlots,
+    ReleaseSlot,
+    Report,
+    SaveAgreement,
+    Send,
+)
 from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.progress import SlotLost
 from ramp.protocol.records import (
     AgreementPaid,
     AgreementReceived,
@@ -374,7 +385,8 @@ class Participant(ParticipantAnswers):
             return []
         self._enter(S.FAILING, "SlotLost")
         self.failed = SlotFailed(self.offer.offer_id, code, detail, now)
-        return [Persist(self.failed), self._failure(), self._request(now)]
+        lost = Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
+        return [Persist(self.failed), self._failure(), self._request(now), lost]
 
     # -- the bank's answers --------------------------------------------------------------------------------------
 

@@ -109,7 +109,8 @@ class Tending:
             if sale is None or now >= sale.size[1] or (before is not None and move.moved_at <= before.moved_at):
                 continue
             agreed = sale.agreed
-            content = SlotMoved(agreed.agreement_id, agreed.reservation_id, move.placement, move.moved_at)
+            present = move.reservation_id or agreed.reservation_id
+            content = SlotMoved(agreed.agreement_id, present, move.placement, move.moved_at)
             reference = f"moved/{key}/{move.moved_at}"
             message = Message(
                 Performative.INFORM, self._resource, sale.user, agreed.request_id, content, reply_with=reference

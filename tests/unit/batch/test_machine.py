@@ -395,7 +395,7 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     assert after is not None
     assert (after.reservation_id, after.firm, after.slot.cores) == (before.reservation_id, True, 20)
     assert "n1" not in after.slot.placement
-    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW)}
+    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW, "ramp_big1.offer-1")}
     clock[0] = 200.0
     assert machine.tend(owners, NOW) == {}
 
@@ -420,9 +420,30 @@ def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_mo
     system.there.clear()
     system.nodes = system.nodes[:-1]
     assert machine.tend({"offer-1": "buyer1"}, NOW + MINUTE) == {}
-    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)}
+    moved = {"offer-1": SlotMove("n[5-7]", NOW + MINUTE, "ramp_big1.offer-1")}
+    assert machine.moves(["offer-1"]) == moved
     again = machine.tend({"offer-1": "buyer1"}, NOW + HOUR // 2)
-    assert (again, machine.moves(["offer-1"])) == ({}, {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)})
+    assert (again, machine.moves(["offer-1"])) == ({}, moved)
+
+
+def test_a_reservation_that_is_made_again_under_another_number_is_a_move() -> None:
+    class Numbers(FakeSystem):
+        number = 11
+
+        def make(self, wanted: WantedReservation) -> None:
+            super().make(wanted)
+            self.number += 1
+            self.there[wanted.name] = replace(self.there[wanted.name], reservation_id=str(self.number))
+
+    system = Numbers()
+    machine = _machine(system)
+    machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
+    _sold(machine)
+    assert machine.moves(["offer-1"]) == {}
+    system.there.clear()
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    (move,) = machine.moves(["offer-1"]).values()
+    assert (move.reservation_id, move.moved_at) == ("13", NOW)
 
 
 def test_a_sold_slot_that_has_begun_is_not_moved() -> None:
