@@ -170,9 +170,8 @@ def _harms(machine: BatchMachine, now: int) -> list[str]:
     return [each.says.partition(", and ")[2] for each in found]
 
 
-MAINTENANCE = SystemReservation(
-    "maintenance", "maintenance", NOW + 90 * MINUTE, NOW + 3 * HOUR, (("n1", 8),), ("root",)
-)
+WORKS = NOW + 90 * MINUTE
+MAINTENANCE = SystemReservation("maintenance", "maintenance", WORKS, NOW + 3 * HOUR, (("n1", 8),), ("root",))
 
 
 def test_a_reservation_over_a_sold_slot_is_a_finding_and_moves_it() -> None:
