@@ -100,7 +100,8 @@ class Reservation:
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
-        cost: minor units, less refunds of amendments.
+        cost: minor units, less everything that was returned.
+        returned: minor units of refunds.
         file: the signed agreement, None where the market keeps no files.
         standing: the model's value, with the whole agreement.
     """
@@ -114,6 +115,7 @@ class Reservation:
     end: datetime
     cores: int
     cost: int
+    returned: int
     file: Path | None
     standing: AgreementStanding = field(repr=False)
 
@@ -151,7 +153,7 @@ class Account:
         name: name of the account.
         balance: balance.
         reserved: money set aside for purchases that are not settled yet.
-        credit_limit: the overdraft.
+        overdraft: how far below 0 the balance may go.
         at: the bank's clock.
         postings: postings of the requested period; empty for a query of the balance alone.
         statement: the model's value.
@@ -160,7 +162,7 @@ class Account:
     name: str
     balance: int
     reserved: int
-    credit_limit: int
+    overdraft: int
     at: datetime
     postings: tuple[Posting, ...]
     statement: AccountStatement = field(repr=False)
@@ -168,7 +170,7 @@ class Account:
     @property
     def available(self) -> int:
         """Money to spend: balance and overdraft less the reserved amount."""
-        return self.balance + self.credit_limit - self.reserved
+        return self.balance + self.overdraft - self.reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +182,8 @@ class Cancelled:
         request_id: the request it belongs to.
         done: whether the agreement was cancelled.
         withdrawn: whether a running request was withdrawn.
-        refund: minor units.
-        code: why it was not done, or empty.
+        refund: minor units refunded now; 0 if it was cancelled before.
+        code: why it was not done, `already_cancelled` if it was done before, or empty.
         detail: the same as a sentence.
     """
 
@@ -302,6 +304,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
         end=to_datetime(standing.end),
         cores=standing.cores,
         cost=standing.cost,
+        returned=standing.returned,
         file=None if standing.file is None else Path(standing.file),
         standing=standing,
     )
@@ -313,7 +316,7 @@ def account_of(statement: AccountStatement) -> Account:
         name=statement.account,
         balance=statement.balance,
         reserved=statement.reserved,
-        credit_limit=statement.credit_limit,
+        overdraft=statement.credit_limit,
         at=to_datetime(statement.bank_time),
         postings=tuple(
             Posting(

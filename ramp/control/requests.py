@@ -141,11 +141,21 @@ class CancelJob:
 
 @dataclass(frozen=True, slots=True)
 class AskJobOutput:
-    """Ask the resource for a piece of a job's output: of a stream or a file, from an offset on."""
+    """Ask the resource for a piece of a job's output: of a stream, a file or the list of files, from an offset on."""
 
     job_id: str
     name: str
     offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SendJobInput:
+    """Send the resource a piece of the archive of inputs of a job that will be ordered; `data` is in base64."""
+
+    job_id: str
+    agreement_id: str
+    offset: int
+    data: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +213,7 @@ UserRequest = (
     | AskJob
     | CancelJob
     | AskJobOutput
+    | SendJobInput
     | AskAccount
     | AskMachine
     | AskResources
@@ -230,6 +241,7 @@ VERBS: Final[dict[str, type[Request]]] = {
     "job": AskJob,
     "cancel_job": CancelJob,
     "job_output": AskJobOutput,
+    "job_input": SendJobInput,
     "account": AskAccount,
     "machine": AskMachine,
     "resources": AskResources,

@@ -132,6 +132,17 @@ class JobOutputAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class JobInputSent:
+    """The owner sends a piece of a job's archive of inputs, for a job that it will order; in base64."""
+
+    query_id: str
+    job_id: str
+    agreement_id: str
+    offset: int
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
 class AccountAsked:
     """The owner asks the bank for balance or statement."""
 
@@ -193,6 +204,7 @@ Command = (
     | JobAsked
     | JobCancelled
     | JobOutputAsked
+    | JobInputSent
     | AccountAsked
     | MachineAsked
     | ResourcesAsked
@@ -322,7 +334,7 @@ class JobSeen:
 
 @dataclass(frozen=True, slots=True)
 class JobFileRead:
-    """The launcher's answer to the `ReadJobFile` of that call.
+    """The launcher's answer to the `ReadJobFile` or `StageJobInput` of that call.
 
     Attributes:
         data: the piece in base64; None without output, see the code.
@@ -342,10 +354,11 @@ class JobFileRead:
 
 @dataclass(frozen=True, slots=True)
 class SlotsTended:
-    """The plug-in's answer to `TendSlots`: lost slots with reasons, and moved slots, by key."""
+    """The plug-in's answer to `TendSlots`, by key: lost slots with reasons, moved slots, and slots seen in order."""
 
     lost: tuple[tuple[str, str], ...] = ()
     moved: tuple[tuple[str, SlotMove], ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 class OrderFate(StrEnum):

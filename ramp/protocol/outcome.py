@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
@@ -120,11 +121,16 @@ class RequestOutcome:
         return sum(unit.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
 
 
+ALREADY_CANCELLED: Final = "already_cancelled"
+"""Code of a repeated cancellation: it is done, and nothing is refunded again."""
+
+
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
     """How a cancellation ended: `done` with the refund in minor units, or a code.
 
-    A refund for a slot that its seller has lost is done too, and has the seller's code and detail.
+    A refund for a slot that its seller has lost is done too, and has the seller's code and detail. A repeated
+    cancellation is done with its own code.
     """
 
     agreement_id: str
@@ -136,4 +142,4 @@ class CancellationOutcome:
     @property
     def cause(self) -> str:
         """Why the seller gave the slot back; empty if its buyer did."""
-        return (self.detail or self.code) if self.done else ""
+        return (self.detail or self.code) if self.done and self.code != ALREADY_CANCELLED else ""

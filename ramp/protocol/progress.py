@@ -19,6 +19,7 @@ from ramp.model.contents import (
     KeeperRefused,
     MachineStatus,
     MarketOverview,
+    NotUnderstood,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -137,6 +138,7 @@ Answer = (
     | JobOutput
     | EnrolmentGranted
     | EnrolmentDenied
+    | NotUnderstood
 )
 """Answers to an owner's questions and the keeper's orders."""
 

@@ -276,7 +276,7 @@ def _duration(given: str | timedelta, name: str) -> Duration:
 
 def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
     if users is None:
-        return [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
+        return [UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users]
     if users < 1:
         raise ConfigurationError(f"users must be at least 1, got {users}", key="users")
     return [UserSpec(f"user{number}", PLENTY, config.auction_rule) for number in range(1, users + 1)]

@@ -154,7 +154,7 @@ def as_configured(config: SwarmConfig, drawn: SeedMarket) -> SeedMarket:
     return replace(
         drawn,
         resources=configured(config.resources, START, drawn.seed),
-        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users],
+        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users],
         composition=composition_of(config),
     )
 
@@ -269,7 +269,8 @@ def _draw_resource(name: str, random: Random, parts: Random | None) -> ResourceS
     kind = WholeParts if parts is not None and parts.random() < 0.5 else ForgetfulMachine
     machine = kind(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
-    return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
+    terms = StaticTerms(cores, operating_system=random.choice((None, "Linux")))
+    return ResourceSpec(name, machine, terms, prices)
 
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:

@@ -378,7 +378,8 @@ def _progress(progress: pr.Progress) -> str:
             return _outcome(outcome)
         case pr.CancellationEnded(outcome=ended):
             if ended.done:
-                return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
+                how = f" ({ended.code})" if ended.code else ""
+                return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
         case pr.AmendmentAdvanced(amendment):
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"

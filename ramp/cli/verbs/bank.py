@@ -53,8 +53,8 @@ def bank() -> None:
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
     """Show every account and all payments, refunds and deposits.
 
-    Deposits come from the account `market`. Its balance is minus the money in circulation, and it has no credit limit
-    (--json: `credit_limit` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
+    Deposits come from the account `market`. Its balance is minus the money in circulation, and its overdraft has no
+    limit (--json: `overdraft` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
     deposits.
     """
     if since is not None and until is not None and since > until:
@@ -75,7 +75,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     reserved = sum(account.reserved for account in found.accounts)
     print_line(
         f"{count_text(len(found.accounts), 'account')}, {count_text(len(found.trades), 'transfer')}, "
-        f"{amount_text(reserved)} set aside at {moment_text(found.bank_time)}"
+        f"{amount_text(reserved)} reserved at {moment_text(found.bank_time)}"
     )
 
 
@@ -164,7 +164,7 @@ def _account_object(account: AccountLine) -> dict[str, object]:
         "kind": account.kind,
         "balance": amount_json(account.balance),
         "reserved": amount_json(account.reserved),
-        "credit_limit": amount_json(account.credit_limit) if account.is_limited else None,
+        "overdraft": amount_json(account.credit_limit) if account.is_limited else None,
     }
 
 
@@ -182,7 +182,7 @@ def _trade_object(trade: TradeLine) -> dict[str, object]:
 
 
 def _print_accounts(accounts: Sequence[AccountLine], domain: str) -> None:
-    columns = ("Account", "Kind", "Balance (credits)", "Set aside (credits)", "Overdraft (credits)")
+    columns = ("Account", "Kind", "Balance (credits)", "Reserved (credits)", "Overdraft (credits)")
     rows = [
         (
             short_name(each.account, domain),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ramp.cli.views.outcome_report import probable_start_text
+from ramp.cli.views.outcome_report import cost_text, probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
 from ramp.model.agreement import Amendment
@@ -47,7 +47,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "cores": entry.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
         "cost": amount_json(entry.cost),
-        "paid": amount_json(entry.paid),
+        "charged": amount_json(entry.charged),
+        "returned": amount_json(entry.returned),
         "offered": amount_json(offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "load": round(offer.load, 4),
@@ -83,7 +84,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Moved to", _moved(entry)),
             ("Probable start", probable_start_text(offer)),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
-            ("Cost", _cost_text(entry)),
+            ("Cost", cost_text(entry.charged, entry.returned, always=bool(entry.amendments))),
             ("Price paid", how_priced(agreement)),
             ("Amendments", "; ".join(amendment_text(each) for each in entry.amendments)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
@@ -116,11 +117,6 @@ def amendment_text(amendment: Amendment) -> str:
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
     )
-
-
-def _cost_text(entry: AgreementStanding) -> str:
-    back = f" ({amount_text(entry.paid)} paid, {amount_text(entry.paid - entry.cost)} given back)"
-    return amount_text(entry.cost) + (back if entry.amendments else "")
 
 
 def _moved(entry: AgreementStanding) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.control.events import AgreementStanding, RequestStanding, by_request
 from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
@@ -38,6 +38,7 @@ class PastRequests:
     def listed(self) -> tuple[RequestStanding, ...]:
         """List all requests, oldest first, without rounds; raises `StateDamaged` for a damaged archive."""
         found = []
+        money = by_request(self.agreements())
         for request in self._archive.requests():
             outcome = _outcome({"rounds": [], **request["outcome"]})
             found.append(
@@ -50,6 +51,8 @@ class PastRequests:
                     outcome,
                     archived=True,
                     rule=outcome.rule or PAPER_RULE,
+                    charged=money.get(request["request_id"], (0, 0))[0],
+                    returned=money.get(request["request_id"], (0, 0))[1],
                 )
             )
         return tuple(found)
@@ -68,7 +71,7 @@ class PastRequests:
             for unit in concluded["outcome"]["units"]
         }
         given_back = {
-            outcome.agreement_id: outcome.cause
+            outcome.agreement_id: outcome
             for concluded in self._archive.of_kind("CancellationConcluded")
             if (outcome := _converter().structure(concluded["outcome"], CancellationOutcome)).done
         }
@@ -79,13 +82,16 @@ class PastRequests:
             for plain in asked["agreements"]:
                 agreement = _converter().structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
-                cause = given_back.get(agreement_id)
-                back = "lost" if cause else "cancelled"
-                state = back if cause is not None else PAST if agreement_id in bought else "void"
+                back = given_back.get(agreement_id)
+                state = PAST if agreement_id in bought else "void"
+                if back is not None:
+                    state = "lost" if back.cause else "cancelled"
                 word = moved.get(agreement_id)
                 last = _converter().structure(word, SlotMoved) if word else None
                 standing = self._standing(agreement, state, last, amended.get(agreement_id, ()))
-                found.append(replace(standing, cause=cause or ""))
+                if back is not None:
+                    standing = replace(standing, refunded=back.refund, cause=back.cause)
+                found.append(standing)
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[Amendment, ...]]:

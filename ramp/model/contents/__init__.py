@@ -70,6 +70,7 @@ from ramp.model.contents.jobs import (
     JobArgument,
     JobCancellation,
     JobInput,
+    JobInputPiece,
     JobOrder,
     JobOutput,
     JobOutputQuery,
@@ -77,6 +78,7 @@ from ramp.model.contents.jobs import (
     JobQuery,
     JobRefused,
     JobStatus,
+    JobVariable,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
 from ramp.model.contents.orders import (
@@ -131,6 +133,7 @@ __all__ = [
     "JobArgument",
     "JobCancellation",
     "JobInput",
+    "JobInputPiece",
     "JobOrder",
     "JobOutput",
     "JobOutputQuery",
@@ -138,6 +141,7 @@ __all__ = [
     "JobQuery",
     "JobRefused",
     "JobStatus",
+    "JobVariable",
     "KeeperRefused",
     "MachineQuery",
     "MachineStatus",
@@ -224,6 +228,7 @@ Content = (
     | DirectoryQuery
     | DirectoryListing
     | JobOrder
+    | JobInputPiece
     | JobQuery
     | JobCancellation
     | JobOutputQuery

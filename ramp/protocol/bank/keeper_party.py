@@ -86,7 +86,7 @@ class KeeperParty:
             case MarketOverview(query_id=query_id):
                 return self._on_overview(message, content, now) if query_id in self._questions else []
             case NotUnderstood():
-                return []
+                return self._questions.not_understood(message, content)
         raise RemoteProtocolError(f"{type(content).__name__} is not a message for a keeper")
 
     def _on_overview(self, message: Message, page: MarketOverview, now: Instant) -> list[Effect]:

@@ -174,7 +174,8 @@ class BankParty:
         if order.valid_until > now + longest:
             return [self._too_long(message, order.order_id)]
         call_id = self._wait(message)
-        return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
+        reserve = fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)
+        return [*self.tick(now), reserve]
 
     def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)

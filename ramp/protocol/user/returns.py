@@ -9,12 +9,13 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
 from ramp.model.instant import Duration, Instant
+from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, CancellationOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
 from ramp.protocol.timing import Pace, earliest
@@ -22,6 +23,7 @@ from ramp.protocol.user.cancellation import CancellationRequest
 
 NOT_ACTIVE = "not_active"
 """Code of a cancellation whose agreement is not active."""
+
 
 AGENT_FAILED = "agent_failed"
 """Code of a cancellation that a bug of the user agent ended before it was recorded."""
@@ -31,11 +33,11 @@ class Returns:
     """The cancellations and claims of one user.
 
     Attributes:
-        done: agreements that were refunded, with the cause if the seller gave the slot back.
+        done: outcomes of refunded agreements; with the cause if the seller gave the slot back.
     """
 
     def __init__(self, agreements: Mapping[str, Agreement], pace: Pace) -> None:
-        self.done: dict[str, str] = {}
+        self.done: dict[str, CancellationOutcome] = {}
         self._agreements = agreements
         self._pace = pace
         self._open: dict[str, CancellationRequest] = {}
@@ -81,7 +83,7 @@ class Returns:
 
     def _ended(self, outcome: CancellationOutcome) -> None:
         if outcome.done:
-            self.done[outcome.agreement_id] = outcome.cause
+            self.done[outcome.agreement_id] = outcome
         else:
             self._refused.add(outcome.agreement_id)
 
@@ -162,6 +164,12 @@ class Returns:
         self._ended(machine.outcome)
         concluded = CancellationConcluded(machine.outcome, machine.seal, now)
         return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
+
+
+def already_cancelled(agreement_id: str, refunded: int) -> list[Effect]:
+    """Report that a cancellation was done before; nothing is refunded again."""
+    detail = f"it was cancelled before, with a refund of {credits_text(refunded)} credits"
+    return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)))]
 
 
 def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:

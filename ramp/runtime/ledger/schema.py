@@ -80,8 +80,9 @@ ACCOUNTS = Table(
     Column("closed_at", _BIG),
     Column("posted", _BIG, nullable=False, server_default="0"),
     Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
-    # A resource pays only refunds, which it owes even after it has spent the money.
-    CheckConstraint("kind = 'resource' OR posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    CheckConstraint("posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    # A resource only returns what it was paid, so it needs no overdraft.
+    CheckConstraint("kind <> 'resource' OR credit_limit = 0", name="sellers_owe_nothing"),
     CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
 )
 

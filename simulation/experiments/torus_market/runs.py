@@ -99,14 +99,7 @@ def run_market(case: MarketCase) -> MarketRun:
 
     world = World(
         [
-            ResourceSpec(
-                each.name,
-                machines[each.name],
-                each.terms,
-                each.prices,
-                pricing_strategy(each.pricing),
-                each.credit_limit,
-            )
+            ResourceSpec(each.name, machines[each.name], each.terms, each.prices, pricing_strategy(each.pricing))
             for each in resources
         ],
         [UserSpec(f"user{number}", DEPOSIT) for number in range(USERS)],

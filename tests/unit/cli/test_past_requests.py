@@ -110,7 +110,8 @@ def test_status_says_how_much_is_in_the_archive_and_lists_it_when_asked(ramp):
         "request-large": ("no_offers", 1),
     }
     assert all(entry["archived"] for entry in listed.values())
-    assert listed["request-bought"]["cost"] == 2 * 8 * PRICE  # two units of 8 cores for an hour
+    money = [listed["request-bought"][key] for key in ("charged", "returned", "cost")]
+    assert money == [f"{2 * 8 * PRICE}.00", f"{8 * PRICE}.00", f"{8 * PRICE}.00"]  # one of two units was cancelled
     assert "large " in ramp("status", "--all")[1]
 
 
@@ -161,6 +162,14 @@ def test_what_is_past_is_not_cancelled_and_the_reason_is_told(ramp):
     assert (code, result["cancelled"], result["code"]) == (1, False, "past")
     assert result["detail"] == "it is past; only a reservation that has not begun can be cancelled"
     assert ramp("cancel", "request-large")[0] == 2
+
+
+def test_what_was_cancelled_long_ago_is_cancelled_again_without_a_second_refund(ramp):
+    code, (result,), _ = ramp("cancel", "agreement-alice-2", "--json")
+    assert (code, result["cancelled"], result["code"], result["refund"]) == (0, True, "already_cancelled", "0.00")
+    assert result["detail"] == f"it was cancelled before, with a refund of {8 * PRICE}.00 credits"
+    code, text, _ = ramp("cancel", "agreement-alice-2")
+    assert (code, text.startswith("Agreement agreement-alice-2: already cancelled; ")) == (0, True)
 
 
 def test_where_a_slot_was_moved_last_is_told_of_what_is_over_too(ramp):

@@ -85,7 +85,7 @@ def test_each_event_is_an_object():
     plain = [json.loads(json.dumps(line.plain)) for line in lines()]
     assert {each["kind"] for each in plain} == set(KINDS)
     (ended,) = [each for each in plain if each["event"] == "ended"]
-    assert (ended["request_id"], ended["status"], ended["cost"], ended["seconds"]) == (ID, "committed", 400.0, 3.0)
+    assert (ended["request_id"], ended["status"], ended["cost"], ended["seconds"]) == (ID, "committed", "400.00", 3.0)
     (closed,) = [each for each in plain if each["event"] == "round_closed"]
     assert closed["leaders"] == {"1": {"resource": "b", "price": 50}}
     assert closed["refusals"] == {"price_below_minimum": 2, "no_answer": 1}

@@ -126,7 +126,7 @@ def test_what_cannot_be_launched_is_said(config: Path, options: dict[str, str], 
 
 
 def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(config: Path) -> None:
-    credit = config.read_text().replace('name = "poor"\n', 'name = "poor"\ncredit_limit = 500000\n')
+    credit = config.read_text().replace('name = "poor"\n', 'name = "poor"\noverdraft = 500000\n')
     config.write_text(f"{credit}\n[quotas]\nholds_max = 1\n")
     one = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
     with ramp.launch(config, transport="simulated", user="poor") as market:
