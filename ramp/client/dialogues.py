@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ramp.client import results
-from ramp.client.identifiers import belonging, matching
+from ramp.client.identifiers import belonging, matching, not_one
 from ramp.client.jobs.files import FETCHED_BYTES_MAX, JobFile, files_of, save
 from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
@@ -50,6 +50,7 @@ from ramp.control.requests import (
     ListAgreements,
     ListJobs,
     ListRequests,
+    OrderRefund,
     Request,
     Resize,
     SendJobInput,
@@ -66,11 +67,12 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
+    RefundMade,
 )
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS
 from ramp.model.instant import SECOND, Duration, Instant, iso
 from ramp.model.services import DRAINING_SERVICE
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
@@ -152,13 +154,17 @@ def withdraw(request_id: str) -> Dialogue[None]:
 
 
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
-    """Cancel the agreements that an id means, or withdraw a running request."""
+    """Cancel the agreements that an id means, or withdraw a running request; again, it changes nothing."""
     asked = yield from requests()
-    going_on = [each for each in matching(asked, any_id, lambda each: each.request_id) if each.outcome is None]
+    meant = matching(asked, any_id, lambda each: each.request_id)
+    going_on = [each for each in meant if each.outcome is None]
     if len(going_on) == 1:
         request_id = going_on[0].request_id
         yield from withdraw(request_id)
         return (Cancelled("", request_id, done=False, withdrawn=True),)
+    if len(meant) == 1 and going_on == [] and _withdrawn(meant[0]):
+        detail = "the request was withdrawn or declined before; it bought nothing"
+        return (Cancelled("", meant[0].request_id, done=False, withdrawn=True, code=ALREADY_CANCELLED, detail=detail),)
     bought = yield from agreements()
     _, entries = belonging(any_id, asked, bought)
     if not entries:
@@ -166,6 +172,11 @@ def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     if len(entries) > 1:
         entries = tuple(entry for entry in entries if entry.state in OPEN_STATES) or entries
     return (yield from _cancel_all(entries, reason))
+
+
+def _withdrawn(standing: RequestStanding) -> bool:
+    outcome = standing.outcome
+    return outcome is not None and outcome.status is RequestStatus.REJECTED and not outcome.units
 
 
 def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
@@ -244,7 +255,10 @@ def job(any_id: str) -> Dialogue[JobStanding]:
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    return replace(found, status=_expected((yield AskJob(found.order.job_id)), JobStatus))
+    answer = yield AskJob(found.order.job_id)
+    if isinstance(answer, Refused) and found.slot == "cancelled":
+        return found  # its resource has forgotten the slot
+    return replace(found, status=_expected(answer, JobStatus))
 
 
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
@@ -355,6 +369,15 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """Credit an account, as the keeper."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def refund(any_id: str, reason: str) -> Dialogue[RefundMade]:
+    """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
+    paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
+    found = matching(sorted(paid), any_id, lambda each: each)
+    if len(found) > 1:
+        raise not_one(f"agreement {any_id!r}", found)
+    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), RefundMade)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:

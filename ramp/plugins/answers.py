@@ -138,7 +138,8 @@ def moves_problem(keys: Collection[str], answer: Any) -> str:
             return f"{key!r:.50} is reported as moved, but was not asked about"
         if not isinstance(move, SlotMove):
             return no("SlotMove", move)
-        if wrong := text_problem("placement", move.placement, PLACEMENT_MAX):
+        wrong = text_problem("placement", move.placement, PLACEMENT_MAX)
+        if wrong := wrong or text_problem("reservation's id", move.reservation_id, IDENTIFIER_MAX):
             return wrong
         if not move.placement:
             return "a slot is reported as moved without a placement"

@@ -37,7 +37,7 @@ class Approval(StrEnum):
     """Approval of offers (paper section 5.1.1, step 5).
 
     AUTO buys offers that meet the request. ASK shows each purchase first. BEST_OFFER buys the best offer if none meets
-    it.
+    it; such an offer may cost more than the request allows, so clients require a maximum total cost.
     """
 
     AUTO = "auto"
@@ -186,6 +186,14 @@ class DepositOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class RefundOrdered:
+    """The keeper orders the refund of an agreement, which is its idempotency key."""
+
+    agreement_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewAsked:
     """The keeper asks for an overview of all trading."""
 
@@ -210,6 +218,7 @@ Command = (
     | ResourcesAsked
     | ClockAsked
     | DepositOrdered
+    | RefundOrdered
     | OverviewAsked
 )
 
@@ -284,7 +293,7 @@ class SlotFreed:
 
 @dataclass(frozen=True, slots=True)
 class MachineOpened:
-    """The plug-in has opened, after its party: the source of its queue, and whether it must know the buyers of sold slots."""
+    """The plug-in has opened, after its party: the source of its queue, and whether it must know its buyers."""
 
     source: str
     tended: bool = False
@@ -416,12 +425,14 @@ class OrdersSwept:
 
 @dataclass(frozen=True, slots=True)
 class RefundPosted:
-    """The ledger's answer to `PostRefund`."""
+    """The ledger's answer to `PostRefund`, with the buyer and the seller."""
 
     call_id: str
     agreement_id: str
     transfer_id: str
     amount: int
+    user: str = ""
+    resource: str = ""
     code: str = ""
     detail: str = ""
 

@@ -18,7 +18,7 @@ from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.machine_terms.static_terms import check_static_terms
-from ramp.model.money import cost
+from ramp.model.money import cost, grouped
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
@@ -243,6 +243,34 @@ class Seller:
         self._answers.put(pending.key, reply, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
+    def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
+        """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
+
+        Args:
+            taken: the accepted offer.
+            unit: as called for.
+            answer: the next slot.
+            user: the buyer.
+            now: the present.
+
+        Returns:
+            The offer; empty if the slot has another size or is not in the unit's window.
+        """
+        if self.draining or answer.end > unit.deadline:
+            return ()
+        if (answer.cores, answer.end - answer.start) != (taken.cores, taken.end - taken.start):
+            return ()
+        offer = replace(
+            taken,
+            offer_id=self._ids.new("offer"),
+            start=answer.start,
+            end=answer.end,
+            load=answer.load,
+            placement=answer.placement,
+        )
+        self._remember(OpenOffer(offer, unit, answer, user, now + offer.valid_for), now)
+        return (offer,)
+
     def drop(self, call_id: str) -> _Pending | None:
         """Forget an unanswered call; a copy of it is answered afresh."""
         pending = self._pending.pop(call_id, None)
@@ -356,13 +384,26 @@ class Seller:
 
 
 def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: CallForProposals) -> Refusal | None:
-    """Return why a slot is not offered, or None; prices are stated at the unit's reference size."""
+    """Return why a slot is not offered, or None; a price that would pass is stated per core-hour asked."""
+    length = slot.end - slot.start
+    if isinstance(price, int) and not call.best_offer and price > price_with(unit, slot.cores, length):
+        price = PriceRefusal(RefusalCode.PRICE, price)  # of a strategy that ignores the asking price
     if isinstance(price, PriceRefusal):
-        at = None if price.nearest is None else price_for(unit, price.nearest, slot.cores, slot.end - slot.start)
-        return Refusal(unit.number, price.code, "" if at is None else f"{at} credits/core-hour", price.detail)
+        if price.nearest is None:
+            return Refusal(unit.number, price.code, detail=price.detail)
+        nearest = f"{price_for(unit, price.nearest, slot.cores, length)} credits/core-hour"
+        return Refusal(unit.number, price.code, nearest, price.detail or _charged(unit, slot, price.nearest))
     if not call.best_offer and slot.end > unit.deadline:
         return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
     return None
+
+
+def _charged(unit: RequestUnit, slot: Slot, price: int) -> str:
+    """Return which cores a machine charges if they are more than a unit asks, and how to ask for all of them."""
+    if unit.moldable is not None or slot.cores == unit.cores.total:
+        return ""
+    at = f" at {price} credits/core-hour" if price > unit.cpu_hour_cost else ""
+    return f"charges {grouped(slot.cores)} cores; or ask for {grouped(slot.cores)} cores{at}"
 
 
 def _one_for_each(refusals: Sequence[Refusal], offered: Container[int]) -> Iterator[Refusal]:

@@ -162,6 +162,7 @@ def test_an_archive_is_unpacked_before_the_script_of_a_batch_system(ask: Any, tm
         (packed(("a" * 300, b"y")), "too long"),
         (packed(("a", b"y"))[:-20], "cannot be unpacked"),
     ],
+    ids=range(9),  # an archive has the time in it, and each worker names its tests
 )
 def test_wrong_inputs_are_the_buyers_fault(ask: Any, tmp_path: Path, archive: bytes | None, problem: str) -> None:
     """The job fails, and no doubt about the site arises from it, after which the slot would be paid back."""

@@ -313,7 +313,7 @@ class JobDesk:
         job = Job(
             taken,
             offer=replace(participant.offer, end=participant.size[1]),
-            reservation_id=participant.reservation_id,
+            reservation_id=participant.reserved_as or participant.reservation_id,
             resource=self._resource,
             terms=terms,
         )
