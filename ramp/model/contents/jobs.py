@@ -272,7 +272,14 @@ class JobOutputQuery:
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class JobInputPiece:
-    """REQUEST by the buyer, before an order: keep this piece of its archive of inputs, from `offset` on; in base64."""
+    """REQUEST by the buyer, before an order: keep this piece of the job's archive of inputs.
+
+    Attributes:
+        job_id: of the job that will be ordered.
+        agreement_id: of its slot.
+        offset: of the piece's first byte.
+        data: the piece in base64.
+    """
 
     job_id: str
     agreement_id: str
