@@ -63,7 +63,8 @@ def statement(
 
     --json gives the reason of a line as `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the bank's own.
 
-    The resource measures delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), or `pending`.
+    The resource records delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), `unknown`, or
+    `pending`.
     Only slots with a launched job have it; see `ramp jobs` for details.
     """
     if since is not None and until is not None and since > until:
