@@ -316,7 +316,7 @@ class JobStatus:
         due_at: when it should start: when its slot has begun and the order has arrived.
         delivery: a `Delivery`.
         native_id: the batch system's name for it, or empty.
-        cores: that it was given, 0 while that is not known.
+        cores: that it may use, 0 before its start.
         started_at: when it started, by the resource's clock.
         ended_at: when it ended.
         exit_code: of its command; negative for the signal that ended it.

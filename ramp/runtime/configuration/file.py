@@ -123,7 +123,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
     def launched(where: str, resource: Mapping[str, Any], plugin: str) -> tuple[LaunchTerms | None, Acting | None]:
         reserves = plugin != QUEUE_BOUND
         terms = launch_terms(reader, where, resource, launching, accounts, domain, reserves=reserves)
-        return terms, None if terms is None or terms.executor == LOCAL else acting_by(launching)
+        return terms, None if terms is None or terms.keeps_jobs else acting_by(launching)
 
     users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
     resources = tuple(
