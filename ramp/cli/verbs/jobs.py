@@ -163,8 +163,7 @@ def job(
     if wait:
         found = _waited(market, found)
     if wanted is not None:
-        sys.stdout.buffer.write(ask(market, dialogues.job_output(found.job_id, wanted), asking))
-        sys.stdout.buffer.flush()
+        _write(ask(market, dialogues.job_output(found.job_id, wanted), asking))
     elif as_json:
         print_json(job_object(found))
     else:
@@ -172,6 +171,15 @@ def job(
     if wait and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
         ctx.exit(1)
+
+
+def _write(output: bytes) -> None:
+    """Write a job's output: the bytes themselves for a file or a pipe, text for a terminal."""
+    if sys.stdout.isatty():
+        sys.stdout.write(output.decode("utf-8", "replace"))
+    else:
+        sys.stdout.buffer.write(output)
+    sys.stdout.flush()
 
 
 def _waited(market: Market, found: Job) -> Job:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar, assert_never
 
-from ramp.errors import PluginError, StorageFailed, plain
+from ramp.errors import PluginError, StorageFailed
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -40,6 +40,7 @@ from ramp.protocol.events import MachineInDoubt, SlotsPriced
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
 from ramp.runtime.guests.answers import call_of, price_problem, raised, snapshot_problem, snapshot_text, without_answer
 from ramp.runtime.guests.health import Health
+from ramp.text import one_line
 
 Answer = TypeVar("Answer")
 
@@ -148,7 +149,7 @@ class GuardedPlugin:
             return ev.SlotsTended(tuple((key, GONE) for key in self._forgotten(owners, now)))
         call = lambda: plugin.tend(owners, now)  # noqa: E731
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
-        lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
+        lost = () if isinstance(answer, MachineInDoubt) else tuple((key, one_line(why)) for key, why in answer.items())
         if not isinstance(plugin, MovingPlugin):
             return ev.SlotsTended(lost)
         # also after an incomplete call: the plug-in has recorded the moved slots
@@ -208,7 +209,7 @@ class GuardedPlugin:
             if not problem:
                 self._health.answered(what)
                 return answer
-        sentence = f"{what}: {plain(problem)}"
+        sentence = f"{what}: {one_line(problem)}"
         self._health.failed(what, sentence, now)
         return MachineInDoubt(sentence, transient)
 
@@ -241,6 +242,6 @@ class GuardedStrategy:
             if not problem:
                 self._health.answered("price")
                 return priced
-        sentence = plain(problem)
+        sentence = one_line(problem)
         self._health.failed("price", sentence, now)
         return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + sentence)
