@@ -31,7 +31,7 @@ SIMULATED: Final = frozenset({"log", "synthetic"})
 def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
     """Return a launch snippet of a style (a key of `SNIPPETS`); raises `ConfigurationError` if it does not fit.
 
-    The seller has chosen the reservation's id and the placement, and somebody will run the snippet: each text is a
+    The seller has chosen the reservation's id and the placement, and the buyer runs the snippet: each text is a
     `_comment`, a `_word` of a shell, or a literal of Python.
     """
     if agreement.offer.in_queue and style != "env":

@@ -47,7 +47,7 @@ _RIGHT_OF_TYPE: Final = {
     "Credits": "an amount of credits such as 5000 or 99.50",
     "Identifier": "1 to 64 letters, digits, dots, underscores, plus signs and hyphens, such as offer-17; a name may "
     "end with @ and a domain",
-    "LedgerId": "an id of the ledger such as payment:agreement-17",
+    "NumberedId": "an identifier such as payment:agreement-17",
     "Reference": "an identifier, or nothing",
     "Sentence": "one line of printable characters",
     "ReasonCode": "a word such as insufficient_funds",
@@ -62,7 +62,7 @@ _RIGHT_OF_TYPE: Final = {
 _TYPE_OF_PATTERN: Final = {
     "any|": "Extents",
     "[A-Za-z0-9][A-Za-z0-9._+\\-]{0,63}": "Identifier",
-    "[A-Za-z0-9][A-Za-z0-9._+@:#": "LedgerId",
+    "[A-Za-z0-9][A-Za-z0-9._+@:#": "NumberedId",
     "([A-Za-z0-9][A-Za-z0-9._+@:#": "Reference",
     "[^": "Sentence",
     "(0|[": "Credits",
