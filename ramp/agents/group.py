@@ -312,7 +312,7 @@ def _emit_clock(agent: str, compared: ClockCompared) -> None:
         agent,
         "clock",
         offset_text(compared) if compared.wrong else "",
-        clock_offset_ms=round(compared.offset / MILLISECOND, 3),
+        clock_offset_ms=round(compared.certain / MILLISECOND, 3),
         clock_uncertainty_ms=round(compared.uncertainty / MILLISECOND, 3),
     )
 

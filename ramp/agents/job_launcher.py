@@ -1,17 +1,21 @@
 """The job launcher of a Resource Agent: one short process for each question, run as the buyer's local account.
 
-An agent that is root switches to that account. Any other agent uses `sudo`, which needs one line of sudoers and the
-installed worker (docs/launching.md). Only for a simulated machine may a site map a buyer to the agent's own account, or
-to `nobody` if the agent is root.
+A job on this computer has a keeper, which survives the agent (`ramp/launching/keeper.py`); its record, in the agent's
+state folder, answers all questions but those for files. An agent that is root switches to that account. Any other agent
+uses `sudo`, which needs one line of sudoers and the installed worker (docs/launching.md). Only for a simulated machine
+may a site map a buyer to the agent's own account, or to `nobody` if the agent is root.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import json
 import os
 import signal
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,12 +23,20 @@ from typing import Any, Final
 from ramp.errors import ConfigurationError
 from ramp.launching import worker
 from ramp.launching.acting import Acting, account_of, becoming, folder_for, worker_inside
-from ramp.launching.messages import ANSWER_BYTES_MAX, answer_of, in_doubt, question_text
-from ramp.model.instant import Instant
+from ramp.launching.keeper import ENVIRONMENT, KeeperTask, keeper_of, read_record
+from ramp.launching.messages import ANSWER_BYTES_MAX, answer_of, in_doubt, job_plain, question_text
+from ramp.launching.worker import is_over
+from ramp.model.instant import SECOND, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import GuestFailed, Progress
-from ramp.protocol.resource.jobs.launching import OWN_ACCOUNT
+from ramp.protocol.resource.jobs.launching import LOCAL, OWN_ACCOUNT
+
+KEEPER: tuple[str, ...] = (sys.executable, "-m", "ramp.launching.keeper")
+"""Command of a keeper."""
+
+END_LIMIT_S: Final = 20.0
+"""Longest wait for the end of a cancelled job in seconds; its keeper gives it some seconds."""
 
 NOBODY: Final = "nobody"
 AT_ONCE: Final = 8
@@ -45,6 +57,7 @@ class LauncherSettings:
         executor: executor of the jobs, as in `ramp.protocol.resource.jobs.launching.LaunchTerms`.
         acting: means of running commands as other accounts.
         own_folder: folder for jobs of the agent's own account.
+        records: folder of the keepers' records.
         environment: variables that the worker inherits from the agent.
         variables: further variables, with which commands find the batch system.
         psij_python: interpreter with PSI/J, for a batch system.
@@ -53,6 +66,7 @@ class LauncherSettings:
     executor: str
     acting: Acting
     own_folder: Path
+    records: Path
     environment: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     psij_python: str = ""
@@ -94,7 +108,8 @@ class JobLauncher:
         answer: ev.Answer
         async with self._at_once:
             try:
-                answer = answer_of(question, await self._asked(question))
+                asked = self._kept if self.settings.executor == LOCAL else self._asked
+                answer = answer_of(question, await asked(question))
             except (ValueError, OSError, ConfigurationError, TimeoutError) as error:
                 reason = str(error) or f"the worker did not answer within {LIMIT_S:g} s"
                 answer = in_doubt(question, f"the launcher failed: {reason}")
@@ -106,6 +121,44 @@ class JobLauncher:
                     self.watch(GuestFailed("launcher", ""))
         self.deliver(answer)
 
+    async def _kept(self, question: fx.AskLauncher) -> bytes:
+        """Return the answer about a job on this computer, by the record of its keeper."""
+        record = self.settings.records / question.job.resource / question.job.job_id
+        known = read_record(record)
+        if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
+            answer = json.loads(await self._asked(question))
+            complete = known is not None and is_over(known)
+            return json.dumps({**answer, "complete": complete}).encode()
+        is_open = isinstance(question, fx.SubmitJob) if known is None else not is_over(known)
+        if is_open:
+            if not keeper_of(record):
+                await self._keep(question.job, record)
+            end = asyncio.get_running_loop().time() + END_LIMIT_S
+            while isinstance(question, fx.CancelJob) and asyncio.get_running_loop().time() < end:
+                keeper = keeper_of(record)
+                if not keeper:
+                    break
+                os.kill(keeper, signal.SIGTERM)
+                await asyncio.sleep(0.1)
+            known = read_record(record)
+        return json.dumps({"version": worker.VERSION, "seen": known}).encode()
+
+    async def _keep(self, job: fx.JobToRun, record: Path) -> None:
+        """Start the keeper of a job, and wait until it has the job on record."""
+        command, options, root = self._command(job.account)
+        task = KeeperTask(
+            str(record),
+            list(command),
+            dict(options),
+            self._uid(job.account),
+            job_plain(job, root),
+            job.begin_at / SECOND,
+            job.start_by / SECOND,
+            job.end_at / SECOND,
+        )
+        own = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        await self._output_of(KEEPER, json.dumps(dataclasses.asdict(task)).encode(), own, {})
+
     async def _asked(self, question: fx.AskLauncher) -> bytes:
         command, options, root = self._command(question.job.account)
         how = self.settings
@@ -113,13 +166,18 @@ class JobLauncher:
         text = question_text(
             question, how.executor, root, {**given, **how.variables}, how.psij_python, how.acting.python
         )
+        return await self._output_of(command, text, ENVIRONMENT, options)
+
+    async def _output_of(
+        self, command: Sequence[str], text: bytes, environment: Mapping[str, str], options: Mapping[str, Any]
+    ) -> bytes:
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd="/",
-            env={"PATH": worker.PATH, "LC_ALL": "C.UTF-8"},
+            env=environment,
             start_new_session=True,
             limit=2 * ANSWER_BYTES_MAX,
             **options,
@@ -135,6 +193,11 @@ class JobLauncher:
             last = complaints.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no error message"]
             raise ValueError(f"{command[0]} ended with status {process.returncode}: {last[0][:300]}")
         return printed
+
+    def _uid(self, account: str) -> int:
+        if account == OWN_ACCOUNT:
+            return os.geteuid() or account_of(NOBODY).pw_uid
+        return account_of(account).pw_uid
 
     def _command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
         """Return the worker's command for an account, the options of its process, and the folder of its jobs."""

@@ -89,7 +89,7 @@ class Inspection(Protocol):
         ...
 
     def remarks(self, settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-        """Check what is particular to this kind of system: privileges, versions, clocks."""
+        """Check the conditions for sales of this kind of system, such as privileges; its plug-in checks the same."""
         ...
 
 

@@ -207,8 +207,13 @@ class Reconciler:
         return self.make(entry, now, patience_s)
 
     def note_made(self, entry: Entry, found: SystemReservation, now: Instant) -> Entry:
-        """Record that the system has an entry's reservation, and where; a sold slot that changed nodes has moved."""
+        """Record that the system has an entry's reservation, and where.
+
+        A sold slot on other nodes, or in a reservation of another number, has moved.
+        """
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
+        if entry.firm and entry.reservation_id not in ("", found.reservation_id):
+            changes["moved_at"] = entry.moving(now)
         if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
             assert entry.slot is not None
             where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))

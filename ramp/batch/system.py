@@ -8,7 +8,9 @@ are checked where they are read, and the effects of orders are read back.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from ramp.model.instant import Duration, Instant
@@ -153,6 +155,16 @@ class SystemSnapshot:
     def cores(self) -> int:
         """Return the cores of all nodes, usable or not."""
         return sum(node.cores for node in self.nodes)
+
+    @property
+    def free_cores(self) -> int:
+        """Return the cores of usable nodes that neither a job nor a begun reservation has."""
+        begun = {each.name: each.parts for each in self.reservations if each.active}
+        jobs = [job.parts for job in self.running if job.reservation not in begun]
+        taken: Counter[str] = Counter()
+        for name, count in chain.from_iterable((*begun.values(), *jobs)):
+            taken[name] += count
+        return sum(max(node.cores - taken[node.name], 0) for node in self.nodes if node.usable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 A slot is in trouble if one of its nodes is out of service, or if the system has lost its reservation and given the
 cores to others. Healthy slots look so for some seconds after a restart, so trouble must last a minute. A system waits
 some minutes for a silent node; its slots are not in trouble before it gives the node up. A slot that has not begun
-moves to other free nodes of the same shape. Without these, or once it has begun, it is lost, and the resource pays
-it back.
+moves to other free cores, at the last look before its begin even if the minute is not over. Without free cores, or
+once it has begun, it is lost, and the resource pays it back. The reason of a loss says why the slot was not moved.
 
 A moved slot keeps its key and its reservation's name, which is in the signed agreement and in the buyer's scripts and
 cannot change. So the book is written first; then the old reservation is removed and the new one made under its name.
@@ -23,10 +23,13 @@ from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.reconciling import Reconciler
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
-from ramp.model.instant import Instant
+from ramp.model.instant import SECOND, Duration, Instant
 
 LOST_AFTER_S: Final = 60.0
 """Seconds of trouble before a sold slot is moved or lost."""
+
+LAST_LOOK: Final[Duration] = 20 * SECOND
+"""Time before a slot's begin in which it is looked after for the last time; longer than the pause between two looks."""
 
 MOVING_PATIENCE_S: Final = 5.0
 """Seconds that all moves of one call may wait together for a busy system. Many slots may be in trouble at once, and a
@@ -43,7 +46,7 @@ class SoldSlots:
     Attributes:
         book: the record of sold slots.
         reconciler: makes the system agree with it.
-        elsewhere: returns other cores for an entry, of the same shape and free for the whole of its slot, or none.
+        elsewhere: returns other cores for an entry, free for the whole of its slot, or none.
         monotonic: a monotonic clock in seconds.
         wanting: start of each slot's trouble, by key; kept between calls.
         patience_s: remaining seconds of waiting.
@@ -107,10 +110,15 @@ class SoldSlots:
         reason = self._trouble(entry, account, picture, there, now)
         if not reason:
             self.wanting.pop(key, None)
-        elif self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S:
-            if not self._moved(key, reason, now):
-                return reason
-            self.wanting.pop(key, None)
+            return ""
+        slot = None if entry is None else entry.slot
+        is_over = self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S
+        if is_over or (slot is not None and 0 < slot.start - now <= LAST_LOOK):
+            kept = self._move(key, reason, now)
+            if kept and is_over:
+                return reason if kept == reason else f"{reason}; {kept}"
+            if not kept:
+                self.wanting.pop(key, None)
         return ""
 
     def _trouble(
@@ -137,14 +145,17 @@ class SoldSlots:
             return "" if refused.transient else refused.reason
         return ""
 
-    def _moved(self, key: str, reason: str, now: Instant) -> bool:
-        """Give a slot that has not begun other cores, if there are any."""
+    def _move(self, key: str, reason: str, now: Instant) -> str:
+        """Give a slot that has not begun other cores; return why that is impossible, empty if it has moved."""
         entry = self.book.entry(key)
-        if entry is None or not entry.firm or not entry.live(now) or entry.slot is None or now >= entry.slot.start:
-            return False
+        if entry is None or not entry.firm or not entry.live(now) or entry.slot is None:
+            return reason
+        if now >= entry.slot.start:
+            return "the slot has begun, so it is not moved"
         parts = self.elsewhere(entry, now)
         if not parts or sorted(parts) == sorted(entry.parts):
-            return False
+            kind = "cores on nodes of the same kind" if entry.shaped else "cores"
+            return f"no {entry.slot.cores} other {kind} are free for it"
         slot = replace(entry.slot, placement=placement_of(parts), token=token_of(parts))
         after = self.book.change(entry.key, parts=parts, slot=slot, moved_at=entry.moving(now))
         begun = self.monotonic()
@@ -152,11 +163,11 @@ class SoldSlots:
             self.reconciler.make_anew(after, now, max(self.patience_s, 0.0))
         except SystemRefused as refused:
             _log.warning("%s cannot be moved to %s: %s", entry.name, slot.placement, refused)
-            return False
+            return f"it cannot be moved to {slot.placement}: {refused.reason}"
         finally:
             self.patience_s -= self.monotonic() - begun
         _log.warning("%s was moved from %s to %s: %s", entry.name, entry.slot.placement, slot.placement, reason)
-        return True
+        return ""
 
 
 def broken_nodes(entry: Entry, picture: SystemSnapshot) -> str:

@@ -69,7 +69,7 @@ class MachineState:
         projected_load: over the horizon that was asked for.
         operating_system: JSDL 1.0 name, None where it is not stated.
         architecture: JSDL 1.0 name, None where it is not stated.
-        start_price: first price of the resource, in credits per core-hour.
+        start_price: start price of the resource in credits per core-hour; it sets the step by which offers fall.
         snapshot: the whole JSON object, with further keys of the plug-in.
     """
 

@@ -10,10 +10,9 @@ from typing import Any, Final, Protocol
 from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.options import nearest_name
-from ramp.protocol.resource.jobs.launching import HANDOVER, OWN_ACCOUNT, LaunchTerms
+from ramp.protocol.resource.jobs.launching import HANDOVER, LOCAL, OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"
-LOCAL: Final = "local"
 BATCH_SYSTEMS: Final = ("slurm", "gridengine")
 """Executors that submit jobs through PSI/J, by PSI/J's names."""
 
@@ -38,8 +37,9 @@ class LaunchingConfig:
         folder: where job folders are made, one folder an account, if not in the accounts' homes; the nodes of the
             machine see it under the same path.
         environment: variables of the agents' environment that the worker is given.
-        grace: delay of a start that still counts as punctual, in seconds.
-        delivery_limit: delay of a start, in seconds, after which the slot counts as not delivered and is refunded.
+        grace: delay of a start by `local` that still counts as punctual, in seconds.
+        delivery_limit: delay, in seconds, after which `local` gives up a job that it cannot start; the slot then counts
+            as not delivered and is refunded.
     """
 
     executor: str = NONE

@@ -29,6 +29,7 @@ _VERBS: Final[Mapping[type, str]] = {
     fx.LookUpJob: "look_up",
     fx.CancelJob: "cancel",
     fx.ReadJobFile: "read",
+    fx.StageJobInput: "stage",
 }
 _SEEN_STATES: Final = frozenset(JobState) - {JobState.TAKEN}
 
@@ -56,19 +57,8 @@ def question_text(
         "version": VERSION,
         "verb": _VERBS[type(question)],
         "executor": executor,
-        "root": root,
         "variables": dict(variables),
-        "job": {
-            "job_id": job.job_id,
-            "resource": job.resource,
-            "reservation_id": job.reservation_id,
-            "cores": job.cores,
-            "begin_at": job.begin_at,
-            "end_at": job.end_at,
-            "arguments": job.arguments,
-            "inputs": [{"name": each.name, "data": each.data, "executable": each.executable} for each in job.inputs],
-            "environment": job.environment,
-        },
+        **job_plain(job, root),
     }
     if job.queue_key and executor in BATCH_SYSTEMS:
         plain["job"]["queue_key"] = job.queue_key
@@ -77,7 +67,26 @@ def question_text(
         plain |= {"psij_python": psij_python, "program": Path(psij_jobs.__file__).read_text("utf-8")}
     if isinstance(question, fx.ReadJobFile):
         plain |= {"name": question.name, "offset": question.offset}
+    if isinstance(question, fx.StageJobInput):
+        plain |= {"offset": question.offset, "data": question.data}
     return json.dumps(plain).encode()
+
+
+def job_plain(job: fx.JobToRun, root: str) -> dict[str, Any]:
+    """Return a job, and the folder of the job folders, for the worker."""
+    plain = {
+        "job_id": job.job_id,
+        "resource": job.resource,
+        "reservation_id": job.reservation_id,
+        "cores": job.cores,
+        "begin_at": job.begin_at,
+        "end_at": job.end_at,
+        "arguments": job.arguments,
+        "inputs": [{"name": each.name, "data": each.data, "executable": each.executable} for each in job.inputs],
+        "environment": job.environment,
+        "archive": job.archive,
+    }
+    return {"root": root, "job": plain}
 
 
 def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileRead:
@@ -95,7 +104,7 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
         )
     if "error" in plain:
         raise ValueError(_sentence(plain["error"]))
-    if isinstance(question, fx.ReadJobFile):
+    if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
         return _read(question, plain)
     if plain.get("seen", "") is None:
         return ev.JobSeen(question.job.job_id, None)
@@ -104,7 +113,7 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
 
 def in_doubt(question: fx.AskLauncher, reason: str) -> ev.JobSeen | ev.JobFileRead:
     """Return the substitute for a missing answer."""
-    if isinstance(question, fx.ReadJobFile):
+    if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
         return ev.JobFileRead(question.call_id, None, code="in_doubt", detail=reason)
     return ev.JobSeen(question.job.job_id, ev.MachineInDoubt(reason))
 
@@ -135,7 +144,7 @@ def _sight(plain: object) -> ev.JobSight:
     )
 
 
-def _read(question: fx.ReadJobFile, plain: Mapping[str, Any]) -> ev.JobFileRead:
+def _read(question: fx.ReadJobFile | fx.StageJobInput, plain: Mapping[str, Any]) -> ev.JobFileRead:
     data = plain.get("data")
     if data is None:
         return ev.JobFileRead(question.call_id, None, code="no_file", detail=_sentence(plain.get("detail")))

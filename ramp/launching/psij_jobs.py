@@ -63,8 +63,8 @@ def main() -> int:
                 system.end(folder)
                 answer = {}
             else:
-                alive, detail = system.lives(folder)
-                answer = {"alive": alive, "detail": detail}
+                alive, detail, native = system.lives(folder)
+                answer = {"alive": alive, "detail": detail, "native": native}
     except ImportError as error:
         answer = {"error": f"{sys.executable} has no PSI/J: {error}"}
     except (OSError, ValueError) as error:
@@ -122,38 +122,26 @@ class BatchSystem(ABC):
                 if not waits:
                     return f"{self.NAME} does not take it: {said}"
                 time.sleep(1)
-        (folder / "native").write_text(submitted.native_id, "ascii")
         return ""
 
     def end(self, folder: Path) -> None:
         """End the job; one that is missing in the queue ends itself if it starts later."""
-        native = self.native(folder)
+        native = self.numbers().get(name_of(folder), "")
         if native:
             code, said = run(self.executor(folder).get_cancel_command(native))
             if code and not GONE.search(said):
                 raise OSError(said)
 
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """Return whether the job is listed and has not ended (None: not listed), and why it waits or has failed."""
-        native = self.native(folder)
+    def lives(self, folder: Path) -> tuple[bool | None, str, str]:
+        """Return whether the job is listed and has not ended (None: not listed), why it waits or failed, its number."""
+        native = self.numbers().get(name_of(folder), "")
         if not native:
-            return None, ""
+            return None, "", ""
         executor = self.executor(folder)
         status = executor.parse_status_output(*run(executor.get_status_command([native]))).get(native)
         if status is None:
-            return None, ""
-        return not status.state.final, str(status.message or "")
-
-    def noted(self, folder: Path) -> str:
-        """Return the number recorded at submission."""
-        try:
-            return (folder / "native").read_text("ascii").strip()
-        except FileNotFoundError:
-            return ""
-
-    def native(self, folder: Path) -> str:
-        """Return the system's number of the job, recorded or found by name; empty if it has no number."""
-        return self.noted(folder) or self.numbers().get(name_of(folder), "")
+            return None, "", native
+        return not status.state.final, str(status.message or ""), native
 
 
 class Slurm(BatchSystem):

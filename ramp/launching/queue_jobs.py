@@ -36,8 +36,9 @@ def main() -> int:
         if question["verb"] == "submit":
             answer = {"refused": submit(folder, question["job"])}
         elif question["verb"] == "look":
-            alive, detail = lives(folder, system)
-            answer = {"alive": alive, "detail": detail}
+            number = str(question["job"]["reservation_id"])
+            alive, detail = lives(folder, system, number)
+            answer = {"alive": alive, "detail": detail, "native": number}
         # a job that must end has the mark `cancelled` in its folder, which the script looks for
     except (OSError, ValueError, KeyError) as error:
         answer = {"error": " ".join(str(error).split())}
@@ -50,8 +51,6 @@ def submit(folder: Path, job: dict[str, Any]) -> str:
     key, number = str(job["queue_key"]), str(job["reservation_id"])
     if not NAME.fullmatch(key) or not number.isdecimal():
         return f"invalid job of a queue: {key!r}, {number!r}"
-    (folder / "asked").write_text(str(int(job["cores"])), "ascii")
-    (folder / "native").write_text(number, "ascii")
     orders = folder.parents[1] / "queued" / key
     orders.mkdir(parents=True, exist_ok=True)
     new = orders / f".{folder.name}"
@@ -61,7 +60,7 @@ def submit(folder: Path, job: dict[str, Any]) -> str:
     return ""
 
 
-def lives(folder: Path, system: str) -> tuple[bool | None, str]:
+def lives(folder: Path, system: str, number: str) -> tuple[bool | None, str]:
     """Return whether the job in the queue runs (None: it has no order), and a sentence if it has ended.
 
     Raises:
@@ -69,7 +68,6 @@ def lives(folder: Path, system: str) -> tuple[bool | None, str]:
     """
     if not (folder / "ordered").exists():
         return None, ""
-    number = (folder / "native").read_text("ascii")
     command = [*LISTED[system], number]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)

@@ -1,46 +1,56 @@
 #!/usr/bin/python3 -I
-"""The worker: launches, looks up, ends and reads one buyer's jobs, as the buyer's local account.
+"""The worker: stages, runs, looks up, ends and reads one buyer's jobs, as the buyer's local account.
 
 It is one file of the standard library, so that a site can read it, install it and allow it by one line of sudoers. It
-takes no arguments and no environment, reads one question as JSON from standard input, and prints one answer. Each
-question has its own run, and the state of a job is in its folder only.
+takes no arguments and no environment, reads one question as a line of JSON from standard input, and prints one answer.
+Each question has its own run.
 
     ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
-        run                  the script that the executor starts; made once
+        inputs.tar.gz        larger inputs, sent in pieces before the job and unpacked into work/
         work/                working directory of the command: the staged files, and its results
         stdout, stderr       its output
-        cores                its cores, in the batch system's own words
+
+On this computer, for simulated machines, the job's keeper (`keeper.py`) starts the worker, which stages the job and
+becomes its command. In a batch system the worker stages a script:
+
+        run                  the script; made once
         started/             made by the script before anything else, so that no second start runs it again
-        began, ended         time of start; exit code and time of end
+        began, ended         time of start; exit code and time of end: shown to the buyer, and no evidence for anyone
         cancelled            marks a job that must end
-        keeper               the process that waits for the slot
-        native, psij/        the batch system's number of the job, and PSI/J's files about it
+        psij/                PSI/J's files about it
     ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: its earliest start, and its folder
 
-The executor `local` runs jobs on this computer, for simulated machines: a process in its own session waits for the
-slot, and ends the job at the slot's end. `slurm` and `gridengine` submit the job into the slot's reservation by a
-program in the question (`psij_jobs.py`), with an interpreter that has PSI/J. Without a reservation, the order goes to a
-job that the account already has in a queue (`queue_jobs.py`). The worker also runs, as the account, the commands that
-hold, release and delete such jobs. It checks sizes, names and paths of orders again, because an agent may be wrong.
+`slurm` and `gridengine` submit the script into the slot's reservation by a program in the question (`psij_jobs.py`),
+with an interpreter that has PSI/J. Without a reservation, the order goes to a job that the account already has in a
+queue (`queue_jobs.py`). The worker also runs, as the account, the commands that hold, release and delete such jobs. It
+checks sizes, names and paths of orders again, because an agent may be wrong. The account owns all of these files, so
+nothing in them decides what the buyer pays.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import errno
+import gzip
+import hashlib
 import json
 import os
 import pwd
 import re
+import resource
 import shlex
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tarfile
 import time
-from abc import ABC, abstractmethod
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 VERSION: Final = 1
 
@@ -49,15 +59,40 @@ OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
 """Maximum size of a job's file (`ulimit -f`), so that a faulty job does not fill the site's disk."""
 
 PIECE_MAX: Final = 48 * 1024
+ARCHIVE: Final = "inputs.tar.gz"
+ARCHIVE_BYTES_MAX: Final = 32 * 1024 * 1024
+UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Maximum size of all unpacked inputs in bytes."""
+
+LISTED_MAX: Final = 10_000
+"""Maximum number of names that a list of a job's files looks at."""
+
+DEPTH_MAX: Final = 50
+"""Maximum depth of folders in a list of files."""
+
+BUYERS_ERRORS: Final = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL, errno.EDQUOT}
+"""Errors while unpacking inputs that are not the site's fault."""
+
+SMALL_MAX: Final = 4096
+"""Maximum size of a file that the worker reads at once, in bytes."""
+
+PATH_MAX: Final = 1_000
+STREAMS: Final = ("stdout", "stderr")
+SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+MOMENT: Final = re.compile(r"(\d{9,11})\.(\d{1,9})")
+ENDED: Final = re.compile(rf"(\d{{1,3}}) ({MOMENT.pattern})")
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-KILL_AFTER_S: Final = 5
-"""Seconds between SIGTERM and SIGKILL at the slot's end."""
+CANNOT_RUN: Final = 125
+"""Exit code of a worker that could not become the job's command."""
 
 BATCH_LIMIT_S: Final = 40
 """Timeout of a question to a batch system in seconds, below that of the agent."""
+
+ANSWER_LIMIT_S: Final = 44
+"""Timeout of a whole question in seconds, below that of the agent."""
 
 COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
 """Commands of a batch system that the account runs besides those of PSI/J."""
@@ -76,7 +111,6 @@ cd {folder} || exit 125
 [ ! -e cancelled ] && mkdir started 2>/dev/null || exit 126
 child= stopped=
 trap 'stopped=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT XCPU
-echo "${{SLURM_JOB_CPUS_PER_NODE:-$NSLOTS}}" > cores
 date +%s.%N > began.new && mv began.new began
 cd work || exit 125
 ulimit -f {blocks}
@@ -99,31 +133,33 @@ echo "$code $(date +%s.%N)" > ended.new && mv ended.new ended
 exit $code
 """
 
-KEEPER: Final = """\
-left=$(( $1 - $(date +%s) ))
-[ "$left" -gt 0 ] && sleep "$left"
-limit=$(( $2 - $(date +%s) ))
-[ "$limit" -gt 0 ] || exit 0
-exec timeout -k {kill_after} "$limit" "$3"
-"""
-
 
 class WrongQuestion(Exception):
     """The question is invalid or exceeds a limit."""
 
 
+class WrongInputs(Exception):
+    """The archive of inputs is incomplete or cannot be unpacked, by the buyer's fault."""
+
+
 def main() -> int:
-    """Answer one question."""
+    """Answer one question, or become a job's command."""
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.alarm(ANSWER_LIMIT_S)  # a file system that hangs ends the worker, whoever may kill it
+    starting = False
     try:
-        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))
+        question = json.loads(sys.stdin.buffer.readline(QUESTION_BYTES_MAX))
+        starting = question.get("verb") == "run"
+        answer = answered(question)
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
+    except WrongInputs as error:
+        answer = {"error": str(error)}
     except OSError as error:
         answer = {"error": f"{error.strerror}: {error.filename}" if error.filename else str(error)}
     print(json.dumps({"version": VERSION, **answer}))
-    return 0
+    return CANNOT_RUN if starting else 0
 
 
 def answered(question: dict[str, Any]) -> dict[str, Any]:
@@ -138,26 +174,39 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
     os.environ.update(given)
     path = f"{given['PATH']}:{PATH}" if given.get("PATH") else PATH
     os.environ.update(PATH=path, HOME=me.pw_dir, USER=me.pw_name, LOGNAME=me.pw_name, LC_ALL="C.UTF-8", TZ="UTC")
-    if question["verb"] == "command":
+    verb = question["verb"]
+    if verb == "command":
         return commanded(question)
+    if verb == "end":
+        return ended(question)
+    if verb == "run":
+        print(json.dumps({"version": VERSION}), flush=True)  # its keeper records the start, and sends the job
+        signal.alarm(0)
+        question = json.loads(sys.stdin.buffer.readline(QUESTION_BYTES_MAX))
     job = question["job"]
     folder = folder_of(Path(question.get("root") or Path(me.pw_dir) / ".ramp" / "jobs"), job)
-    executor = executor_named(str(question["executor"]), question)
-    verb = question["verb"]
+    if verb == "run":
+        run(folder, job, me)
     if verb == "read":
         return read(folder, str(question["name"]), int(question["offset"]))
+    if verb == "stage":
+        return keep(folder, int(question["offset"]), base64.b64decode(str(question["data"]), validate=True))
+    batch = batch_named(str(question["executor"]), question)
     if verb == "submit" and not (folder / "run").exists():
-        stage(folder, job, me)
+        try:
+            write_script(folder, job, me)
+        except WrongInputs as error:
+            return {"seen": sight("failed", detail=str(error))}
     elif not (folder / "run").exists():
         return {"seen": None}
     if verb == "cancel":
         (folder / "cancelled").touch()
-        executor.end(folder)
+        batch.end(folder, job)
     if verb == "submit" and not any((folder / name).exists() for name in ("cancelled", "started")):
-        refused = executor.submit(folder, job)
+        refused = batch.submit(folder, job)
         if refused:
             return {"seen": sight("failed", detail=refused)}
-    return {"seen": seen(folder, executor)}
+    return {"seen": seen(folder, batch, job)}
 
 
 def folder_of(root: Path, job: dict[str, Any]) -> Path:
@@ -189,25 +238,223 @@ def commanded(question: dict[str, Any]) -> dict[str, Any]:
     return {"code": done.returncode, "stdout": out, "stderr": err}
 
 
+# -- files of a job ------------------------------------------------------------------------------------------------
+
+
+def opened(folder: Path, name: str, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file below a job's folder and return its descriptor.
+
+    Whatever a job leaves there leads nowhere else and makes nobody wait: each folder on the way is opened inside the
+    one before without following a link, and a pipe, a socket or a device is refused.
+
+    Args:
+        folder: the job's folder, ROOT/RESOURCE/JOB.
+        name: path of the file in it; its folders exist.
+        flags: how to open it; with `O_CREAT` only the account can read it.
+
+    Raises:
+        WrongQuestion: the name has an empty part or leads upwards.
+        OSError: there is no such file, a part is a link, or it is not a regular file.
+    """
+    parts = name.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise WrongQuestion(f"invalid file name: {name!r}")
+    inside = entered(folder, parts[:-1], make=bool(flags & os.O_CREAT))
+    try:
+        found = os.open(parts[-1], flags | SAFELY, 0o600, dir_fd=inside)
+    finally:
+        os.close(inside)
+    if stat.S_ISREG(os.fstat(found).st_mode):
+        return found
+    os.close(found)
+    raise OSError(errno.EINVAL, "not a regular file", name)
+
+
+def entered(folder: Path, parts: Sequence[str], *, make: bool = False) -> int:
+    """Open a folder below a job's folder as `opened` does and return its descriptor; `make` makes missing ones."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | SAFELY
+    inside = os.open(folder.parents[1], flags)
+    for part in (*folder.parts[-2:], *parts):
+        outside = inside
+        try:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=outside)
+            inside = os.open(part, flags, dir_fd=outside)
+        finally:
+            os.close(outside)
+    return inside
+
+
+def piece_of(folder: Path, name: str, offset: int, size: int) -> tuple[bytes, int]:
+    """Return at most `size` bytes of a file in a job's folder, and the size of the whole file."""
+    found = opened(folder, name)
+    try:
+        return os.pread(found, size, offset), os.fstat(found).st_size
+    finally:
+        os.close(found)
+
+
+def write(folder: Path, name: str, data: bytes, mode: int = 0o600) -> None:
+    """Write a file into a job's folder; one that is there already is overwritten."""
+    with open(opened(folder, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode)
+
+
+def text_of(folder: Path, name: str) -> str:
+    """Return the contents of a small file of the folder; empty if it is missing or not a regular file."""
+    try:
+        return piece_of(folder, name, 0, SMALL_MAX)[0].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def listed(folder: Path, offset: int) -> tuple[bytes, int]:
+    """Return a piece of the list of a job's streams and regular files, and the number of all of them.
+
+    Each entry is a line of JSON: path, size in bytes, time of the last change in microseconds. Links, and names that
+    are no printable text, are left out.
+
+    Args:
+        folder: the job's folder.
+        offset: number of entries to skip.
+    """
+    lines: list[bytes] = []
+
+    def add(path: str, state: os.stat_result) -> None:
+        if stat.S_ISREG(state.st_mode) and path.isprintable() and len(path) <= PATH_MAX:
+            lines.append(json.dumps([path, state.st_size, state.st_mtime_ns // 1000]).encode() + b"\n")
+
+    looked_at = 0
+    for name in STREAMS:
+        with contextlib.suppress(OSError):
+            add(name, (folder / name).lstat())
+    top = entered(folder, ["work"])
+    try:
+        for here, folders, files, inside in os.fwalk(".", dir_fd=top):
+            folders[:] = sorted(folders) if here.count("/") < DEPTH_MAX else []
+            for name in sorted(files):
+                path = f"{here}/{name}".removeprefix("./")
+                with contextlib.suppress(OSError):
+                    state = os.stat(name, dir_fd=inside, follow_symlinks=False)
+                    add(f"./{path}" if path in STREAMS else path, state)
+            looked_at += len(files) + len(folders)
+            if looked_at > LISTED_MAX:
+                break
+    finally:
+        os.close(top)
+    piece = b""
+    for line in lines[offset:LISTED_MAX]:
+        if len(piece) + len(line) > PIECE_MAX:
+            break
+        piece += line
+    return piece, min(len(lines), LISTED_MAX)
+
+
 # -- staging -------------------------------------------------------------------------------------------------------
 
 
-def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
-    """Create the folder with the staged files; `run` comes last, so a folder without it is staged again."""
-    work = folder / "work"
-    work.mkdir(parents=True, exist_ok=True)
+def keep(folder: Path, offset: int, data: bytes) -> dict[str, Any]:
+    """Keep a piece of a job's archive of inputs, and return how much of the archive there is."""
+    if not 0 <= offset <= ARCHIVE_BYTES_MAX - len(data):
+        raise WrongQuestion(f"a piece of inputs from {offset} on")
+    if not (folder / "run").exists():
+        with open(opened(folder, ARCHIVE, os.O_WRONLY | os.O_CREAT), "wb") as file:
+            os.pwrite(file.fileno(), data, offset)
+            size = os.fstat(file.fileno()).st_size
+        return {"data": "", "size": size, "complete": False}
+    return {"code": "no_file", "detail": "the job has been submitted"}
+
+
+class Bounded:
+    """A source of bytes that ends with an error instead of becoming too large."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._left = UNPACKED_BYTES_MAX
+
+    def read(self, size: int) -> bytes:
+        """Read at most `size` bytes."""
+        data: bytes = self._source.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise WrongInputs(f"the inputs are too large: expected at most {UNPACKED_BYTES_MAX} bytes")
+        return data
+
+
+def unpack(folder: Path, digest: str) -> None:
+    """Unpack the regular files of a job's archive of inputs into `work`; `WrongInputs` if that is impossible."""
+    try:
+        with open(opened(folder, ARCHIVE), "rb") as file:
+            found = hashlib.sha256()
+            while block := file.read(1024 * 1024):
+                found.update(block)
+            if found.hexdigest() != digest:
+                raise WrongInputs("the inputs arrived incomplete: the checksum of their archive differs")
+            file.seek(0)
+            source: Any = Bounded(gzip.GzipFile(fileobj=file))
+            with tarfile.open(fileobj=source, mode="r|") as archive:
+                for member in archive:
+                    unpack_one(folder, archive, member)
+    except FileNotFoundError:
+        raise WrongInputs("the inputs of the job never arrived") from None
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, WrongQuestion) as error:
+        raise WrongInputs(f"the inputs cannot be unpacked: {error}") from error
+    except OSError as error:
+        if error.errno in BUYERS_ERRORS:
+            raise WrongInputs(f"the inputs cannot be unpacked: {error.strerror}: {error.filename}") from error
+        raise
+
+
+def unpack_one(folder: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    """Unpack one file."""
+    content = archive.extractfile(member) if member.isreg() else None
+    if content is None:
+        raise WrongInputs(f"the inputs cannot be unpacked: {member.name!r:.80} is not a regular file")
+    with open(opened(folder, f"work/{member.name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        shutil.copyfileobj(content, file)
+        os.fchmod(file.fileno(), 0o700 if member.mode & 0o100 else 0o600)
+
+
+def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> dict[str, str]:
+    """Create the folder with the staged files, and return the environment of the command."""
+    (folder / "work").mkdir(parents=True, exist_ok=True)
     for entry in job["inputs"]:
         name = str(entry["name"])
         if not FILE_NAME.fullmatch(name):
             raise WrongQuestion(f"invalid file name: {name!r}")
-        path = work / name
-        path.write_bytes(base64.b64decode(str(entry["data"]), validate=True))
-        path.chmod(0o700 if entry["executable"] else 0o600)
+        data = base64.b64decode(str(entry["data"]), validate=True)
+        write(folder, f"work/{name}", data, 0o700 if entry["executable"] else 0o600)
+    if job.get("archive"):
+        unpack(folder, str(job["archive"]))
     environment = {"PATH": PATH, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name, "LANG": "C.UTF-8"}
     for name, value in job["environment"]:
         if not VARIABLE.fullmatch(str(name)):
             raise WrongQuestion(f"invalid variable: {name!r}")
         environment[str(name)] = str(value)
+    return environment
+
+
+def run(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> NoReturn:
+    """Become the job's command, in its folder and with its files as standard streams."""
+    environment = stage(folder, job, me)
+    (folder / ARCHIVE).unlink(missing_ok=True)
+    command = [str(word) for word in job["arguments"]]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    streams = [os.open(os.devnull, os.O_RDONLY), *(opened(folder, name, flags) for name in ("stdout", "stderr"))]
+    os.chdir(folder / "work")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES_MAX, OUTPUT_BYTES_MAX))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    for standard, stream in enumerate(streams):
+        os.set_blocking(stream, True)
+        os.dup2(stream, standard)
+    os.execve("/usr/bin/env", ["env", "--", *command], environment)  # noqa: S606 - the command is the buyer's own
+
+
+def write_script(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
+    """Stage a job and the script that a batch system runs; it comes last, so a folder without it is staged again."""
+    environment = stage(folder, job, me)
     script = RUN.format(
         folder=shlex.quote(str(folder)),
         blocks=OUTPUT_BYTES_MAX // 512,
@@ -215,10 +462,33 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
         environment=" ".join(shlex.quote(f"{name}={value}") for name, value in environment.items()),
         command=" ".join(shlex.quote(str(word)) for word in job["arguments"]),
     )
-    new = folder / "run.new"
-    new.write_text(script, "utf-8")
-    new.chmod(0o700)
-    new.rename(folder / "run")
+    write(folder, "run.new", script.encode(), 0o700)
+    (folder / "run.new").rename(folder / "run")
+    (folder / ARCHIVE).unlink(missing_ok=True)
+
+
+# -- ending --------------------------------------------------------------------------------------------------------
+
+
+def ended(question: dict[str, Any]) -> dict[str, Any]:
+    """Send a signal to processes of this account: the named ones, and those with a mark in their environment."""
+    for pid in {*map(int, question["pids"]), *carrying(str(question["mark"]), os.geteuid())}:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if pid > 1:
+                os.kill(pid, int(question["signal"]))
+    return {}
+
+
+def carrying(mark: str, uid: int) -> list[int]:
+    """Return the processes of an account that were started with `NAME=value` in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                mine = entry.stat().st_uid == uid
+                if mine and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
 
 
 # -- looking -------------------------------------------------------------------------------------------------------
@@ -230,25 +500,30 @@ def sight(state: str, **values: Any) -> dict[str, Any]:
     return {"state": state, **empty, **values}
 
 
-def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
-    """Return the state of a job according to its folder, otherwise to its executor."""
-    began = moment(text_of(folder / "began"))
-    known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else cores_of(folder)}
-    known["native_id"] = text_of(folder / "native")
-    ended = text_of(folder / "ended").split()
+def is_over(state: dict[str, Any]) -> bool:
+    """Return whether a job has ended or will never start."""
+    return state["state"] in ("done", "failed", "cancelled")
+
+
+def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
+    began = moment(text_of(folder, "began"))
+    known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
+    ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
-    if len(ended) == 2 and began is not None:
-        code = int(ended[0])
+    if ended and began is not None:
+        code = int(ended[1])
         code = 128 - code if code > 128 else code
         state = "cancelled" if cancelled and code else "failed" if code else "done"
-        return sight(state, **known, ended_at=moment(ended[1]), exit_code=code)
-    alive, detail = executor.lives(folder)
+        return sight(state, **known, ended_at=moment(ended[2]), exit_code=code)
+    alive, detail, native = batch.lives(folder, job)
+    known["native_id"] = native
     if alive is None and not cancelled and not (folder / "started").exists():
         return None  # it was staged and not submitted, or was lost before it began
     if alive:
         return sight("running" if began is not None else "queued", **known, detail=detail)
-    if len(text_of(folder / "ended").split()) == 2:  # it has ended between the two looks
-        return seen(folder, executor)
+    if not ended and ENDED.fullmatch(text_of(folder, "ended")):  # it has ended between the two looks
+        return seen(folder, batch, job)
     if cancelled:
         return sight("cancelled", **known, ended_at=moment(str(time.time())))
     if began is None:
@@ -257,116 +532,35 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
     return sight("failed", **known, ended_at=moment(str(time.time())), detail=what)
 
 
-def text_of(path: Path) -> str:
-    """Return the contents of a small file of the folder; empty if it is missing."""
-    try:
-        return path.read_text("utf-8").strip()
-    except FileNotFoundError:
-        return ""
-
-
 def moment(text: str) -> int | None:
     """Convert seconds since 1970 to microseconds."""
-    whole, _, fraction = text.partition(".")
-    return int(whole) * 1_000_000 + int((fraction + "000000")[:6]) if whole.isdecimal() else None
-
-
-def cores_of(folder: Path) -> int:
-    """Return the cores of a started job as the batch system states them (`8(x2),4` or `20`), else as requested."""
-    given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder / "cores") or text_of(folder / "asked"))
-    return sum(int(cores) * int(times or 1) for cores, times in given)
+    found = MOMENT.fullmatch(text)
+    return int(found[1]) * 1_000_000 + int((found[2] + "000000")[:6]) if found else None
 
 
 def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
-    """Return a piece of a stream or file of the job; follow no links, because a job can create any."""
-    if not FILE_NAME.fullmatch(name) or offset < 0:
+    """Return a piece of a stream, a file or the list of files of the job; follow no links, as a job can create any."""
+    if offset < 0:
         raise WrongQuestion(f"{name!r} from {offset} on")
-    complete = bool(text_of(folder / "ended")) or (folder / "cancelled").exists()
-    path = folder / name if name in ("stdout", "stderr") else folder / "work" / name
+    complete = bool(text_of(folder, "ended")) or (folder / "cancelled").exists()
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        if name in ("stdout", "stderr") and (folder / "run").exists():
+        if name == ".":
+            piece, size = listed(folder, offset)
+        else:
+            path = name if name in STREAMS else f"work/{name.removeprefix('./')}"
+            piece, size = piece_of(folder, path, offset, PIECE_MAX)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and name in STREAMS and (folder / "run").exists():
             return {"data": "", "size": 0, "complete": complete}
-        return {"code": "no_file", "detail": f"the job has left no file {name}"}
-    try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            return {"code": "no_file", "detail": f"{name} is not a regular file"}
-        piece = os.pread(descriptor, PIECE_MAX, offset)
-    finally:
-        os.close(descriptor)
-    return {"data": base64.b64encode(piece).decode("ascii"), "size": state.st_size, "complete": complete}
+        what = "the job has left no files" if name == "." else f"cannot read {name}"
+        return {"code": "no_file", "detail": f"{what}: {error.strerror}"}
+    return {"data": base64.b64encode(piece).decode("ascii"), "size": size, "complete": complete}
 
 
-# -- executors -----------------------------------------------------------------------------------------------------
+# -- batch systems -------------------------------------------------------------------------------------------------
 
 
-class Executor(ABC):
-    """Starts a job's script."""
-
-    @abstractmethod
-    def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """Submit the script unless it was submitted; return why it is refused, empty if it is not."""
-
-    @abstractmethod
-    def end(self, folder: Path) -> None:
-        """End a job in any state."""
-
-    @abstractmethod
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        """Return whether the job still exists (None: it never did), and a sentence about it."""
-
-
-class Local(Executor):
-    """This computer: each job is a session of processes that waits for the slot and ends with it."""
-
-    def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        if self.lives(folder)[0] is not None:
-            return ""
-        (folder / "asked").write_text(str(int(job["cores"])), "ascii")
-        begin, end = -(-int(job["begin_at"]) // 1_000_000), int(job["end_at"]) // 1_000_000
-        script = KEEPER.format(kill_after=KILL_AFTER_S)
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", script, "ramp-job", str(begin), str(end), str(folder / "run")],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
-        new = folder / "keeper.new"
-        new.write_text(f"{process.pid} {start_of(process.pid)}", "ascii")
-        new.rename(folder / "keeper")
-        return ""
-
-    def end(self, folder: Path) -> None:
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            if not self.lives(folder)[0]:
-                return
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(int(text_of(folder / "keeper").split()[0]), sign)
-            limit = time.monotonic() + KILL_AFTER_S
-            while self.lives(folder)[0] and time.monotonic() < limit:
-                time.sleep(0.02)
-
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        keeper = text_of(folder / "keeper").split()
-        if len(keeper) != 2:
-            return None, ""
-        return start_of(int(keeper[0])) == keeper[1], ""
-
-
-def start_of(pid: int) -> str:
-    """Return the start of a process in clock ticks since boot; empty without such a process (or for a zombie)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[19]
-
-
-class Batch(Executor):
+class Batch:
     """A batch system, asked by a separate program.
 
     Args:
@@ -380,19 +574,22 @@ class Batch(Executor):
         self._command = [python, "-I", "-c", program]
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """Submit the script unless it was submitted; return why it is refused, empty if it is not."""
+        return str(self._asked("submit", folder, job)["refused"])
+
+    def end(self, folder: Path, job: dict[str, Any]) -> None:
+        """End a job in any state."""
+        self._asked("end", folder, job)
+
+    def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
+        """Return whether the job still exists (None: it never did), a sentence about it, and its number."""
+        answer = self._asked("look", folder, job)
+        return answer["alive"], str(answer["detail"]), str(answer["native"])
+
+    def _asked(self, verb: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
         names = ("reservation_id", "cores", "begin_at", "end_at", "queue_key")
         asked = {name: job[name] for name in names if name in job}
-        return str(self._asked("submit", folder, job=asked)["refused"])
-
-    def end(self, folder: Path) -> None:
-        self._asked("end", folder)
-
-    def lives(self, folder: Path) -> tuple[bool | None, str]:
-        answer = self._asked("look", folder)
-        return answer["alive"], str(answer["detail"])
-
-    def _asked(self, verb: str, folder: Path, **more: Any) -> dict[str, Any]:
-        text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), **more})
+        text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), "job": asked})
         try:
             done = subprocess.run(
                 self._command, input=text, capture_output=True, text=True, timeout=BATCH_LIMIT_S, cwd="/", check=False
@@ -407,13 +604,11 @@ class Batch(Executor):
         return answer
 
 
-def executor_named(name: str, question: dict[str, Any]) -> Executor:
-    """Return the executor with a name; `WrongQuestion` if it is unknown."""
-    if name == "local":
-        return Local()
+def batch_named(name: str, question: dict[str, Any]) -> Batch:
+    """Return the batch system with a name; `WrongQuestion` if it is unknown."""
     if name in ("slurm", "gridengine"):
         return Batch(name, str(question["psij_python"]), str(question["program"]))
-    raise WrongQuestion(f"unknown executor {name!r}")
+    raise WrongQuestion(f"unknown batch system {name!r}")
 
 
 if __name__ == "__main__":

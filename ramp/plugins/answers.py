@@ -71,6 +71,14 @@ def text_problem(what: str, text: Any, limit: int) -> str:
     return "" if is_printable(text) else f"the {what} {text!a:.50} has line breaks or hidden characters"
 
 
+def identifier_problem(name: Any) -> str:
+    """Say why a name cannot be a reservation's id; empty if it can."""
+    if isinstance(name, str) and IDENTIFIER.fullmatch(name):
+        return ""
+    right = "1 to 64 letters, digits, dots, underscores, plus signs and hyphens"
+    return f"invalid reservation id: got {name!a:.80}, expected {right}"
+
+
 def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
     """Say what is impossible about a reservation; empty if it is valid, or a refusal."""
     if isinstance(answer, Refusal):
@@ -80,10 +88,8 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
     given: Any = answer.slot
     if answer.key != key:
         return f"the reservation is for {answer.key!r:.50}, not {key!r}"
-    named: Any = answer.reservation_id
-    if not isinstance(named, str) or not IDENTIFIER.fullmatch(named):
-        right = "1 to 64 letters, digits, dots, underscores, plus signs and hyphens"
-        return f"invalid reservation id: got {named!a:.80}, expected {right}"
+    if wrong := identifier_problem(answer.reservation_id):
+        return wrong
     if not isinstance(given, Slot):
         return no("Slot", given)
     began: Any = answer.started_at
@@ -131,7 +137,8 @@ def moves_problem(keys: Collection[str], answer: Any) -> str:
             return f"{key!r:.50} is reported as moved, but was not asked about"
         if not isinstance(move, SlotMove):
             return no("SlotMove", move)
-        if wrong := text_problem("placement", move.placement, PLACEMENT_MAX):
+        wrong = text_problem("placement", move.placement, PLACEMENT_MAX)
+        if wrong := wrong or (move.reservation_id and identifier_problem(move.reservation_id)):
             return wrong
         if not move.placement:
             return "a slot is reported as moved without a placement"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ramp.errors import DocumentError
+from ramp.errors import SealInvalid
 from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
@@ -47,10 +47,14 @@ class Wire:
 
 
 def as_read(message: Message, encoded: EncodedMessage | None, wire: Wire | None, now: Instant) -> Message | None:
-    """Return a message as its receiver reads it by its clock, or None where its seal or content is not valid."""
+    """Return a message as its receiver reads it by its clock, or None where its seal is not valid.
+
+    Raises:
+        DocumentError: if it cannot be read.
+    """
     if wire is None or encoded is None:
         return message if is_admitted(message, now) else None
     try:
         return wire.decode(message.sender, message.receiver, encoded, now)
-    except DocumentError:
+    except SealInvalid:
         return None

@@ -23,6 +23,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
+from ramp.rfql import codec
 from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
@@ -188,6 +189,7 @@ class World(MarketView):
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 sealed=self.composition.sealed,
+                unsent=None if self._wire is None else lambda _message, _error: None,
                 **fixed,  # type: ignore[arg-type]
             )
 
@@ -256,8 +258,15 @@ class World(MarketView):
             checker.on_step(self)
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
-        """Return the message as its receiver reads it, or None where the shell drops it for its seal."""
-        read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+        """Return the message as its receiver reads it, or None where the shell drops or answers it."""
+        try:
+            read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+        except DocumentError as error:
+            assert encoded is not None
+            to, metadata = message.receiver, encoded.metadata
+            if answer := codec.not_understood(message.sender, to, metadata, encoded.thread, str(error)):
+                self._send(answer)
+            read = None
         self.refused += read is None
         return read
 

@@ -255,6 +255,7 @@ LINES = {
     contents.PaymentOrder: contents.OrderLine,
     contents.FundsReserved: contents.OrderLine,
 }
+paths = st.lists(st.text(st.sampled_from("aZ9 ü.-_'&<"), min_size=1, max_size=9), min_size=1, max_size=4).map("/".join)
 file_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", fullmatch=True)
 in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
 signing_requests = st.binary(min_size=1, max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
@@ -292,6 +293,8 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "arguments": tuples_of(contents.JobArgument, 1),
     "inputs": tuples_of(contents.JobInput),
     "peers": tuples_of(contents.JobPeer),
+    "variables": tuples_of(contents.JobVariable),
+    "archive": st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
     "begin_at": instants,
     "due_at": instants,
     "moved_at": instants,
@@ -334,8 +337,9 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobArgument, "value"): raw_texts,
     (contents.MachineStatus, "snapshot"): raw_texts,
     (contents.JobInput, "name"): file_names,
-    (contents.JobOutput, "name"): file_names,
-    (contents.JobOutputQuery, "name"): file_names,
+    (contents.JobVariable, "name"): st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,63}", fullmatch=True),
+    (contents.JobOutput, "name"): paths,
+    (contents.JobOutputQuery, "name"): paths,
     (contents.OrderLine, "amends"): st.just("") | digests,
     (contents.OrderLine, "becomes"): st.just("") | digests,
     (contents.AmendmentCall, "cores"): counts,

@@ -46,7 +46,17 @@ GONE_S: Final = 10.0
 """Seconds to wait until a deleted reservation is gone; its jobs are killed first."""
 
 _PAUSE_S: Final = 0.2
-_OUT_OF_ORDER: Final = frozenset("duEsSDCco")
+_OUT_OF_ORDER: Final = {
+    "d": "disabled",
+    "u": "unreachable",
+    "E": "in error",
+    "s": "suspended",
+    "S": "suspended by another queue",
+    "D": "disabled by its calendar",
+    "C": "suspended by its calendar",
+    "c": "configured ambiguously",
+    "o": "no longer configured",
+}
 """States of a queue that starts no job; load alarms are not among them, because they pass by themselves."""
 
 _BEGUN: Final = frozenset("rE")
@@ -299,14 +309,10 @@ class GridEngine:
 
 
 def _node(instance: QueueInstance) -> Node:
-    broken = _OUT_OF_ORDER & set(instance.states)
-    return Node(
-        name=instance.name,
-        cores=instance.slots_total,
-        usable=not broken,
-        state=instance.states,
-        reason=f"the queue instance is in state {instance.states}" if broken else "",
-    )
+    broken = [_OUT_OF_ORDER[letter] for letter in instance.states if letter in _OUT_OF_ORDER]
+    state = " and ".join(broken) or instance.states
+    reason = f"state {instance.states}" if broken else ""
+    return Node(instance.name, instance.slots_total, not broken, state, reason)
 
 
 def _members(users: Sequence[str], usersets: dict[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Final
 
 from ramp.batch.commands import CommandRunner
@@ -16,6 +17,7 @@ from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
+from ramp.batch.slurm.conditions import conditions
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
@@ -97,6 +99,7 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
         spare_planned=options.spare_planned,
         snapshot_age_s=options.snapshot_age_s,
         places=places,
+        conditions=partial(conditions, settings.resource, options.wrapper, system.run),
     )
     machine.begin(time.time_ns() // 1000)
     return machine

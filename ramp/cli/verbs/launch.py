@@ -282,7 +282,7 @@ def _show(found: SwarmStatus, state: StateFolder) -> None:
                 state_text(agent),
                 agent.pid,
                 agent.restarts,
-                "" if agent.clock_offset_ms is None else f"{agent.clock_offset_ms:+.0f}",
+                f"{agent.clock_offset_ms:+.0f}" if agent.clock_offset_ms else "",
                 moment_text(from_iso(agent.since)) if agent.since else "",
                 "" if agent.state in ILL else agent.detail,
             )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +16,7 @@ import click
 
 from ramp.cli.views.visible import console, raw_stream
 from ramp.model.instant import SECOND, Instant, iso
-from ramp.model.money import MINOR_UNITS_PER_CREDIT, credits_text
+from ramp.model.money import credits_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,6 +36,15 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 def print_json(value: object) -> None:
     """Print one JSON value on standard output."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV with a header on standard output; None is an empty field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    click.echo(text.getvalue(), nl=False)
 
 
 def say(text: str) -> None:
@@ -168,9 +179,9 @@ def amount_text(minor_units: int) -> str:
     return f"{credits_text(minor_units)} credits"
 
 
-def amount_json(minor_units: int) -> float:
-    """Convert an amount to credits for JSON; the nearest double prints exactly two decimals."""
-    return minor_units / MINOR_UNITS_PER_CREDIT
+def amount_json(minor_units: int) -> str:
+    """Write an amount for JSON and CSV: credits as an exact decimal string, `1234.50`."""
+    return credits_text(minor_units).replace(" ", "")
 
 
 def price_text(cpu_hour_cost: int) -> str:

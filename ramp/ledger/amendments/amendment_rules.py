@@ -157,6 +157,9 @@ def _problem(
         return RefusalCode.EXPIRED, f"the amendment was valid until {iso(terms.valid_until)}"
     if decided and terms.number < decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{name} already has amendment {decided[-1].number}"
+    if records.transfer(amendment_key(name, terms.number), TransferKind.PAYMENT) is not None:
+        # else the bank's answers about the two would contradict each other
+        return RefusalCode.OUT_OF_ORDER, f"an order pays for amendment {terms.number} of {name}, which is an addition"
     standing = standing_digest(decided)
     if standing and standing != terms.previous:
         return RefusalCode.OTHER_STATE, "the amendment does not start from the last posted state"

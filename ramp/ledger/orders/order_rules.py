@@ -10,6 +10,7 @@ Sources: paper sections 5.1.1 and 5.1.2 (all units of a request or none, payment
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -59,6 +60,8 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
                 f"order {wanted.order_id} exists with another user, other lines or another deadline",
             )
         return _as_of(records, there, at)
+    # an expired order reserves nothing, whether or not the orders were swept
+    _void_due(records, records.open_orders(wanted.user, due=at), at, _accounts(wanted))
     voided = _remembered(records, wanted.order_id, wanted.user, at)
     if voided is not None:
         entered = replace(wanted, state=OrderState.VOIDED, settled_at=at, code=voided.code, reason=voided.reason)
@@ -167,9 +170,13 @@ def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
     """Void every reserved order after its deadline, and forget expired voids."""
     check_instant("time", at)
     records.forget_voids(at)
-    due = records.open_orders(due=at)
-    # All accounts at once, so that a database locks them in one order.
-    records.balances({account for order in due for account in _accounts(order)})
+    return _void_due(records, records.open_orders(due=at), at)
+
+
+def _void_due(records: Records, due: Sequence[Order], at: Instant, more: Collection[str] = ()) -> tuple[Order, ...]:
+    if due:
+        # All accounts at once, with those needed later, so that a database locks them in one order.
+        records.balances({*more, *(account for order in due for account in _accounts(order))})
     return tuple(_as_of(records, order, at) for order in due)
 
 

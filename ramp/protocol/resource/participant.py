@@ -25,8 +25,19 @@ from ramp.model.price_paid import agreed_price_problem
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.effects import ConfirmSlot, Effect, LookUpSlot, Persist, QuoteSlots, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.effects import (
+    ConfirmSlot,
+    Effect,
+    LookUpSlot,
+    Persist,
+    QuoteSlots,
+    ReleaseSlot,
+    Report,
+    SaveAgreement,
+    Send,
+)
 from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.progress import SlotLost
 from ramp.protocol.records import (
     AgreementPaid,
     AgreementReceived,
@@ -71,6 +82,7 @@ class Participant(ParticipantAnswers):
         self._retry = Retry(pace)
         self._transient: bool | None = None
         self._doubted = False
+        self._repeated = False
         self._asks_for_next = False
         self._looked_up_in: S | None = None
         self._cancellation: Signed | None = None
@@ -209,9 +221,10 @@ class Participant(ParticipantAnswers):
             return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
         if answer.firm:
             return self._firm(answer, "SlotLookedUp", now)
-        if self._transient is not False:
+        if self._transient or (self._transient is None and not self._repeated):
+            self._repeated = self._transient is None
             return [ConfirmSlot(self.offer.offer_id)]
-        detail = "the machine failed permanently and has not confirmed the slot"
+        detail = "the machine failed and has not confirmed the slot"
         return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, "SlotLookedUp", now)
 
     def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
@@ -263,8 +276,8 @@ class Participant(ParticipantAnswers):
         """Look the slot up until the machine answers: at once after a permanent failure, else after a pause.
 
         If the request turns out undone, it is repeated after a transient failure and given up after a permanent one.
-        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated, as
-        its buyer has decided.
+        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated once,
+        as its buyer has decided but should not wait for a machine that never confirms.
         """
         self._transient = doubt.transient
         later = self._look_up_later(now)
@@ -372,7 +385,8 @@ class Participant(ParticipantAnswers):
             return []
         self._enter(S.FAILING, "SlotLost")
         self.failed = SlotFailed(self.offer.offer_id, code, detail, now)
-        return [Persist(self.failed), self._failure(), self._request(now)]
+        lost = Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
+        return [Persist(self.failed), self._failure(), self._request(now), lost]
 
     # -- the bank's answers --------------------------------------------------------------------------------------
 

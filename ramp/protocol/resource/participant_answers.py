@@ -37,7 +37,8 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         offer: the accepted offer.
         user: the buyer.
         until: end of the hold.
-        reservation_id: the machine's name for the slot; empty before the hold.
+        reservation_id: the machine's name for the slot, as agreed; empty before the hold.
+        reserved_as: the machine's present name for it, if that has changed; the machine repeats it after a restart.
         agreement: signed by the buyer; None before the second phase.
         size: usable cores and end of the slot, which amendments may reduce.
         not_before: instants with the maximum of usable cores before each, because additions are paid from their instant
@@ -53,6 +54,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.user = intended.user
         self.until = intended.until
         self.reservation_id = ""
+        self.reserved_as = ""
         self.agreement: Signed | None = None
         self.size = intended.offer.cores, intended.offer.end
         self.not_before: tuple[tuple[Instant, int], ...] = ()

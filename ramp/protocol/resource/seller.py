@@ -18,7 +18,7 @@ from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.machine_terms.static_terms import check_static_terms
-from ramp.model.money import cost
+from ramp.model.money import cost, grouped
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
@@ -384,13 +384,26 @@ class Seller:
 
 
 def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: CallForProposals) -> Refusal | None:
-    """Return why a slot is not offered, or None; prices are stated at the unit's reference size."""
+    """Return why a slot is not offered, or None; a price that would pass is stated per core-hour asked."""
+    length = slot.end - slot.start
+    if isinstance(price, int) and not call.best_offer and price > price_with(unit, slot.cores, length):
+        price = PriceRefusal(RefusalCode.PRICE, price)  # of a strategy that ignores the asking price
     if isinstance(price, PriceRefusal):
-        at = None if price.nearest is None else price_for(unit, price.nearest, slot.cores, slot.end - slot.start)
-        return Refusal(unit.number, price.code, "" if at is None else f"{at} credits/core-hour", price.detail)
+        if price.nearest is None:
+            return Refusal(unit.number, price.code, detail=price.detail)
+        nearest = f"{price_for(unit, price.nearest, slot.cores, length)} credits/core-hour"
+        return Refusal(unit.number, price.code, nearest, price.detail or _charged(unit, slot, price.nearest))
     if not call.best_offer and slot.end > unit.deadline:
         return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
     return None
+
+
+def _charged(unit: RequestUnit, slot: Slot, price: int) -> str:
+    """Return which cores a machine charges if they are more than a unit asks, and how to ask for all of them."""
+    if unit.moldable is not None or slot.cores == unit.cores.total:
+        return ""
+    at = f" at {price} credits/core-hour" if price > unit.cpu_hour_cost else ""
+    return f"charges {grouped(slot.cores)} cores; or ask for {grouped(slot.cores)} cores{at}"
 
 
 def _one_for_each(refusals: Sequence[Refusal], offered: Container[int]) -> Iterator[Refusal]:

@@ -338,7 +338,7 @@ class Auction(StateMachine[AuctionState]):
         answers, again = tuple(bidding.answers.items()), bidding.calls.sent_again
         closed = RoundClosed(self.conversation_id, record, self._made.best(), answers, again)
         effects: list[Effect] = [Report(closed)]
-        self._last_bids = () if self.rule.sealed else lowest_bids(bidding.offers, self._asked)
+        self._last_bids = () if self.rule.sealed else lowest_bids(record.bids)
         try:
             return effects + self._after_round(stimulus, now)
         except RuleFailed as failed:

@@ -10,6 +10,7 @@ from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import ResourceRefusal, RoundRecord
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.calls import Calls
+from ramp.protocol.user.evaluator import bid_of
 
 
 class BiddingRound:
@@ -70,6 +71,7 @@ class BiddingRound:
             self.call.round_number,
             self.asking_prices,
             tuple(self.offers),
+            tuple(bid_of(self.call.request.unit(offer.unit), offer) for offer in self.offers),
             (*self._refusals, *not_called, *nobody),
             now - self._begun,
             self.call.best_offer,

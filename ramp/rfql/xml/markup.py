@@ -80,7 +80,7 @@ def write_instant(moment: Instant) -> str:
         MeaningViolation: if it is out of range.
     """
     if not 0 <= moment < INSTANT_END:
-        raise MeaningViolation(f"instant {moment} is not between 1970 and 9000")
+        raise MeaningViolation("time out of range: expected the years 1970 to 9000")
     return instant.iso(moment)
 
 
@@ -106,7 +106,7 @@ def write_duration(duration: Duration) -> str:
         MeaningViolation: if it is out of range.
     """
     if abs(duration) >= DURATION_END:
-        raise MeaningViolation(f"a duration of {duration} µs is not below 317 years")
+        raise MeaningViolation("duration out of range: expected less than 317 years")
     sign = "-" if duration < 0 else ""
     whole, fraction = divmod(abs(duration), SECOND)
     if fraction:

@@ -131,8 +131,11 @@ def answer_problem(question: Question, answer: Any) -> str:
                 return "the answer to another question"
             unsure = answer.answer is None
             return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
-        case fx.TendSlots(slots), ev.SlotsTended(lost, moved):
-            return lost_problem(dict(slots), dict(lost)) or moves_problem(dict(slots), dict(moved))
+        case fx.TendSlots(slots), ev.SlotsTended(lost, moved, seen):
+            owners = dict(slots)
+            if not set(seen) <= owners.keys() - dict(lost).keys():
+                return "slots seen that are lost or were not asked about"
+            return lost_problem(owners, dict(lost)) or moves_problem(owners, dict(moved))
         case (
             (fx.HoldSlot(key), ev.SlotHeld(given_key, given))
             | (fx.ConfirmSlot(key), ev.SlotConfirmed(given_key, given))

@@ -7,7 +7,8 @@ asks about it again. For a while after a failure the guest is asked for no furth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar, assert_never
 
 from ramp.errors import PluginError, StorageFailed
@@ -146,27 +147,36 @@ class GuardedPlugin:
         plugin = self.plugin
         owners = dict(slots)
         if not isinstance(plugin, TendedPlugin):
-            return ev.SlotsTended(tuple((key, GONE) for key in self._forgotten(owners, now)))
+            return self._looked_for(owners, now)
         call = lambda: plugin.tend(owners, now)  # noqa: E731
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
-        lost = () if isinstance(answer, MachineInDoubt) else tuple((key, one_line(why)) for key, why in answer.items())
+        if isinstance(answer, MachineInDoubt):
+            told = ev.SlotsTended()
+        else:
+            lost = tuple((key, one_line(why)) for key, why in answer.items())
+            told = ev.SlotsTended(lost, seen=tuple(key for key in owners if key not in answer))
         if not isinstance(plugin, MovingPlugin):
-            return ev.SlotsTended(lost)
+            return told
         # also after an incomplete call: the plug-in has recorded the moved slots
         asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
         moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
         if isinstance(moves, MachineInDoubt):
-            return ev.SlotsTended(lost)  # it is asked again
-        return ev.SlotsTended(lost, tuple(moves.items()))
+            return told  # it is asked again
+        return replace(told, moved=tuple(moves.items()))
 
-    def _forgotten(self, keys: Iterable[str], now: Instant) -> Iterator[str]:
-        """Yield the sold slots that the plug-in does not have; nothing after a failure, as the question is repeated."""
+    def _looked_for(self, keys: Iterable[str], now: Instant) -> ev.SlotsTended:
+        """Look for each sold slot; a failure ends the search, as the question is repeated."""
+        lost: list[tuple[str, str]] = []
+        seen: list[str] = []
         for key in keys:
             found = self.look_up(key, now)
             if isinstance(found, MachineInDoubt):
-                return
+                break
             if found is None or not found.firm:
-                yield key
+                lost.append((key, GONE))
+            else:
+                seen.append(key)
+        return ev.SlotsTended(tuple(lost), seen=tuple(seen))
 
     def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
         plugin, key, step = self.plugin, asked.key, asked.step

@@ -32,7 +32,7 @@ class MarketEvent:
     Attributes:
         time: ISO 8601.
         agent: local name of its agent; `supervisor` and `server` are no agents.
-        event: its kind, such as `sale`, `refusal`, `request`, `cancellation`, `deposit`, `change`, or an agent's state.
+        event: its kind, such as `sale`, `loss`, `refusal`, `request`, `cancellation`, `deposit`, or an agent's state.
         text: sentence for people.
         fields: values for programs.
     """

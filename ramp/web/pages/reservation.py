@@ -92,9 +92,11 @@ class ReservationPage:
             ("Cores", str(each.cores)),
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
             ("Cost", f"{credits_text(each.cost)} credits"),
+            ("Returned", _sum([each.returned])),
             ("Refunds for released cores", _sum(amendment.refund for amendment in each.standing.amendments)),
             ("Cost of added cores", _sum(amendment.charge for amendment in each.standing.amendments)),
             (f"Place on the machine{when}", agreement.offer.placement),
+            ("Lost by the seller", each.standing.cause),
             ("New place", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),
@@ -161,7 +163,9 @@ class ReservationPage:
         except RampError as error:
             ui.notify(str(error), type="negative", multi_line=True)
             return
-        if ended.done:
+        if ended.done and ended.code:
+            ui.notify(f"Already cancelled: {ended.detail}", type="info", multi_line=True)
+        elif ended.done:
             ui.notify(f"Cancelled; {credits_text(ended.refund)} credits refunded.", type="positive")
         else:
             ui.notify(f"Not cancelled: {ended.detail or ended.code}", type="negative", multi_line=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import signal
 import tempfile
 import time
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 import ramp
+from ramp.cli.main import main
 from ramp.client.swarm import status
 from ramp.runtime.state_folder import StateFolder
 from tests.tiny_market import launched
@@ -140,6 +143,46 @@ def test_units_begin_together_and_know_of_each_other(market: ramp.Market, tmp_pa
     assert [again[each.job_id].state for each in launched] == ["done", "done"]
 
 
+def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tmp_path: Path, capfd: Any) -> None:
+    """A folder of 1 MB goes to the job, its output is followed, and its files are listed and fetched again."""
+    inputs, results = tmp_path / "the inputs", tmp_path / "results"
+    (inputs / "deep").mkdir(parents=True)
+    data = random.Random(1).randbytes(1_000_000)
+    (inputs / "deep" / "dätä").write_bytes(data)
+    script = inputs / "run.sh"
+    script.write_text(
+        "#!/bin/sh\necho \"$GREETING\"\nmkdir -p 'out/a b'\ncp 'the inputs/deep/dätä' 'out/a b/dätä'\n"
+        "ln -s /etc/passwd out/link\nsleep 2\necho done\n"
+    )
+    script.chmod(0o755)
+    bought = buy(market)
+    greeting = {"GREETING": "it's\n$HOME"}
+    (job,) = market.launch(bought.request_id, ["./the inputs/run.sh"], inputs=[inputs], environment=greeting)
+    states: list[str] = []
+    assert b"".join(market.follow_job(job.job_id)) == b"it's\n$HOME\ndone\n"
+    assert market.wait_job(job.job_id, lambda found: states.append(found.state)).state == "done"
+    assert states == ["done"]
+    listed = {each.path: each.size for each in market.job_files(job.job_id)}
+    assert listed["stdout"] == len(b"it's\n$HOME\ndone\n")
+    assert (listed["out/a b/dätä"], "out/link" in listed) == (len(data), False)
+    assert market.fetch_job(job.job_id, results, "out/a b/dätä") == (results / "out/a b/dätä",)
+    assert (results / "out/a b/dätä").read_bytes() == data
+    for name in ("out/link", "/etc/passwd", "../run", "a b", "ünï", "", "./none", "out", "a" * 300, "a\nb", "\udcff"):
+        with pytest.raises(ramp.MarketRefused) as refused:
+            market.job_output(job.job_id, name)
+        assert refused.value.code != "no_answer", name
+    named = ["job", job.job_id, "--state-dir", str(state)]
+    capfd.readouterr()
+    assert main([*named, "--files", "--json"]) == 0
+    assert {each["path"]: each["bytes"] for each in json.loads(capfd.readouterr().out)} == listed
+    assert main([*named, "--follow"]) == 0
+    assert capfd.readouterr().out == "it's\n$HOME\ndone\n"
+    assert main([*named, "--fetch", str(results)]) == 0
+    assert (results / "the inputs/run.sh").read_bytes() == script.read_bytes()
+    assert [main([*named, "--cancel"]) for _ in range(2)] == [0, 0]
+    assert "Command    './the inputs/run.sh'" in capfd.readouterr().out
+
+
 @pytest.mark.full
 def test_the_environment_is_clean_and_the_account_not_root(market: ramp.Market, monkeypatch: Any) -> None:
     bought = buy(market)
@@ -161,6 +204,17 @@ def test_what_fails_is_told_with_its_exit_code_and_what_it_said(market: ramp.Mar
     assert market.job_output(job.job_id, "stderr") == b"oh\n"
     with pytest.raises(ramp.MarketRefused, match="no_file"):
         market.job_output(job.job_id, "nothing")
+
+
+def test_what_a_job_does_to_its_folder_brings_no_money_back(market: ramp.Market) -> None:
+    bought = buy(market, wall="60s", cores=(64, 64))
+    after = market.balance().balance
+    attack = "mv ../began ../.hidden; echo 1 > ../cores; mkfifo ../native ../began ../ended; rm -rf ../run; echo worked"
+    jobs = market.launch(bought.request_id, f"sh -c '{attack}'")
+    done = [ended(market, each.job_id) for each in jobs]
+    assert [(each.state, each.delivery, each.cores) for each in done] == [("done", "on_time", 64)] * 2
+    assert [market.job_output(each.job_id) for each in done] == [b"worked\n"] * 2
+    assert market.balance().balance == after
 
 
 @pytest.mark.full

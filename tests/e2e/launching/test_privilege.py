@@ -1,20 +1,30 @@
-"""What the one line of sudoers in docs/launching.md lets the agents' account do, and what it does not."""
+"""Jobs of a real account: what the one line of sudoers in docs/launching.md allows, and what a job cannot reach.
+
+The programs that once got a slot for nothing by changing files in the job's folder run here
+under their keeper as the agent starts it: as root, and as another account through `sudo`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ramp
 from ramp.launching import worker
+from ramp.launching.acting import becoming, system_python, worker_inside
+from tests.unit.launching.keeping import KeptJob, is_alive, until
+from tests.unit.launching.test_keeper import ESCAPE
 
 pytestmark = pytest.mark.e2e
 
@@ -55,35 +65,115 @@ def as_agent(*argv: object, text: str = "") -> subprocess.CompletedProcess[str]:
 
 
 def question(program: Path, verb: str, account: str = BUYER) -> str:
-    now = int(time.time())
-    job: dict[str, Any] = {
-        "job_id": "job-1", "resource": "res", "reservation_id": "R-1", "cores": 1, "begin_at": now * 1_000_000,
-        "end_at": (now + 600) * 1_000_000, "arguments": ["id", "-un"], "inputs": [], "environment": [],
-    }  # fmt: skip
+    job: dict[str, Any] = {"job_id": "job-1", "resource": "res"}
     root = str(program.parent / "jobs" / account)
-    return json.dumps({"version": 1, "verb": verb, "executor": "local", "root": root, "job": job})
+    return json.dumps({"version": 1, "verb": verb, "root": root, "job": job, "name": "x", "offset": 0})
 
 
-def test_the_agents_account_has_jobs_run_as_their_buyer(installed: Path) -> None:
-    def seen(verb: str) -> dict[str, Any]:
-        done = as_agent("sudo", "-n", "-u", BUYER, "--", installed, text=question(installed, verb))
-        assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)["seen"]
-        return found
+@pytest.fixture(params=["root", "sudo"])
+def job(request: pytest.FixtureRequest, installed: Path) -> Iterator[KeptJob]:
+    """A job of the buyer's account, under a keeper of root or of the agents' account."""
+    entry = pwd.getpwnam(BUYER)
+    with tempfile.TemporaryDirectory(prefix="ramp-kept-", dir="/tmp") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        (root / "jobs").mkdir()
+        shutil.chown(root / "jobs", entry.pw_uid, entry.pw_gid)
+        if request.param == "root":
+            keepers = (sys.executable, "-m", "ramp.launching.keeper")
+            worker_command, process = worker_inside(system_python()), becoming(entry)
+        else:
+            shutil.chown(root, pwd.getpwnam(AGENT).pw_uid)
+            for source in (ramp.__file__, *map(str, Path(worker.__file__).parent.glob("*.py"))):
+                copy = root / "program" / Path(source).relative_to(Path(ramp.__file__).parents[1])
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, copy)
+            environment = f"PYTHONPATH={root}/program"
+            keepers = ("runuser", "-u", AGENT, "--", "env", environment, system_python(), "-m", "ramp.launching.keeper")
+            worker_command, process = ("sudo", "-n", "-u", BUYER, "--", str(installed)), {}
+        account = {"worker": worker_command, "process": process, "uid": entry.pw_uid}
+        kept = KeptJob(root, keepers=keepers, **account)
+        yield kept
+        if keeper := kept.keeper:
+            os.kill(keeper, signal.SIGTERM)
+            kept.ended()
 
-    state = seen("submit")["state"]
-    end = time.monotonic() + 200
-    while state != "done":
-        assert time.monotonic() < end, state
-        time.sleep(0.1)
-        state = seen("look_up")["state"]
-    folder = installed.parent / "jobs" / BUYER
-    assert (folder / "res" / "job-1" / "stdout").read_text() == f"{BUYER}\n"
-    assert folder.stat().st_mode & 0o077 == 0, "nobody else sees what a job leaves"
+
+def marked(job: KeptJob) -> list[int]:
+    return worker.carrying(f"RAMP_JOB={job.name}", job.uid)
+
+
+def test_a_job_runs_as_its_buyer_who_cannot_reach_its_record(job: KeptJob) -> None:
+    """It may not even read it, and can end neither its keeper nor a worker that is to end it."""
+    attack = f"kill -9 $PPID; echo x > {job.record}.json; rm -rf {job.root}/records"
+    job.start("sh", "-c", f"id -un; {attack}; kill -9 -1")
+    seen = job.ended()
+    assert seen["started_at"] is not None
+    assert seen["cores"] == 4
+    assert (job.folder / "stdout").read_text() == f"{BUYER}\n"
+    assert job.folder.stat().st_uid == job.uid
+    assert (job.root / "jobs" / "res").stat().st_mode & 0o077 == 0, "nobody else sees what a job leaves"
+
+
+def test_hiding_the_files_of_a_job_changes_nothing(job: KeptJob) -> None:
+    job.start("sh", "-c", "touch ../began; mv ../began ../.hidden; mv ../[a-v]* ../.hidden; exec sleep 900", last=1)
+    seen = job.ended()
+    assert (seen["detail"], seen["cores"]) == ("its slot ended", 4)
+    assert seen["started_at"] is not None
+    assert not marked(job)
+
+
+def test_fewer_cores_and_an_escaped_child_gain_nothing(job: KeptJob) -> None:
+    job.start("sh", "-c", f"echo 1 > ../cores; exec {system_python()} -c '{ESCAPE}'")
+    seen = job.ended()
+    assert (seen["state"], seen["cores"]) == ("done", 4)
+    assert not is_alive(int((job.folder / "work" / "escaped").read_text()))
+
+
+def test_a_pipe_in_the_folder_holds_nobody_up(job: KeptJob) -> None:
+    job.start("sh", "-c", "mkfifo ../native ../began ../ended ../cores; touch made; exec sleep 900")
+    until((job.folder / "work" / "made").exists)
+    assert (job.seen["state"], job.seen["cores"]) == ("running", 4)
+    os.kill(job.keeper, signal.SIGTERM)
+    assert (job.ended()["state"], marked(job)) == ("cancelled", [])
+
+
+def test_the_next_keeper_ends_what_is_left_of_a_job(job: KeptJob) -> None:
+    job.start("sh", "-c", "setsid sleep 900 & exec sleep 900")
+    job.running()
+    until(lambda: len(marked(job)) == 2)
+    os.kill(job.keeper, signal.SIGKILL)
+    until(lambda: job.keeper == 0)
+    job.start("touch", "again")
+    assert (job.ended()["detail"], marked(job)) == ("its keeper was killed", [])
+    assert not (job.folder / "work" / "again").exists()
+
+
+def test_an_account_that_sudo_refuses_is_the_sites_failure(job: KeptJob) -> None:
+    if job.worker[0] != "sudo":
+        pytest.skip("for the agents' account only")
+    job.start("true", worker=("sudo", "-n", "-u", OTHER, "--", job.worker[-1]), late=0.5)
+    seen = job.ended()
+    assert (seen["state"], seen["started_at"]) == ("failed", None)
+    assert seen["detail"].startswith("sudo: ")
+
+
+def test_root_puts_a_job_into_a_control_group_of_its_own(job: KeptJob) -> None:
+    where = job.root / "groups"
+    where.mkdir()
+    if job.worker[0] == "sudo" or subprocess.run(["mount", "-t", "cgroup2", "none", where], check=False).returncode:
+        pytest.skip("needs control groups of version 2, and root")
+    try:
+        job.start("sh", "-c", "cat /proc/self/cgroup > group; exec sleep 900", last=1)
+        assert job.ended()["detail"] == "its slot ended"
+        assert (job.folder / "work" / "group").read_text().strip().endswith(f"/ramp-res-{job.name}")
+        assert not list(where.glob("**/ramp-res-*")), "it is removed"
+    finally:
+        subprocess.run(["umount", where], check=True)
 
 
 def test_nothing_else_is_allowed(installed: Path) -> None:
-    asked = question(installed, "look_up")
+    asked = question(installed, "read")
     for argv in (
         ("-u", BUYER, "--", installed, "argument"),
         ("-u", OTHER, "--", installed),
@@ -99,5 +189,5 @@ def test_nothing_else_is_allowed(installed: Path) -> None:
 def test_a_folder_that_another_account_has_made_there_is_not_used(installed: Path) -> None:
     trap = installed.parent / "jobs" / "trap"
     trap.mkdir()
-    done = as_agent("sudo", "-n", "-u", BUYER, "--", installed, text=question(installed, "submit", "trap"))
+    done = as_agent("sudo", "-n", "-u", BUYER, "--", installed, text=question(installed, "read", "trap"))
     assert "not a folder of the account's own" in json.loads(done.stdout)["error"]

@@ -19,8 +19,8 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.resizable_machine import ResizableBatchMachine
+from ramp.batch.slurm.conditions import WRAPPER, WRAPPER_SETTINGS, wrapper_remarks
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.batch.slurm.inspection import WRAPPER, WRAPPER_SETTINGS, wrapper_remarks
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores

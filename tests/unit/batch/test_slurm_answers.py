@@ -9,7 +9,7 @@ import pytest
 
 from ramp.batch.commands import Completed, ask
 from ramp.batch.slurm import nodes, queue, reservations
-from ramp.batch.slurm.system import SlurmSystem
+from ramp.batch.slurm.system import PING, SlurmSystem
 from ramp.batch.slurm.times import duration_of, instant_of, told
 from ramp.batch.system import Node, RunningJob, SystemReservation, WaitingJob, WantedReservation
 from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
@@ -304,6 +304,20 @@ def test_no_nodes_are_never_an_empty_machine() -> None:
     system, _ = _system(Completed((), 0, "", ""))
     with pytest.raises(BatchSystemError, match="no nodes of partition 'debug'"):
         system.snapshot(0)
+
+
+def test_a_dead_controller_is_named_at_once_and_a_backup_answers_for_it() -> None:
+    dead = "Slurmctld(primary) at node is DOWN\n" + "*" * 41 + "\n"
+    system, asked = _system(Completed(PING, 1, dead, ""))
+    with pytest.raises(CommandFailed, match=r"Slurmctld\(primary\) at node is DOWN"):
+        system.snapshot(0)
+    assert asked == [PING], "no other question, which would wait for 9 s"
+    system, asked = _system(Completed(PING, 1, dead, ""))
+    with pytest.raises(CommandFailed):
+        system.reservations()
+    backed = Completed(PING, 0, dead + "Slurmctld(backup) at other is UP\n", "")
+    with pytest.raises(BatchSystemError, match="no nodes"):
+        _system(backed)[0].snapshot(0)
 
 
 def test_a_version_without_json_is_asked_for_it_once() -> None:

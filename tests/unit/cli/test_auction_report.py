@@ -29,7 +29,7 @@ def test_the_object_has_the_published_fields(script):
         "unit": 1,
         "resource": "thunder1",
         "cpu_hour_cost": 30,
-        "cost": 1920.0,  # 30 credits x 64 cores x 1 h
+        "cost": "1920.00",  # 30 credits x 64 cores x 1 h
         "reservation_id": "thunder1-7",
         "agreement_id": "agreement-1",
         "start": "2026-12-01T10:00:00Z",
@@ -37,7 +37,7 @@ def test_the_object_has_the_published_fields(script):
         "cores": 64,
     }
     assert {key: bought[key] for key in expected} == expected
-    assert found["cost"] == 1920.0
+    assert found["cost"] == "1920.00"
     (only,) = found["rounds"]
     assert (only["round"], only["asked"], only["duration_s"]) == (1, {"1": 70}, 0.25)
     assert [(entry["resource"], entry["unit"], entry["cpu_hour_cost"]) for entry in only["offers"]] == [
@@ -53,7 +53,8 @@ def test_the_object_has_the_published_fields(script):
 def test_what_was_not_bought_has_cost_nothing(script, status):
     event = script.ended(status, "for a reason")
     found = outcome_object(event.outcome, event.files, short)
-    assert (found["status"], found["reason"], found["cost"], found["agreements"]) == (status, "for a reason", 0, [])
+    assert (found["status"], found["reason"], found["agreements"]) == (status, "for a reason", [])
+    assert {found[key] for key in ("cost", "charged", "returned")} == {"0.00"}
 
 
 def test_refusals_are_counted_by_reason_the_most_frequent_first():
@@ -112,7 +113,7 @@ def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     print_outcome(event.outcome, event.files, short)
     text = capsys.readouterr().out
     assert "no offers" in text
-    assert "curie1: 80 credits/core-hour; curie2: 85 credits/core-hour" in text
+    assert "curie1: 80 credits/core-hour (too cheap); curie2: 85 credits/core-hour" in text
     assert "atlas1: 2026-12-02T00:00:00Z" in text
 
 

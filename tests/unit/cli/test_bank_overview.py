@@ -62,7 +62,7 @@ def test_no_limit_is_shown_where_none_is_meant(capsys: pytest.CaptureFixture[str
     assert lines["alice"].endswith("700.00")
     assert main(["bank", "overview", "--json"]) == 0
     accounts = json.loads(capsys.readouterr().out)["accounts"]
-    assert [each["credit_limit"] for each in accounts] == [None, 700.0]
+    assert [each["overdraft"] for each in accounts] == [None, "700.00"]
 
 
 @pytest.mark.usefixtures("_asked")

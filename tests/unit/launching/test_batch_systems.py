@@ -125,11 +125,20 @@ def asked(tmp_path: Path) -> Asked:
 
 
 def test_a_job_is_submitted_and_what_waits_is_told(asked: Asked) -> None:
-    seen = asked("submit", {"refused": ""}, {"alive": True, "detail": "Priority"})["seen"]
+    seen = asked("submit", {"refused": ""}, {"alive": True, "detail": "Priority", "native": "4711"})["seen"]
     assert (seen["state"], seen["detail"]) == ("queued", "Priority")
     first, second = asked.questions
     assert (first["verb"], first["folder"], first["job"]["reservation_id"]) == ("submit", str(asked.folder), "R-1")
     assert second["verb"] == "look"
+    assert seen["native_id"] == "4711"
+
+
+@pytest.mark.parametrize("text", ["1 x", "9" * 4000, "1 " + "9" * 40 + ".1", "-1 1000000020.5", ""])
+def test_what_a_job_writes_about_itself_makes_no_look_fail(asked: Asked, text: str) -> None:
+    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
+    for name in ("began", "ended"):
+        (asked.folder / name).write_text(text)
+    assert asked("look_up", {"alive": True, "detail": "", "native": ""})["seen"]["state"] == "queued"
 
 
 def test_what_is_refused_is_told_in_the_systems_words(asked: Asked) -> None:
@@ -143,27 +152,26 @@ def test_a_program_that_fails_leaves_the_job_in_doubt(asked: Asked, program: str
 
 
 def test_what_nobody_lists_was_lost_unless_it_has_begun(asked: Asked) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": ""})
-    assert asked("look_up", {"alive": None, "detail": ""})["seen"] is None
+    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
+    assert asked("look_up", {"alive": None, "detail": "", "native": ""})["seen"] is None
     (asked.folder / "started").mkdir()
-    (asked.folder / "began").write_text("10.5")
-    (asked.folder / "cores").write_text("8(x2),4\n")
-    seen = asked("look_up", {"alive": None, "detail": ""})["seen"]
-    assert (seen["state"], seen["cores"], seen["started_at"]) == ("failed", 20, 10_500_000)
+    (asked.folder / "began").write_text("1000000010.5")
+    seen = asked("look_up", {"alive": None, "detail": "", "native": ""})["seen"]
+    assert (seen["state"], seen["cores"], seen["started_at"]) == ("failed", 4, 1_000_000_010_500_000)
     before = len(asked.questions)
-    asked("submit", {"alive": None, "detail": ""})
+    asked("submit", {"alive": None, "detail": "", "native": ""})
     assert [each["verb"] for each in asked.questions[before:]] == ["look"], "what has begun is not submitted again"
 
 
 def test_who_starts_a_job_that_is_cancelled_starts_nothing(asked: Asked) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": ""})
-    asked("cancel", {}, {"alive": None, "detail": ""})
+    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
+    asked("cancel", {}, {"alive": None, "detail": "", "native": ""})
     assert subprocess.run([asked.folder / "run"]).returncode == 126
     assert not (asked.folder / "started").exists()
 
 
 def test_a_jobs_own_variables_and_its_systems_are_all_that_it_sees(asked: Asked) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": ""})
+    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
     run = (asked.folder / "run").read_text().replace("'true'", "env").replace(" true ", " env ")
     (asked.folder / "run").write_text(run)
     system = {"SLURM_JOB_ID": "7", "SLURM_ODD": "two 'words'; $HOME", "SLURM_EXPORT_ENV": "NONE", "NSLOTS": "4"}

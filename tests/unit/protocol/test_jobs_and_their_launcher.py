@@ -16,7 +16,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobCancelAsked, JobEnded, SlotFailed
+from ramp.protocol.records import JobCancelAsked
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
@@ -174,16 +174,6 @@ def test_a_launcher_that_does_not_know_what_it_was_given_is_in_doubt_till_the_sl
     assert seller.status.detail == "the job was submitted, but the site does not know it"
 
 
-def test_an_undelivered_job_ended_when_that_was_seen(seller: Seller) -> None:
-    seller.hears(ORDER)
-    effects = seller.seen(ev.JobSight(JobState.RUNNING, "1", 15, HOUR, None, 7), HOUR + MINUTE)
-    assert (seller.status.state, seller.status.delivery) == (JobState.FAILED, Delivery.UNDELIVERED)
-    assert (seller.status.ended_at, seller.status.exit_code) == (HOUR + MINUTE, None)
-    assert seller.status.detail == "not delivered: the job got 15 of 16 cores"
-    assert asked(effects) == [fx.CancelJob]
-    assert JobEnded in recorded(effects)
-
-
 def test_looks_at_a_job_grow_rarer(seller: Seller) -> None:
     """After 2 s, then half as long again each time, up to a minute."""
     seller.hears(ORDER, HOUR)
@@ -259,27 +249,6 @@ def test_a_job_nobody_knows_of_after_its_slot_is_told_with_the_reason(seller: Se
     seller.tick(2 * HOUR + 2 * MINUTE)
     assert seller.status.state is JobState.FAILED
     assert seller.status.detail == ("the slot is over, and the result of the job is unknown: the batch system is down")
-
-
-@pytest.mark.parametrize(
-    ("cores", "delivery"), [(0, "on_time"), (1, "undelivered"), (15, "undelivered"), (16, "on_time")]
-)
-def test_fewer_cores_than_were_sold_show_that_the_slot_was_not_delivered(
-    seller: Seller, cores: int, delivery: str
-) -> None:
-    """0 stands for a launcher that does not tell how many."""
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.RUNNING, "1", cores, HOUR), HOUR + SECOND)
-    assert seller.status.delivery == delivery
-
-
-def test_a_slot_was_delivered_if_one_of_its_jobs_has_started(seller: Seller) -> None:
-    """Another that waits shows nothing, nor does one that got too few cores."""
-    few, other = replace(ORDER, cores=8), replace(ORDER, job_id="job-2", cores=8)
-    seller.hears(few)
-    seller.hears(other)
-    effects = seller.seen(ev.JobSight(JobState.RUNNING, "1", 4, HOUR), HOUR + SECOND)
-    assert SlotFailed in recorded(effects)
 
 
 def test_every_job_of_a_slot_is_taken_up_again(seller: Seller) -> None:

@@ -12,12 +12,20 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents.jobs import INPUT_BYTES_MAX, Delivery, JobState
+from ramp.model.contents.jobs import (
+    ARCHIVE_BYTES_MAX,
+    INPUT_BYTES_MAX,
+    INPUTS,
+    OUTPUT_CHUNK_BYTES,
+    Delivery,
+    JobState,
+)
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
+from ramp.protocol.resource.jobs.job_desk import JOBS_A_SLOT_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
@@ -298,6 +306,99 @@ def test_output_is_passed_on_piece_by_piece(seller: Any) -> None:
     assert refused(told).code == "no_file"
 
 
+@pytest.mark.parametrize("name", ["../run", "/etc/passwd", "a/../../x", "a//b", "", "a\nb", "\x1b[2J", "a" * 1001])
+def test_a_file_outside_of_the_folder_is_refused_without_asking_the_site(seller: Any, name: str) -> None:
+    ordered(seller)
+    found = refused(seller.hear("alice", c.JobOutputQuery("job-1", "a1", name, 0), 1))
+    assert (found.code, "invalid file name" in found.detail) == ("no_file", True)
+
+
+@pytest.mark.parametrize("name", [".", "out/a b", "ünï", ".hidden", "./stdout", "a..b"])
+def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
+    ordered(seller)
+    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", name, 0), 1)
+    assert read.name == name
+
+
+PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
+
+
+def sent_inputs(one: Any, piece: c.JobInputPiece = PIECE, now: int = 0, user: str = "alice") -> list[fx.Effect]:
+    return one.hear(user, piece, now, performative=Performative.REQUEST)
+
+
+def test_inputs_are_kept_for_the_account_of_the_buyer_before_the_order(seller: Any) -> None:
+    (stage,) = sent_inputs(seller)
+    assert isinstance(stage, fx.StageJobInput)
+    assert (stage.job.job_id, stage.job.account, stage.offset, stage.data) == ("job-2", "alice1", 0, "YWJj")
+    told = seller.party.handle(ev.JobFileRead(stage.call_id, "", 3, False), 1)
+    assert contents(told) == [c.JobOutput("job-2", "a1", INPUTS, 0, 3, False, "")]
+    (submitted,) = [
+        each
+        for each in ordered(seller, replace(ORDER, job_id="job-2", archive="0" * 64))
+        if isinstance(each, fx.SubmitJob)
+    ]
+    assert submitted.job.archive == "0" * 64
+    assert refused(sent_inputs(seller)).code == "other_job"
+
+
+@pytest.mark.parametrize(
+    ("piece", "code"),
+    [
+        (replace(PIECE, agreement_id="a2"), "unknown_agreement"),
+        (replace(PIECE, job_id="../x"), "beyond_limits"),
+        (replace(PIECE, data=""), "beyond_limits"),
+        (replace(PIECE, data="!"), "beyond_limits"),
+        (replace(PIECE, data="ü"), "beyond_limits"),
+        (replace(PIECE, data=base64.b64encode(bytes(OUTPUT_CHUNK_BYTES + 1)).decode()), "beyond_limits"),
+        (replace(PIECE, offset=ARCHIVE_BYTES_MAX - 2), "beyond_limits"),
+        (replace(PIECE, offset=-1), "beyond_limits"),
+    ],
+)
+def test_inputs_beyond_the_limits_are_refused(seller: Any, piece: c.JobInputPiece, code: str) -> None:
+    assert refused(sent_inputs(seller, piece)).code == code
+
+
+def test_inputs_of_jobs_that_are_never_ordered_count_as_jobs(seller: Any) -> None:
+    for number in range(JOBS_A_SLOT_MAX):
+        assert asked(sent_inputs(seller, replace(PIECE, job_id=f"staged-{number}"))) == [fx.StageJobInput]
+    assert refused(sent_inputs(seller)).code == "too_many_jobs"
+    assert refused(ordered(seller)).code == "too_many_jobs"
+    assert asked(ordered(seller, replace(ORDER, job_id="staged-0"))) == [fx.SubmitJob]
+
+
+def test_inputs_are_kept_only_while_the_slot_lasts(seller: Any) -> None:
+    assert refused(sent_inputs(seller, now=2 * HOUR)).code == "slot_over"
+
+
+VARIABLE = c.JobVariable("OMP_NUM_THREADS", "8")
+
+
+def test_variables_of_an_order_are_the_jobs(seller: Any) -> None:
+    (submitted,) = [
+        each for each in ordered(seller, replace(ORDER, variables=(VARIABLE,))) if isinstance(each, fx.SubmitJob)
+    ]
+    environment = dict(submitted.job.environment)
+    assert (environment["OMP_NUM_THREADS"], environment["RAMP_JOB"]) == ("8", "job-1")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        (c.JobVariable("RAMP_JOB", "other"),),
+        (c.JobVariable("", "x"),),
+        (c.JobVariable("A=B", "x"),),
+        (c.JobVariable("ü", "x"),),
+        (VARIABLE, VARIABLE),
+        (c.JobVariable("A", "a\0b"),),
+        (c.JobVariable("A", "a" * 4001),),
+        tuple(c.JobVariable(f"A{number}", "") for number in range(101)),
+    ],
+)
+def test_wrong_variables_are_refused(seller: Any, variables: tuple[c.JobVariable, ...]) -> None:
+    assert refused(ordered(seller, replace(ORDER, variables=variables))).code == "beyond_limits"
+
+
 # -- delivery --------------------------------------------------------------------------------------------------------
 
 
@@ -314,14 +415,19 @@ def test_a_job_that_is_ordered_late_is_due_then(seller: Any) -> None:
     assert status(seller).due_at == now
 
 
+NEVER_STARTED = ev.JobSight(JobState.FAILED, detail="the account is locked")
+"""Written by the keeper of a job that it could not start in time."""
+
+
 def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    (submit,) = [each for each in ordered(seller) if isinstance(each, fx.SubmitJob)]
     limit = HOUR + 5 * MINUTE
-    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit - 1)) == []
-    effects = seen(seller, ev.JobSight(JobState.QUEUED), limit)
+    assert submit.job.start_by == limit
+    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
+    effects = seen(seller, NEVER_STARTED, limit)
     assert [type(each) for each in records(effects)] == [JobEnded, SlotFailed]
-    assert fx.CancelJob in asked(effects)
+    assert status(seller).detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
     assert all(content.code is RefusalCode.NOT_DELIVERED for _, content in said)
@@ -340,11 +446,35 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     assert SlotFailed in [type(each) for each in records(effects)]
 
 
+def test_a_failure_before_the_slot_alone_shows_nothing(seller: Any) -> None:
+    """The agent was down while the slot lasted, and knows only that a job could not be looked up before."""
+    ordered(seller)
+    seen(seller, ev.MachineInDoubt("down"), 1)
+    effects = seen(seller, None, 2 * HOUR)
+    assert SlotFailed not in [type(each) for each in records(effects)]
+    assert status(seller).delivery is Delivery.UNKNOWN
+
+
+@pytest.mark.parametrize("sight", [
+    ev.JobSight(JobState.FAILED, "", 16, HOUR, HOUR + 1, -9, "killed"),
+    ev.JobSight(JobState.RUNNING, "", 1, HOUR),
+    ev.JobSight(JobState.RUNNING, "", 0, HOUR),
+])  # fmt: skip
+def test_once_its_start_is_confirmed_what_becomes_of_a_job_is_its_buyers_affair(seller: Any, sight: Any) -> None:
+    ordered(seller)
+    seen(seller, sight, HOUR + MINUTE)
+    assert status(seller).delivery is Delivery.ON_TIME
+    for now in (HOUR + 2 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
+        effects = [*seen(seller, ev.MachineInDoubt("down"), now), *seller.party.tick(now)]
+        assert SlotFailed not in [type(each) for each in records(effects)]
+    assert status(seller).delivery is Delivery.ON_TIME
+
+
 def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     ordered(seller)
     seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
     ordered(seller, replace(ORDER, job_id="job-2"), HOUR + MINUTE)
-    effects = seen(seller, ev.JobSight(JobState.QUEUED), HOUR + 7 * MINUTE, "job-2")
+    effects = seen(seller, NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
     assert SlotFailed not in [type(each) for each in records(effects)]
     assert seller.party.participants["offer-res-1"].state == "sold"
 
@@ -362,7 +492,7 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
 ) -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)
-    effects = seen(one, ev.JobSight(JobState.QUEUED), HOUR + 5 * MINUTE)
+    effects = seen(one, NEVER_STARTED, HOUR + 5 * MINUTE)
     ended, failed = records(effects)
     for known in ([ended], [ended, failed]):
         again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)

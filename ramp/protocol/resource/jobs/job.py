@@ -1,11 +1,14 @@
 """One job on a sold slot, from the buyer's order to its end, and the delivery of the slot.
 
 A job is recorded before it is submitted, and a launcher does not launch a job twice. After a crash the job is looked up
-by name, and submitted only if the launcher does not know it. If the launcher cannot answer, it is asked again. A job
-that has not started in time, through no fault of its own, shows that the slot was not delivered.
+by name, and submitted only if the launcher does not know it. If the launcher cannot answer, it is asked again.
+
+Only records that the buyer's account cannot write decide delivery. On the agent's own computer the keeper of a job
+records its start, or its own failure to start it in time. In a batch system a job shows nothing, because its owner can
+hold or end it: the machine's answers about the reservation decide. Without any of them the delivery is unknown.
 
 On a machine without reservations, the slot is itself a queued job whose start is unknown. Earlier orders wait on
-record, and are submitted when the started job has been paid.
+record, and are submitted when the started job has been paid, which also delivers the slot.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import replace
 
 from ramp.model.contents import JobOrder, JobPeer, JobStatus
 from ramp.model.contents.jobs import Delivery, JobState
-from ramp.model.instant import MINUTE, SECOND, Duration, Instant, iso, seconds
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant, iso
 from ramp.model.offer import Offer
 from ramp.protocol.effects import CancelJob, Effect, JobToRun, LookUpJob, Persist, SubmitJob
 from ramp.protocol.events import JobSight, MachineInDoubt
@@ -55,13 +58,15 @@ class Job(StateMachine[JobState]):
         self.delivery = Delivery.PENDING
         self.sight = JobSight(S.TAKEN)
         self.asked = False
-        self.to_run = to_run(taken, offer, reservation_id, resource, taken.due_at, offer.end)
+        limit = terms.delivery_limit
+        self.to_run = to_run(taken, offer, reservation_id, resource, taken.due_at, offer.end, delivery_limit=limit)
         self.waits_for_start = offer.in_queue
         self._offer = offer
         self._terms = terms
         self._cancelling = False
         self._pause = LOOK_FIRST
         self._doubt = ""
+        self._site_failed = False
         self._submitting = False
 
     @property
@@ -121,7 +126,10 @@ class Job(StateMachine[JobState]):
             later = self.order.begin_at > self._offer.start
             begin = self.order.begin_at if later else min(paid_at, self.taken.due_at)
             known = self.to_run
-            self.to_run = to_run(self.taken, self._offer, known.reservation_id, known.resource, begin, end)
+            slot, limit = (known.reservation_id, known.resource), self._terms.delivery_limit
+            self.to_run = to_run(self.taken, self._offer, *slot, begin, end, delivery_limit=limit)
+            if self.delivery is Delivery.PENDING and not self._terms.keeps_jobs:
+                self.delivery = Delivery.ON_TIME
 
     def submitted(self, now: Instant) -> list[Effect]:
         """Submit a job that waited for its slot."""
@@ -143,6 +151,15 @@ class Job(StateMachine[JobState]):
         detail = f"not delivered: the queued job had not started by {iso(min(now, self._offer.start))}"
         return self._ended(JobSight(S.FAILED, detail=detail), "JobSeen", now)
 
+    def slot_seen(self, now: Instant) -> list[Effect]:
+        """Take the machine's word that the slot is in order now."""
+        seen = self.delivery is Delivery.PENDING and not self._terms.keeps_jobs and self.taken.due_at <= now
+        return self._judged(Delivery.ON_TIME, now) if seen and now < self.to_run.end_at else []
+
+    def slot_lost(self, now: Instant) -> list[Effect]:
+        """End the job because the resource has failed to deliver its slot."""
+        return [*self._judged(Delivery.UNDELIVERED, now), *self.cancel(now)]
+
     def replay(self, record: JobCancelAsked | JobEnded) -> None:
         if isinstance(record, JobCancelAsked):
             self._cancelling = True
@@ -161,14 +178,15 @@ class Job(StateMachine[JobState]):
 
     def recover(self, now: Instant) -> list[Effect]:
         """Look up or cancel the job after a restart."""
+        self._await_verdict()
         return [] if self.state.is_final or self.waits_for_start else self.look(now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Look up the job, or give up if its result will stay unknown."""
+        """Look up the job, or give up if its result or the delivery of its slot will stay unknown."""
+        if self.state.is_final:
+            return self._judged(Delivery.UNKNOWN, now)
         if now >= self.to_run.end_at + END_MARGIN and (self._doubt or self.asked):
             what = f"the slot is over, and the result of the job is unknown: {self._doubt or 'no answer'}"
-            if not self.has_started and not self._cancelling:
-                self.delivery = Delivery.UNDELIVERED
             return self._ended(replace(self.sight, state=S.FAILED, detail=what), "deadline", now)
         return self.look(now)
 
@@ -203,11 +221,13 @@ class Job(StateMachine[JobState]):
             return []
         if isinstance(answer, MachineInDoubt):
             self._doubt = answer.reason
-            return self._measured(now, known=False)
+            self._site_failed |= self.taken.due_at <= now < self.to_run.end_at
+            return self._given_up(now)
         self._doubt = ""
         if answer is None:
             return self._unknown(now, submitted=submitted)
         if answer.state.is_final:
+            self._site_failed |= answer.state is S.FAILED and answer.started_at is None
             return self._ended(answer, "JobSeen", now)
         if (self.state, answer.state) == (S.RUNNING, S.QUEUED):
             return []  # a job that ran does not wait again
@@ -216,7 +236,8 @@ class Job(StateMachine[JobState]):
             self._enter(answer.state, "JobSeen")
             self._pause = LOOK_FIRST
             self._look_later(now)
-        return self._measured(now, known=True)
+        self._measure()
+        return []
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -230,7 +251,7 @@ class Job(StateMachine[JobState]):
         waits = self.state in (S.TAKEN, S.QUEUED)
         if waits and submitted:  # asked again only after a pause
             self._doubt = "the job was submitted, but the site does not know it"
-            return self._measured(now, known=False)
+            return []
         if waits and now < self.to_run.end_at:
             return [self._submit()]
         return self._ended(JobSight(S.FAILED, detail="the site no longer knows the job"), "JobSeen", now)
@@ -239,47 +260,71 @@ class Job(StateMachine[JobState]):
         self.asked = self._submitting = True
         return SubmitJob(self.to_run)
 
-    def _measured(self, now: Instant, *, known: bool) -> list[Effect]:
-        """Judge the delivery of the slot, as far as it is known."""
-        started, due = self.sight.started_at, self.taken.due_at
-        if started is None:
-            if now < (self._limit if known else self.to_run.end_at) or self._cancelling:
-                return []
-            return self._undelivered(f"the job had not started {seconds(now - due):g} s after its start time", now)
-        if self.delivery is Delivery.PENDING:
-            if 0 < self.sight.cores < self.order.cores:
-                return self._undelivered(f"the job got {self.sight.cores} of {self.order.cores} cores", now)
-            self.delivery = Delivery.LATE if started - due > self._terms.grace else Delivery.ON_TIME
-        return []
+    def _measure(self) -> None:
+        """Judge the delivery by the start of a job that the site has started itself."""
+        started = self.sight.started_at
+        if self._terms.keeps_jobs and started is not None and self.delivery is Delivery.PENDING:
+            late = started - self.taken.due_at > self._terms.grace
+            self.delivery = Delivery.LATE if late else Delivery.ON_TIME
 
-    def _undelivered(self, detail: str, now: Instant) -> list[Effect]:
-        self.delivery = Delivery.UNDELIVERED
-        sight = replace(self.sight, state=S.FAILED, ended_at=now, exit_code=None, detail=f"not delivered: {detail}")
+    def _given_up(self, now: Instant) -> list[Effect]:
+        """End a job that the site could not even try to start in its slot."""
+        if not self._is_undelivered or now < self.to_run.end_at:
+            return []
+        sight = replace(self.sight, state=S.FAILED, ended_at=now, exit_code=None, detail=self._doubt)
         return [CancelJob(self.to_run), *self._ended(sight, "JobSeen", now)]
+
+    @property
+    def _is_undelivered(self) -> bool:
+        """Whether the site itself, not the buyer's account, has failed to start the job."""
+        return self._terms.keeps_jobs and self._site_failed and not self.has_started and not self._cancelling
+
+    def _judged(self, delivery: Delivery, now: Instant) -> list[Effect]:
+        """Set the delivery; it is part of the record of a job that has ended."""
+        if self.delivery is delivery:
+            return []
+        self.delivery = delivery
+        self._await_verdict()
+        return [Persist(JobEnded(self.taken.offer_id, self.status(), now))] if self.state.is_final else []
 
     def _ended(self, sight: JobSight, stimulus: str, now: Instant) -> list[Effect]:
         self.sight = replace(sight, native_id=sight.native_id or self.sight.native_id)
-        if sight.started_at is not None and (short := self._measured(now, known=True)):
-            return short  # it ended, but had fewer cores than sold
+        self._measure()
+        if self._is_undelivered and self.delivery is Delivery.PENDING:
+            self.delivery = Delivery.UNDELIVERED
+            self.sight = replace(self.sight, detail=f"not delivered: {sight.detail}")
+        elif self._terms.keeps_jobs and sight.state is S.FAILED and self.delivery is Delivery.PENDING:
+            self.delivery = Delivery.UNKNOWN
         self._enter(sight.state, stimulus)
-        self.deadline = None
+        self._await_verdict()
         return [Persist(JobEnded(self.taken.offer_id, self.status(), now))]
 
-    @property
-    def _limit(self) -> Instant:
-        return min(self.taken.due_at + self._terms.delivery_limit, self.to_run.end_at)
+    def _await_verdict(self) -> None:
+        """Wait until the slot's end for the machine's word about the slot of a job that has ended."""
+        if self.state.is_final:
+            open_ = self.delivery is Delivery.PENDING and not self._terms.keeps_jobs and not self.waits_for_start
+            self.deadline = self.to_run.end_at + END_MARGIN if open_ else None
 
     def _look_later(self, now: Instant) -> None:
         """Schedule the next look: after a growing pause, at the start of a waiting job, at the limit of a late one."""
         begin = self.to_run.begin_at
         waits = not self.has_started and now < begin and not self._cancelling and not self._doubt
         self.deadline = (begin if waits else now) + self._pause
-        if not self.has_started and now < self._limit:
-            self.deadline = min(self.deadline, self._limit)
+        if not self.has_started and now < self.to_run.start_by:
+            self.deadline = min(self.deadline, self.to_run.start_by)
         self._pause = min(self._pause * 3 // 2, LOOK_LONGEST)
 
 
-def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, begin: Instant, end: Instant) -> JobToRun:
+def to_run(
+    taken: JobTaken,
+    offer: Offer,
+    reservation_id: str,
+    resource: str,
+    begin: Instant,
+    end: Instant,
+    *,
+    delivery_limit: Duration,
+) -> JobToRun:
     """Return a job for its launcher; its environment names the slot and the units that start with it.
 
     Args:
@@ -289,6 +334,7 @@ def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, be
         resource: name of the resource.
         begin: earliest start of the job.
         end: end of the slot.
+        delivery_limit: delay after which a start is too late.
     """
     order = taken.order
     peers = order.peers or (JobPeer(order.unit, resource, reservation_id, offer.cores),)
@@ -303,6 +349,7 @@ def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, be
         "RAMP_UNIT": str(order.unit),
         "RAMP_UNITS": str(len(peers)),
         "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
+        **{each.name: each.value for each in order.variables},
     }
     return JobToRun(
         order.job_id,
@@ -316,4 +363,6 @@ def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, be
         order.inputs,
         tuple(environment.items()),
         queue_key=offer.offer_id if offer.in_queue else "",
+        archive=order.archive,
+        start_by=min(max(taken.due_at, begin) + delivery_limit, end),
     )

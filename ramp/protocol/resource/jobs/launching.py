@@ -14,6 +14,9 @@ OWN_ACCOUNT: Final = "@own"
 EVERYBODY: Final = "*"
 """Local name that stands for all buyers of a domain without a line of their own. No party has this name."""
 
+LOCAL: Final = "local"
+"""The executor that runs jobs on the agent's own computer, each under a keeper of the site."""
+
 HANDOVER: Final = "handover"
 """The executor that launches nothing: buyers run their own jobs on the slots handed over to their accounts."""
 
@@ -27,9 +30,9 @@ class LaunchTerms:
             buyers.
         accounts: local account of each buyer by full name, and `*@DOMAIN` for all others of that domain; other buyers
             are refused.
-        grace: a job that starts within this time after it was due is on time.
-        delivery_limit: if a job has not started within this time after it was due, or by the slot's end, the slot is
-            undelivered.
+        grace: a local job that starts within this time after it was due is on time.
+        delivery_limit: if the site could not start a local job within this time after it was due, or by the slot's
+            end, the slot is undelivered.
     """
 
     executor: str
@@ -40,6 +43,11 @@ class LaunchTerms:
     @property
     def launches(self) -> bool:
         return self.executor != HANDOVER
+
+    @property
+    def keeps_jobs(self) -> bool:
+        """Whether the site starts the jobs itself, so that their starts show the delivery of their slot."""
+        return self.executor == LOCAL
 
     def account(self, user: str) -> str:
         """Return the local account of a buyer, or the empty string."""

@@ -169,7 +169,7 @@ class KeptParticipants:
         participant = self.participants.get(offer_id)
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
-        return self.act(participant, lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now))
+        return self.act(participant, lambda: participant.on_lost(code, detail, now) + self._jobs.lost(offer_id, now))
 
     def with_stranded(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """Precede effects by the failure of slots that have neither their new nor their old size.

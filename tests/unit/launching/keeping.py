@@ -1,0 +1,95 @@
+"""A keeper as the agent starts it, with a job of this account."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ramp.launching.acting import worker_inside
+from ramp.launching.keeper import KeeperTask, keeper_of, read_record
+from ramp.launching.worker import is_over
+
+LIMIT_S = 300.0
+PYTHON = worker_inside(sys.executable)
+
+
+def until(look: Callable[[], Any], wanted: Callable[[Any], bool] = bool) -> Any:
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        found = look()
+        if wanted(found):
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"still {found}")
+
+
+@dataclass
+class KeptJob:
+    """One job."""
+
+    root: Path
+    name: str = field(default_factory=lambda: f"job-{secrets.token_hex(8)}")  # other runs end jobs of the same name
+    worker: tuple[str, ...] = PYTHON
+    process: Mapping[str, Any] = field(default_factory=dict)
+    uid: int = field(default_factory=os.geteuid)
+    keepers: tuple[str, ...] = (sys.executable, "-m", "ramp.launching.keeper")
+
+    @property
+    def record(self) -> Path:
+        return self.root / "records" / "res" / self.name
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "jobs" / "res" / self.name
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        found = read_record(self.record)
+        assert found is not None
+        return found
+
+    @property
+    def keeper(self) -> int:
+        return keeper_of(self.record)
+
+    def start(
+        self, *arguments: str, begin: float = 0, late: float = 60, last: float = 600, worker: Any = (), **job: Any
+    ) -> None:
+        """Let a keeper have the job; times are in seconds from now."""
+        now = time.time()
+        given = {
+            "job_id": self.name, "resource": "res", "cores": 4, "arguments": arguments, "inputs": [],
+            "environment": [["RAMP_JOB", self.name], ["RAMP_UNIT", "2"]], **job,
+        }  # fmt: skip
+        plain = {"root": str(self.root / "jobs"), "job": given}
+        command, times = list(worker or self.worker), (now + begin, now + late, now + last)
+        task = KeeperTask(str(self.record), command, dict(self.process), self.uid, plain, *times, patience_s=0.3)
+        text = json.dumps(dataclasses.asdict(task)).encode()
+        done = subprocess.run(self.keepers, input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/")
+        assert done.returncode == 0, done.stderr
+
+    def ended(self) -> dict[str, Any]:
+        """Return the record of the job once its keeper has gone."""
+        until(lambda: self.keeper == 0)
+        assert is_over(self.seen), self.seen
+        return self.seen
+
+    def running(self) -> dict[str, Any]:
+        return dict(until(lambda: self.seen, lambda seen: seen["started_at"] is not None))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
