@@ -22,7 +22,7 @@ from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.found_terms import with_found_terms
-from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
