@@ -272,7 +272,7 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
-                refunded=party.refunds.get(agreement_id, 0),
+                refunded=party.returns.done.get(agreement_id, 0),
             )
             for agreement_id, agreement in party.agreements.items()
         )

@@ -74,6 +74,11 @@ class Returns:
     def forget(self, agreement_id: str) -> None:
         self._open.pop(agreement_id, None)
 
+    def drop(self, references: Sequence[str]) -> None:
+        """Drop the refunds of archived agreements."""
+        for agreement_id in references:
+            self.done.pop(agreement_id, None)
+
     def _replayed(self, records: Sequence[Record]) -> dict[str, Cancellation | tuple[Failed, Seal]]:
         demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
         for record in records:
@@ -153,13 +158,10 @@ class Returns:
         return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
 
 
-def already_cancelled(agreement_id: str, refunded: int) -> list[Effect]:
-    """Report that a cancellation was done before; nothing is refunded again."""
-    detail = f"it was cancelled before, with a refund of {credits_text(refunded)} credits"
-    return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)))]
-
-
-def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:
-    """Report that an agreement cannot be cancelled in its state; None if it is unknown."""
+def not_given_back(agreement_id: str, standing: str | None, refunded: int | None) -> list[Effect]:
+    """Report that an agreement is not cancelled now: its state (None if it is unknown), and a refund made before."""
+    if refunded is not None:  # nothing is refunded again
+        before = f"it was cancelled before, with a refund of {credits_text(refunded)} credits"
+        return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, before)))]
     detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
     return [Report(CancellationEnded(CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)))]
