@@ -215,10 +215,8 @@ class ResourceParty:
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
                 effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
-            case SlotsTended(lost, moved, seen):
-                told = (self._kept.lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
-                effects = [effect for each in told for effect in each] + self._tending.moved(moved, now)
-                effects += self.jobs.slots_seen(seen, now)
+            case SlotsTended(moved=moved):
+                effects = self._kept.tended(event, now) + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
