@@ -78,6 +78,8 @@ class SlurmSystem:
         self._json = True
         self._choice = choice
         self._allots_memory: bool | None = None
+        self._lists: bool | None = None
+        """Whether this version reads lists of cores; None before the first one."""
         self._of_qos: tuple[str, Limits] = ("", NO_LIMITS)
 
     # -- questions -----------------------------------------------------------------------------------------------
@@ -235,6 +237,7 @@ class SlurmSystem:
     def _guarded(self, name: str, guarded: Sequence[_Guarded]) -> Iterator[None]:
         """Guard cores while a reservation gets them in a form that Slurm does not check.
 
+        Recent versions read one number where others read a list of cores, so there each node has a guard of its own.
         Sweeps remove leftover guards.
 
         Raises:
@@ -242,10 +245,20 @@ class SlurmSystem:
         """
         made: list[str] = []
         try:
-            for number, (parts, start, end) in enumerate(guarded, start=1):
-                guard = reservations.guard_name(name, number)
+            left = list(guarded)
+            while left:
+                parts, start, end = left.pop(0)
+                if len(parts) > 1 and self._lists is False:
+                    left[:0] = [((part,), start, end) for part in parts]
+                    continue
+                guard = reservations.guard_name(name, len(made) + 1)
                 made.append(guard)
                 self._guard(WantedReservation(guard, start, end, parts))
+                if len(parts) > 1 and self._lists is None:
+                    self._lists = any(each.name == guard and each.has_just(parts) for each in self.reservations())
+                    if not self._lists:
+                        self._order(reservations.delete_question(made.pop()))
+                        left.insert(0, (parts, start, end))
             yield
         finally:
             for guard in made:

@@ -116,11 +116,19 @@ FOUR = (*THREE, ("n4", 8))
     [
         (whole_question(WHOLE, ME, "debug"), [_guard((10, 11), "n1,n2", 16)]),
         (whole_question(WHOLE, ME, "debug"), [_guard((9, 12), "n1,n2,n3", 24)]),
+        (
+            whole_question(WHOLE, ME, "debug"),
+            [_guard((10, 11), "n1", 8), _guard((10, 11), "n2", 8, guard_name(WANTED.name, 2))],
+        ),
         (end_question(WANTED.name, 11 * HOUR - SECOND), [SOLD]),
         (nodes_question(WANTED.name, 11 * HOUR, (("n2", 8),)), [SOLD]),
         (nodes_question(WANTED.name, 11 * HOUR, THREE), [SOLD, _guard((10, 11), "n3", 8)]),
         (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n2", 16)]),
         (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1,n2", 11)]),
+        (
+            end_question(WANTED.name, 12 * HOUR),
+            [PARTLY, _guard((11, 12), "n1", 8), _guard((11, 12), "n2", 3, guard_name(WANTED.name, 2))],
+        ),
         (
             nodes_question(WANTED.name, 12 * HOUR, (("n2", 8), ("n3", 8))),
             [SOLD, _guard((10, 12), "n3", 8), _guard((11, 12), "n2", 8, guard_name(WANTED.name, 2))],
@@ -154,6 +162,7 @@ def test_a_change_of_size_gets_through_where_what_is_taken_is_covered(
         (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n3", 16)]),
         (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n2", 16, "theirs")]),
         (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1,n2", 10)]),
+        (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1", 11)]),
         (
             end_question(WANTED.name, 12 * HOUR),
             [PARTLY, _guard((11, 12), "n1,n2", 11), _reservation("theirs", (11, 13), "n2", 2)],
