@@ -23,6 +23,7 @@ from ramp.agents.configuration_changes import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
+from ramp.agents.key_watch import KeyWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
@@ -33,7 +34,6 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import save_overlay, starting
 from ramp.runtime.joining.account_tokens import AccountToken
-from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record
 from ramp.runtime.logs.rotation import rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
@@ -105,8 +105,7 @@ class Supervisor:
         self._broken: str = ""
         self._published = "starting"
         self._board = StatusBoard(state, self._status)
-        self._keys = KeyStore(state.keys)
-        self._revoked: set[str] = set()
+        self._keys = KeyWatch(state.keys)
         self._calls = OpenCalls()
         self._news = asyncio.Event()
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
@@ -264,25 +263,11 @@ class Supervisor:
                     self._publish(UP)
 
     def _look_at_keys(self) -> None:
-        """Notice agents whose certificate is revoked, or is not any more: no one believes their messages."""
-        revoked: set[str] = set()
-        with contextlib.suppress(ConfigurationError, OSError):
-            for name in self.agents:
-                certificate = self._keys.certificate_on_file(self._config.address(name))
-                if certificate is not None and self._keys.is_revoked(certificate):
-                    revoked.add(name)
-        changed, self._revoked = revoked ^ self._revoked, revoked
-        for name in sorted(changed & self.agents.keys()):
-            shown = self._shown(self.agents[name])
-            self._tell(name, shown.state, shown.detail)
-        if changed:
-            self._publish(self._published)
-
-    def _shown(self, agent: AgentStatus) -> AgentStatus:
-        if agent.name not in self._revoked:
-            return agent
-        detail = f"its certificate is revoked; `ramp keys renew {agent.name} --new-key` lets it back"
-        return replace(agent, state="broken", detail=detail, is_up=False)
+        for name in self._keys.look((name, self._config.address(name)) for name in tuple(self.agents)):
+            if name in self.agents:
+                shown = self._keys.shown(self.agents[name])
+                self._tell(name, shown.state, shown.detail)
+                self._publish(self._published)
 
     def _heard(self, line: bytes) -> str:
         """Handle an event of a process; return why the process ends, empty if it does not."""
@@ -473,5 +458,7 @@ class Supervisor:
             pid=os.getpid(),
             config=str(self._config.path.absolute()),
             server=ServerStatus(self._config.server.kind, host, port, pid, self._server_watch.problem),
-            agents=tuple(replace(self._shown(each), draining=name in draining) for name, each in self.agents.items()),
+            agents=tuple(
+                replace(self._keys.shown(each), draining=name in draining) for name, each in self.agents.items()
+            ),
         )

@@ -20,7 +20,7 @@ from ramp.batch.inspecting import Remark
 from ramp.batch.node_lists import parts_of, placement_of, token_of
 from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
-from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
+from ramp.batch.system import BatchSystem, Limits, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
@@ -236,7 +236,7 @@ class BatchMachine(BookedMachine):
             for job in picture.waiting
             if not job.held and not job.reservation and (job.planned_start is None or not job.planned_nodes)
         )
-        return Availability(picture.nodes, takings, now, self.for_sale, backlog)
+        return Availability(picture.nodes, takings, now, self.for_sale, backlog, picture.limits)
 
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
@@ -256,6 +256,11 @@ class BatchMachine(BookedMachine):
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
     ) -> Slot | Refusal:
         self._check_conditions(now)
+        limits = self.picture(now).limits
+        if limits.closed:
+            raise BatchSystemError(limits.closed)
+        if beyond := _beyond(limits, unit, duration):
+            return beyond
         free = self.availability(now)
         places = self._places
         choose = None if places is None or unit.torus is None else partial(places.choose, unit)
@@ -413,6 +418,22 @@ class BatchMachine(BookedMachine):
         if sum(count for _, count in parts) != slot.cores:
             raise PluginError(self.system.name, f"a slot of {slot.cores} cores was never quoted on {slot.placement}")
         return parts
+
+
+def _beyond(limits: Limits, unit: RequestUnit, duration: Duration) -> Refusal | None:
+    """Refuse a request that no job of this system could use."""
+
+    def refused(code: RefusalCode, nearest: str, wanted: str) -> Refusal:
+        return Refusal(unit.number, code, nearest, f"{wanted} wanted, a job here may have at most {nearest}")
+
+    if limits.longest is not None and duration > limits.longest:
+        longest = f"{seconds(limits.longest):g} s"
+        return refused(RefusalCode.MACHINE_TOO_SMALL, longest, f"{seconds(duration):g} s are")
+    if limits.cores is not None and unit.cores.total > limits.cores:
+        return refused(RefusalCode.MACHINE_TOO_SMALL, f"{limits.cores} cores", f"{unit.cores.total} cores are")
+    if limits.nodes is not None and isinstance(unit.cores, Nodes) and unit.cores.count > limits.nodes:
+        return refused(RefusalCode.MACHINE_TOO_SMALL, f"{limits.nodes} nodes", f"{unit.cores.count} nodes are")
+    return None
 
 
 class Refused(PluginError):

@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ramp.batch.availability import NEVER
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.node_lists import placement_of, token_of
+from ramp.batch.node_lists import compress, placement_of, token_of
 from ramp.batch.reconciling import Reconciler
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
-from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.instant import SECOND, Duration, Instant, iso
 
 LOST_AFTER_S: Final = 60.0
 """Seconds of trouble before a sold slot is moved or lost."""
@@ -134,7 +135,7 @@ class SoldSlots:
             return "the plug-in's book has no such slot any more"
         if account and entry.account != account:
             entry = self.book.change(entry.key, account=account)
-        reason = broken_nodes(entry, picture)
+        reason = harm(entry, picture, self.reconciler.prefix, now)
         if reason:
             return reason
         if self.reconciler.fits(there.get(entry.name), entry, now):
@@ -170,11 +171,44 @@ class SoldSlots:
         return ""
 
 
-def broken_nodes(entry: Entry, picture: SystemSnapshot) -> str:
-    """Describe a slot's nodes that are out of service and that the system no longer waits for; may be empty."""
-    wanted = {name for name, _ in entry.parts}
-    return "; ".join(
+def harm(entry: Entry, picture: SystemSnapshot, own_prefix: str, now: Instant) -> str:
+    """Say why a job in a sold slot would not start; empty if it would.
+
+    Nodes that the system still waits for do no harm. Once the slot has begun and one of its jobs runs, only unusable
+    nodes and other reservations do.
+
+    Args:
+        entry: the slot.
+        picture: the system.
+        own_prefix: of the names of the market's reservations, which keep out of each other's way.
+        now: the present.
+    """
+    assert entry.slot is not None
+    found = [
         f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")
         for node in picture.nodes
-        if node.name in wanted and not node.usable and not node.waited_for
-    )
+        if node.name in dict(entry.parts) and not node.usable and not node.waited_for
+    ]
+    begun = entry.slot.start <= now
+    begin, end = max(entry.slot.start, now), now + 1 if begun else entry.slot.end
+    found += [
+        f"reservation {each.name} has {names} from {iso(each.start)}"
+        for each in picture.reservations
+        if each.start < end and (each.end is None or each.end > begin) and not each.name.startswith(own_prefix)
+        if each.cores_in_all is None and (names := _too_full(entry, each.parts, picture))
+    ]
+    if begun and any(job.reservation == entry.name for job in picture.running):
+        return "; ".join(found)
+    if begun and picture.limits.closed:
+        found.append(picture.limits.closed)
+    for job in picture.running:
+        stays = job.end is None or job.end > begin
+        if job.reservation != entry.name and stays and (names := _too_full(entry, job.takes, picture)):
+            found.append(f"job {job.job_id} of {job.user} has the memory of {names}")
+    return "; ".join(found)
+
+
+def _too_full(entry: Entry, parts: Parts, picture: SystemSnapshot) -> str:
+    """Return the nodes of a slot that have too few cores for both it and others; empty if they have enough."""
+    cores, wanted = {node.name: node.cores for node in picture.nodes}, dict(entry.parts)
+    return compress(name for name, count in parts if name in wanted and wanted[name] + count > cores.get(name, NEVER))

@@ -19,6 +19,7 @@ from typing import Final
 from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.inspecting import Remark
 from ramp.batch.slurm.finding import CONF_VARIABLE
+from ramp.batch.slurm.partition import partition_question
 from ramp.batch.slurm.times import instant_of
 from ramp.errors import BatchSystemError
 from ramp.model.instant import SECOND, Instant
@@ -43,12 +44,13 @@ _USER: Final = re.compile(r"^SlurmUser\s*=\s*(\S+?)\(\d+\)", re.MULTILINE)
 _VERSION: Final = re.compile(r"^SLURM_VERSION\s*=\s*(\S+)", re.MULTILINE)
 
 
-def conditions(resource: str, wrapper: Sequence[str], run: Runner, now: Instant) -> Sequence[Remark]:
+def conditions(resource: str, wrapper: Sequence[str], partition: str, run: Runner, now: Instant) -> Sequence[Remark]:
     """Check the conditions for sales; a remark that is a finding forbids them.
 
     Args:
         resource: the resource's name.
         wrapper: the command that changes reservations; empty if the agent changes them itself.
+        partition: that is for sale.
         run: runs commands of the plug-in's cluster.
         now: the present.
     """
@@ -60,6 +62,7 @@ def conditions(resource: str, wrapper: Sequence[str], run: Runner, now: Instant)
     found = [
         _clock(resource, config, now),
         _version(resource, config),
+        _partition(resource, partition, run),
         *privilege(resource, wrapper, slurm_user, run),
     ]
     if wrapper and not any(each.is_finding for each in found):
@@ -86,6 +89,15 @@ def _cluster_of(config: str) -> str:
     """Name a cluster by its settings: clusters of one name differ in host or port."""
     name, host, port = ((pattern.search(config) or ("", "?"))[1] for pattern in _CLUSTER)
     return f"{name} at {host}:{port}"
+
+
+def _partition(resource: str, name: str, run: Runner) -> Remark:
+    try:
+        limits, _ = ask(partition_question(name, 1), run)
+    except BatchSystemError as error:
+        return Remark("partition", resource, error.reason, "correct the option partition")
+    do = f"scontrol update PartitionName={name} State=UP" if limits.closed else ""
+    return Remark("partition", resource, limits.closed or f"partition {name} starts jobs", do)
 
 
 def _clock(resource: str, config: str, now: Instant) -> Remark:

@@ -1,7 +1,9 @@
 """A live Slurm cluster as a `ramp.batch.system.BatchSystem`.
 
-`docs/slurm.md` lists Slurm's peculiarities. A snapshot takes three or four commands. Slurm fully checks reservations of
-one form only, see `ramp.batch.slurm.reservations`. An answer of the kind "cannot say" never counts as a no.
+`docs/slurm.md` lists Slurm's peculiarities. A snapshot takes five to seven commands. It has all that decides whether a
+job in a reservation will start; quotes, the care of sold slots and `ramp doctor` all use it. Slurm fully checks
+reservations of one form only, see `ramp.batch.slurm.reservations`. An answer of the kind "cannot say" never counts as a
+no.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ramp.batch.commands import Question, Runner, ask
-from ramp.batch.slurm import nodes, queue, reservations
-from ramp.batch.system import Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
+from ramp.batch.slurm import nodes, partition, queue, reservations
+from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
 from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import Instant
 from ramp.text import one_line
@@ -53,6 +55,7 @@ class SlurmSystem:
         market_user: the local account that may run in reservations before they are handed over.
         wrapper: command that makes, hands over and deletes reservations and cancels their jobs, with the privilege for
             it (`sudo -n /usr/local/sbin/ramp-slurm-reservations`); empty if the agent may itself.
+        choice: nodes of the partition that are for sale.
         wait: waits the given seconds.
     """
 
@@ -64,6 +67,7 @@ class SlurmSystem:
         partition: str,
         market_user: str,
         wrapper: tuple[str, ...] = (),
+        choice: nodes.Choice = nodes.ALL,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self.market_user = market_user
@@ -73,6 +77,9 @@ class SlurmSystem:
         self._wait = wait
         self._cores: Mapping[str, int] | None = None
         self._json = True
+        self._choice = choice
+        self._allots_memory: bool | None = None
+        self._of_qos: tuple[str, Limits] = ("", NO_LIMITS)
 
     # -- questions -----------------------------------------------------------------------------------------------
 
@@ -80,13 +87,32 @@ class SlurmSystem:
         self._check_controller()
         listed = self.nodes()
         cores = {node.name: node.cores for node in listed.nodes}
+        limits = self._limits(listed.threads)
         jobs = ask(queue.queue_question(), self.run)
         allocations = self._allocations(jobs, cores, listed.threads)
         found = ask(reservations.list_question(cores), self.run)
-        running = queue.running_jobs(jobs, listed.nodes, allocations, listed.threads)
-        return SystemSnapshot(
-            now, listed.nodes, running, queue.waiting_jobs(jobs, self.partition, listed.threads), found
-        )
+        memories = ask(queue.memory_question(), self.run) if self._memory_counts() else {}
+        running = queue.running_jobs(jobs, listed.nodes, allocations, listed.threads, memories)
+        waiting = queue.waiting_jobs(jobs, self.partition, listed.threads)
+        return SystemSnapshot(now, listed.nodes, running, waiting, found, limits)
+
+    def _limits(self, threads: int) -> Limits:
+        """Return the limits of the partition, and of its QOS where that can be read."""
+        limits, qos = ask(partition.partition_question(self.partition, threads), self.run)
+        if qos != self._of_qos[0]:
+            try:
+                self._of_qos = qos, ask(partition.qos_question(qos, threads), self.run) if qos else NO_LIMITS
+            except BatchSystemError as error:
+                _log.warning("limits of QOS %s are not known: %s", qos, error)
+                self._of_qos = qos, NO_LIMITS
+        return partition.both(limits, self._of_qos[1])
+
+    def _memory_counts(self) -> bool:
+        """Whether Slurm allots memory to jobs."""
+        if self._allots_memory is None:
+            parameters = ask(settings_question(), self.run).get("SelectTypeParameters", "")
+            self._allots_memory = "MEMORY" in parameters.upper()
+        return self._allots_memory
 
     def nodes(self) -> nodes.NodeList:
         """Read the nodes of the partition.
@@ -94,9 +120,10 @@ class SlurmSystem:
         Raises:
             BatchSystemError: they cannot be read, or the list is empty, as it may be without the controller.
         """
-        listed = ask(nodes.nodes_question(self.partition), self.run)
+        listed = ask(nodes.nodes_question(self.partition, self._choice), self.run)
         if not listed.nodes:
-            raise BatchSystemError(f"sinfo shows no nodes of partition {self.partition!r}")
+            chosen = "" if self._choice == nodes.ALL else " for sale; see the options nodes, features and gpus"
+            raise BatchSystemError(f"sinfo shows no nodes of partition {self.partition!r}{chosen}")
         self._cores = {node.name: node.cores for node in listed.nodes}
         return listed
 

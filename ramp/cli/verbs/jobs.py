@@ -104,9 +104,9 @@ def _variable(given: str) -> tuple[str, str]:
 def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show all jobs with their state and the delivery of their slots.
 
-    Delivery is `on_time` if the job started on all its cores within the site's grace period, `late`, `undelivered` (the
-    resource refunds it), or `pending` before that is known. It is `cancelled` if the slot or the job was cancelled
-    before the job started, and `unknown` if the job ended without a measurement.
+    Delivery is `on_time` or `late` if the site has delivered the slot, `undelivered` (the resource refunds it),
+    `unknown` if the site has no record (the money stays), `cancelled` if the slot or the job was cancelled before the
+    job started, or `pending` before that is known.
     """
     market = open_market(state, user)
     found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))

@@ -218,10 +218,8 @@ def follow(
         say("ramp: the User Agent ended during the request; waiting for its restart")
 
     try:
-        with (
-            interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S),
-            view,
-        ):  # sent by a batch system at the end of a job
+        # batch systems send SIGTERM at the end of a job
+        with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), view:
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")

@@ -181,7 +181,7 @@ def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
     system = FakeSystem(nodes, [RunningJob("1", "u", NOW - HOUR, NOW + 90 * MINUTE, (("n1", 8), ("n3", 2)))])
     machine = BatchMachine(system, "big1", 32, ForSale(), None)
     slot = _quoted(machine)
-    assert slot.start == NOW + 90 * MINUTE
+    assert slot.start == NOW + 90 * MINUTE + SECOND
     assert slot.placement == "n[1,3-4]"
     assert slot.load == pytest.approx(8 / 32)
     small = _quoted(machine, replace(UNIT, cores=TotalCores(14)))

@@ -33,11 +33,13 @@ class Cluster:
     """Answers the plug-in, the wrapper and sudo."""
 
     def __init__(self, wrapped: str = CONFIG, said: str = "", listed: Sequence[str] = WRAPPER[2:]) -> None:
-        self.wrapped, self.said, self.listed = wrapped, said, tuple(listed)
+        self.wrapped, self.said, self.listed, self.state = wrapped, said, tuple(listed), "UP"
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         if argv == ("scontrol", "show", "config"):
             return Completed(argv, 0, CONFIG, "")
+        if argv == ("scontrol", "-o", "show", "partition", "debug"):
+            return Completed(argv, 0, f"PartitionName=debug MaxTime=UNLIMITED State={self.state}\n", "")
         if argv[:3] == ("sudo", "-n", "-l"):
             return Completed(argv, 0 if argv[3] in self.listed else 1, "", "")
         assert argv == (*WRAPPER, "scontrol", "show", "config")
@@ -45,12 +47,12 @@ class Cluster:
 
 
 def _found(cluster: Cluster, wrapper: Sequence[str] = WRAPPER, now: int = NOW) -> list[tuple[str, str]]:
-    return [(each.says, each.do) for each in conditions("big1", wrapper, cluster, now) if each.is_finding]
+    return [(each.says, each.do) for each in conditions("big1", wrapper, "debug", cluster, now) if each.is_finding]
 
 
 def test_a_wrapper_that_reaches_the_plugins_cluster_is_well() -> None:
     assert _found(Cluster()) == []
-    assert "alpha at node(127.0.0.1):21000" in conditions("big1", WRAPPER, Cluster(), NOW)[-1].says
+    assert "alpha at node(127.0.0.1):21000" in conditions("big1", WRAPPER, "debug", Cluster(), NOW)[-1].says
 
 
 @pytest.mark.parametrize(
@@ -94,3 +96,10 @@ def test_a_controller_with_another_clock_is_named() -> None:
 def test_slurm_user_needs_no_wrapper(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checked.pwd, "getpwuid", lambda _: type("account", (), {"pw_name": "root"}))
     assert _found(Cluster(), wrapper=()) == []
+
+
+@pytest.mark.parametrize("state", ["DOWN", "DRAIN", "INACTIVE"])
+def test_a_partition_that_starts_no_jobs_is_named(state: str) -> None:
+    cluster = Cluster()
+    cluster.state = state
+    assert _found(cluster) == [(f"partition debug is {state}", "scontrol update PartitionName=debug State=UP")]

@@ -15,7 +15,7 @@ from ramp.model.instant import HOUR, Instant
 
 NAME = "ramp_s.offer-1"
 GUARD, SECOND_GUARD = guard_name(NAME, 1), guard_name(NAME, 2)
-SINFO = "".join(f"n{number}|idle|1|8|1|8|1000|none\n" for number in range(1, 7))
+SINFO = "".join(f"n{number}|idle|1|8|1|8|1000|(null)|(null)|none\n" for number in range(1, 7))
 
 Said = Callable[[str], Completed | None]
 
