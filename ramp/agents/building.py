@@ -238,7 +238,8 @@ class PartyBuilder:
             for agent in built:
                 agent.heard(guest, line)
 
-        guests = GuestPorts(self.config.guests, now=self.clock.now, deliver=deliver, say=say, watch=watch)
+        owner = f"{self.state.path.absolute()} {name}"
+        guests = GuestPorts(owner, self.config.guests, now=self.clock.now, deliver=deliver, say=say, watch=watch)
         pricing = open_pricing(resource, guests)
         started_at = self.state.started_at(self.clock.now())
         machine, source = open_machine(resource, started_at, self.state.reservations, guests)

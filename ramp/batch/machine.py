@@ -169,6 +169,7 @@ class BatchMachine(BookedMachine):
         self._places = places
         self._conditions = conditions
         self._checked_at: float | None = None
+        self._not_selling = ""
         self._wanting: dict[str, float] = {}
         """Since when sold slots are not as they should be, for their tending."""
         self._drawn: tuple[object, Availability] | None = None
@@ -193,9 +194,10 @@ class BatchMachine(BookedMachine):
         if self._checked_at is not None and 0 <= at - self._checked_at < CONDITIONS_AGE_S:
             return
         self._checked_at = None
-        for each in self._told(lambda: self._conditions(now)):
-            if each.is_finding:
-                raise PluginError(self.system.name, f"{each.says}; {each.do}", transient=True)
+        findings = [f"{each.says}; {each.do}" for each in self._told(lambda: self._conditions(now)) if each.is_finding]
+        self._not_selling = "".join(findings[:1])
+        if findings:
+            raise PluginError(self.system.name, self._not_selling, transient=True)
         self._checked_at = at
 
     # -- pictures ------------------------------------------------------------------------------------------------
@@ -394,7 +396,8 @@ class BatchMachine(BookedMachine):
             begin = max(job.planned_start or now, now)
             end = None if job.time_limit is None else begin + job.time_limit
             waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
-        return {**self._shown(picture, now, waiting), "projected_load": load_shown(now, horizon, free.load)}
+        shown = {**self._shown(picture, now, waiting), "projected_load": load_shown(now, horizon, free.load)}
+        return {**shown, "not_selling": self._not_selling} if self._not_selling else shown
 
     # -- common --------------------------------------------------------------------------------------------------
 

@@ -416,13 +416,24 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         """Return the state of a resource's machine, and its projected load over a horizon."""
         return await self.ask(dialogues.machine(resource, duration_of(horizon, "horizon")))
 
-    async def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
-        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing."""
+    async def machines(
+        self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+    ) -> dict[str, MachineState]:
+        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
+
+        Args:
+            names: of the resources.
+            limit_s: seconds.
+            failures: gets the reasons of machines that fail, by name.
+        """
         found: dict[str, MachineState] = {}
 
         async def ask(name: str) -> None:
-            with contextlib.suppress(RampError):
+            try:
                 found[name] = await self.ask(dialogues.machine(name, HOUR))
+            except RampError as error:
+                if failures is not None:
+                    failures[name] = str(error)
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):

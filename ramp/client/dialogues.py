@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ramp.client import results
-from ramp.client.identifiers import belonging, matching
+from ramp.client.identifiers import belonging, matching, not_one
 from ramp.client.jobs.files import FETCHED_BYTES_MAX, JobFile, files_of, save
 from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
@@ -50,6 +50,7 @@ from ramp.control.requests import (
     ListAgreements,
     ListJobs,
     ListRequests,
+    OrderRefund,
     Request,
     Resize,
     SendJobInput,
@@ -66,6 +67,7 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
+    RefundMade,
 )
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS
 from ramp.model.instant import SECOND, Duration, Instant, iso
@@ -367,6 +369,15 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """Credit an account, as the keeper."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def refund(any_id: str, reason: str) -> Dialogue[RefundMade]:
+    """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
+    paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
+    found = matching(sorted(paid), any_id, lambda each: each)
+    if len(found) > 1:
+        raise not_one(f"agreement {any_id!r}", found)
+    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), RefundMade)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:

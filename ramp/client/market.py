@@ -115,13 +115,24 @@ class _BlockingMarket(AsyncMarket):
     async def _pause(self) -> None:
         time.sleep(asyncio_market.LOOK_AGAIN_S)
 
-    async def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
-        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing."""
+    async def machines(
+        self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+    ) -> dict[str, MachineState]:
+        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
+
+        Args:
+            names: of the resources.
+            limit_s: seconds.
+            failures: gets the reasons of machines that fail, by name.
+        """
         found: dict[str, MachineState] = {}
 
         def ask(name: str) -> None:
-            with contextlib.suppress(RampError, OSError):
+            try:
                 found[name] = finish(self.ask(dialogues.machine(name, HOUR)))
+            except (RampError, OSError) as error:
+                if failures is not None:
+                    failures[name] = str(error)
 
         threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
         for thread in threads:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from ramp.client.machine_state import MachineState
@@ -32,8 +33,9 @@ class Unit:
         end: end of the slot.
         cores: cores charged for.
         cores_asked: cores asked for; fewer than `cores` on machines that sell only whole parts of themselves.
-        price: credits per core-hour.
-        cost: minor units.
+        price_offered: credits per core-hour charged.
+        price_paid: the same as paid; it differs from the offer under an auction rule with a price of its own.
+        cost: minor units, at the price paid.
         agreement_id: of the signed agreement, empty for a quotation.
         reservation_id: the resource's name for the slot, empty for a quotation.
         meets_request: False for an approved best offer.
@@ -46,7 +48,8 @@ class Unit:
     end: datetime
     cores: int
     cores_asked: int
-    price: int
+    price_offered: int
+    price_paid: Decimal
     cost: int
     agreement_id: str
     reservation_id: str
@@ -269,7 +272,8 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
         end=to_datetime(offer.end),
         cores=offer.cores,
         cores_asked=bought.cores_asked,
-        price=offer.cpu_hour_cost,
+        price_offered=offer.cpu_hour_cost,
+        price_paid=bought.price_paid,
         cost=bought.cost,
         agreement_id=bought.agreement_id,
         reservation_id=bought.reservation_id,

@@ -16,7 +16,7 @@ import cattrs
 
 from ramp.control.events import EVENTS, Event
 from ramp.control.requests import VERBS, Request
-from ramp.errors import ControlLineError, MeaningViolation
+from ramp.errors import ConfigurationError, ControlLineError, MeaningViolation
 from ramp.rfql.xml.markup import escape_text
 from ramp.runtime.model_json import model_converter
 
@@ -35,8 +35,11 @@ Message = TypeVar("Message", bound="Request | Event")
 
 
 def encode_request(request: Request) -> bytes:
-    """Encode a request as a line."""
-    return _encode("verb", _VERB_NAMES[type(request)], request)
+    """Encode a request as a line; raises `ConfigurationError` if it is longer than an agent reads."""
+    line = _encode("verb", _VERB_NAMES[type(request)], request)
+    if len(line) > REQUEST_BYTES_MAX:
+        raise ConfigurationError(f"request too long: got {len(line)} bytes, expected at most {REQUEST_BYTES_MAX}")
+    return line
 
 
 def encode_event(event: Event) -> bytes:

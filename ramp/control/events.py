@@ -24,6 +24,7 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
+    RefundMade,
     SlotMoved,
 )
 from ramp.model.instant import Instant
@@ -323,6 +324,7 @@ Last = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
+    | RefundMade
     | MarketOverview
     | MarketChanged
     | Done
@@ -357,6 +359,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "machine": MachineStatus,
     "resources": DirectoryListing,
     "deposit": DepositMade,
+    "refund": RefundMade,
     "overview": MarketOverview,
     "market_changed": MarketChanged,
     "done": Done,

@@ -192,6 +192,14 @@ class Deposit:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderRefund:
+    """The keeper refunds what is left of an agreement's payments, once."""
+
+    agreement_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskOverview:
     """The keeper asks for every account and all trading."""
 
@@ -220,7 +228,7 @@ UserRequest = (
 )
 """Requests of a user to its User Agent."""
 
-KeeperRequest = Deposit | AskOverview
+KeeperRequest = Deposit | OrderRefund | AskOverview
 """Requests of the market's keeper to its agent."""
 
 Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
@@ -246,6 +254,7 @@ VERBS: Final[dict[str, type[Request]]] = {
     "machine": AskMachine,
     "resources": AskResources,
     "deposit": Deposit,
+    "refund": OrderRefund,
     "overview": AskOverview,
     **OWNER_VERBS,
 }

@@ -41,12 +41,12 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Return the memory of processes in bytes; what several of them share counts once."""
+    """Return the memory of processes in bytes, without files; what several of them share counts once."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
-                if line.startswith("Pss:"):
+                if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
                     total += int(line.split()[1]) * 1024
     return total
 
@@ -67,8 +67,10 @@ def kill(pids: Iterable[int], sign: int = signal.SIGKILL) -> list[int]:
 def end_marked(mark: str, uid: int, limit_s: float = 2.0) -> None:
     """Kill all processes of an account with `NAME=value` in their environment, wherever they are."""
     until = time.monotonic() + limit_s
-    while (found := carrying(mark, uid)) and time.monotonic() < until:
+    while found := carrying(mark, uid):
         kill(found)
+        if time.monotonic() > until:
+            return
         time.sleep(PAUSE_S)
 
 

@@ -21,18 +21,19 @@ from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
+    TEXT_LENGTH_MAX,
     RefusalCode,
     check_amount,
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
+from ramp.text import one_line
 
 Problem = tuple[RefusalCode, str]
 """Code and sentence of a refusal."""
@@ -107,7 +108,7 @@ def deposit(
         kind=TransferKind.DEPOSIT,
         entered_at=at,
         posted_at=at,
-        memo=one_line(memo),
+        memo=one_line(memo, TEXT_LENGTH_MAX),
     )
     there = _same_terms(records, wanted)
     if there is not None:
@@ -173,7 +174,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
         entered_at=at,
         posted_at=at,
         reverses=charge.transfer_id,
-        memo=one_line(memo),
+        memo=one_line(memo, TEXT_LENGTH_MAX),
         order_id=charge.order_id,
     )
     open_balances(records, refunded)

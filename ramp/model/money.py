@@ -7,6 +7,7 @@ hundredths of a credit, rounded half up once, here.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from ramp.model.instant import HOUR, Duration
@@ -25,6 +26,16 @@ def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
     """
     numerator = cpu_hour_cost * MINOR_UNITS_PER_CREDIT * cores * duration
     return (2 * numerator + HOUR) // (2 * HOUR)
+
+
+def per_core_hour(minor_units: int, cores: int, duration: Duration) -> Decimal:
+    """Return a slot's cost in credits per core-hour."""
+    return Decimal(minor_units) * HOUR / (MINOR_UNITS_PER_CREDIT * cores * duration)
+
+
+def price_number(price: Decimal) -> str:
+    """Write a price with two decimals, a whole one without."""
+    return f"{price:.2f}".removesuffix(".00")
 
 
 def grouped(number: int) -> str:

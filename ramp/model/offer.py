@@ -67,7 +67,7 @@ class Refusal:
 
     @property
     def passing(self) -> str:
-        """The value that would pass, for people; empty if there is none."""
+        """The value that would pass, for people; may be empty."""
         return f"{self.nearest} ({self.detail})" if self.code is RefusalCode.PRICE and self.detail else self.nearest
 
 

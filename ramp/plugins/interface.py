@@ -145,7 +145,8 @@ class ResourcePlugin(Protocol):
         Keys: `resource`, `source`, `time` (ISO), `machine_time_s` (log time), `cores`, `cores_busy`, `load`,
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
         (list of {`reservation_id`, `key`, `cores`, `start`, `end`, `firm`, `held_until`}), `projected_load`
-        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot` makes the last two. The resource adds
+        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot` makes the last two. A machine that sells
+        nothing for now says why in `not_selling`. The resource adds
         `operating_system`, `architecture` and `start_price` of its own configuration.
         """
         ...

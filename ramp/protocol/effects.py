@@ -317,10 +317,10 @@ class PostRefund:
     """Ask the ledger to refund a payment once; answered by `RefundPosted`.
 
     Attributes:
-        user: must have paid.
-        resource: must have been paid.
+        user: must have paid; empty for the keeper's order.
+        resource: must have been paid; empty for the keeper's order.
         before_start: only while the slot has not begun, as the buyer asks alone.
-        evidence: the cancellation.
+        evidence: the cancellation or order.
     """
 
     call_id: str

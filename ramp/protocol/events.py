@@ -186,6 +186,14 @@ class DepositOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class RefundOrdered:
+    """The keeper orders the refund of an agreement, which is its idempotency key."""
+
+    agreement_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewAsked:
     """The keeper asks for an overview of all trading."""
 
@@ -210,6 +218,7 @@ Command = (
     | ResourcesAsked
     | ClockAsked
     | DepositOrdered
+    | RefundOrdered
     | OverviewAsked
 )
 
@@ -416,12 +425,14 @@ class OrdersSwept:
 
 @dataclass(frozen=True, slots=True)
 class RefundPosted:
-    """The ledger's answer to `PostRefund`."""
+    """The ledger's answer to `PostRefund`, with the buyer and the seller."""
 
     call_id: str
     agreement_id: str
     transfer_id: str
     amount: int
+    user: str = ""
+    resource: str = ""
     code: str = ""
     detail: str = ""
 

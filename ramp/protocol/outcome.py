@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
 from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
+from ramp.model.money import per_core_hour
 from ramp.model.offer import Offer, Refusal
 
 
@@ -85,6 +87,13 @@ class BoughtUnit:
     def cost(self) -> int:
         """Price paid for the unit, in minor units."""
         return self.offer.cost if self.paid is None else self.paid
+
+    @property
+    def price_paid(self) -> Decimal:
+        """Price paid, credits per core-hour charged."""
+        if self.paid is None:
+            return Decimal(self.offer.cpu_hour_cost)
+        return per_core_hour(self.paid, self.offer.cores, self.offer.end - self.offer.start)
 
     @property
     def charges_more(self) -> bool:

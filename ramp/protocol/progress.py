@@ -20,6 +20,7 @@ from ramp.model.contents import (
     MachineStatus,
     MarketOverview,
     NotUnderstood,
+    RefundMade,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -131,6 +132,7 @@ Answer = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
+    | RefundMade
     | KeeperRefused
     | MarketOverview
     | JobStatus

@@ -97,9 +97,9 @@ class Questions:
         return [Report(QueryAnswered(query_id, answer))]
 
     def not_understood(self, message: Message, answer: NotUnderstood) -> list[Effect]:
-        """Report that the party asked cannot read an open question; asking again would not help."""
+        """Report that the party asked cannot read an open question, or that it cannot be sent."""
         question = self._open.get(message.in_reply_to)
-        if question is None or message.sender != question.send.message.receiver:
+        if question is None or message.sender not in (question.send.message.receiver, self._name):
             return []
         del self._open[message.in_reply_to]
         return [Report(QueryAnswered(message.in_reply_to, answer))]

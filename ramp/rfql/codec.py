@@ -152,7 +152,8 @@ def decode(
     if not conversation_id:
         raise DocumentError("metadata: conversation-id is missing")
     seals.check_header("conversation-id", conversation_id)
-    seals.check_header("reply-with", metadata.get("reply-with", ""))
+    for slot in ("reply-with", "in-reply-to"):
+        seals.check_header(slot, metadata.get(slot, ""))
     if not _SEAL_SLOTS.isdisjoint(metadata):
         return _opened(sender, receiver, metadata, conversation_id, body, notary, now)
     # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.

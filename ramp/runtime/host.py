@@ -173,9 +173,9 @@ class Host:
         self._carry_out(effects, now)
 
     def not_sent(self, message: Message, reason: str, now: Instant) -> None:
-        """Answer an own message that cannot travel as its receiver would answer one that it cannot read."""
+        """Answer an own message that cannot travel, in the party's own name; only an owner's question heeds it."""
         if message.performative is not Performative.NOT_UNDERSTOOD:
-            self.deliver(fx.not_understood(message, reason).message, now)
+            self.deliver(replace(fx.not_understood(message, reason).message, sender=self.name), now)
 
     def command(self, command: ev.Command, now: Instant) -> None:
         self._check_alive()

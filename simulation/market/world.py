@@ -23,7 +23,6 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.rfql import codec
 from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
@@ -189,7 +188,7 @@ class World(MarketView):
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 sealed=self.composition.sealed,
-                unsent=None if self._wire is None else lambda _message, _error: None,
+                unsent=None if self._wire is None else self._unsent,
                 **fixed,  # type: ignore[arg-type]
             )
 
@@ -259,14 +258,9 @@ class World(MarketView):
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
         """Return the message as its receiver reads it, or None where the shell drops or answers it."""
-        try:
-            read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
-        except DocumentError as error:
-            assert encoded is not None
-            to, metadata = message.receiver, encoded.metadata
-            if answer := codec.not_understood(message.sender, to, metadata, encoded.thread, str(error)):
-                self._send(answer)
-            read = None
+        read, answer = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+        if answer is not None:
+            self._send(answer)
         self.refused += read is None
         return read
 
@@ -395,6 +389,9 @@ class World(MarketView):
             self._transmit(message)
         else:
             self._say(liar.says(message, self.time_of(message.sender)))
+
+    def _unsent(self, message: Message, error: DocumentError) -> None:
+        self.refused += 1
 
     def _say(self, said: Sequence[Said]) -> None:
         for message, kept_back in said:

@@ -50,7 +50,7 @@ def test_an_auction_rule_of_ones_own_buys_by_its_place(monkeypatch: pytest.Monke
     assert len(bought.rounds) > 3, "it goes on as long as the price falls, whatever the user wants"
     asked = [dict(record.asked)[1] for record in bought.rounds]
     assert asked == sorted(asked, reverse=True)
-    assert bought.units[0].price == min(asked)
+    assert bought.units[0].price_paid == min(asked)
     assert bought.outcome.rule.endswith("own_auction_rule.py:AsLongAsItFalls")
     assert all(not record.refusals or record.offers for record in second.rounds)
     (best,) = second.units

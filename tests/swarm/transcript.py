@@ -146,6 +146,8 @@ def _money(content: c.Content) -> str:
     match content:
         case c.DepositOrder():
             return f"{content.deposit_id}: {credits_text(content.amount)} to {content.account}"
+        case c.RefundOrder():
+            return f"refund {content.agreement_id}: {content.reason}"
         case c.DepositMade():
             return f"{content.deposit_id}: {credits_text(content.amount)}"
         case c.KeeperRefused():

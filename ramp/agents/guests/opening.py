@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.messages import Opening
-from ramp.agents.guests.process import environment_of
+from ramp.agents.guests.process import MARK, environment_of
 from ramp.errors import PluginError, StateDamaged
 from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
@@ -44,6 +44,7 @@ class GuestPorts:
     """Limits and callbacks of a resource's guests.
 
     Attributes:
+        owner: path of the market's state and name of the resource, which no other running guest has.
         limits: limits of guests in separate processes.
         now: the agent's clock.
         deliver: called with later answers.
@@ -51,6 +52,7 @@ class GuestPorts:
         watch: called with progress of the resource.
     """
 
+    owner: str
     limits: GuestLimits
     now: Callable[[], Instant]
     deliver: Callable[[ev.Answer], None]
@@ -99,7 +101,7 @@ def _isolated(
 ) -> IsolatedGuest[Asking]:
     return IsolatedGuest(
         Opening(entry.group, entry.name, entry.value, settings),
-        environment_of(os.environ, ports.limits.environment),
+        {**environment_of(os.environ, ports.limits.environment), MARK: f"{ports.owner} {health.guest}"},
         ports.limits,
         health,
         now=ports.now,

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from ramp.agents.guests import messages
 from ramp.agents.guests.messages import LENGTH_BYTES, FromGuest, ToGuest
 from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
+from ramp.launching.processes import ControlGroup, end_marked
 from ramp.runtime.guests.answers import OUT_OF_MEMORY
+from ramp.text import printable
 
 END_LIMIT_S: Final = 2.0
 """Timeout in seconds of a warden that ends its guest; then the agent kills the warden."""
@@ -26,6 +30,9 @@ LINE_MAX: Final = 300
 
 WORKER: tuple[str, ...] = (sys.executable, "-m", "ramp.agents.guests.worker")
 """Command of the process, without the options for parent, channel and memory; tests replace it."""
+
+MARK: Final = "RAMP_GUEST"
+"""Variable in the environment of all processes of a guest."""
 
 LINES_A_MINUTE: Final = 20
 """Maximum number of shown lines of a guest per minute; further ones are counted."""
@@ -52,6 +59,8 @@ class GuestProcess:
         reader: messages from the guest.
         writer: messages to the guest.
         say: called with each line that the guest prints, within limits.
+        mark: `NAME=value` in the environment of everything that the guest starts.
+        group: its control group; None without one.
     """
 
     def __init__(
@@ -60,7 +69,11 @@ class GuestProcess:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         say: Callable[[str], None],
+        mark: str,
+        group: ControlGroup | None,
     ) -> None:
+        self._mark = mark
+        self._group = group
         self._process = process
         self._reader = reader
         self._writer = writer
@@ -72,13 +85,18 @@ class GuestProcess:
         """Start a process that inherits only its end of the channel and the given environment.
 
         Args:
-            environment: its environment variables.
-            memory_mb: maximum private memory in MB of 2**20 bytes.
+            environment: its environment variables; under the name of `MARK` what no other running guest has, so that
+                what an earlier process of this one has left behind is found and ended.
+            memory_mb: maximum memory of all its processes together in MB of 2**20 bytes.
             say: called with each line that it prints.
 
         Raises:
             OSError: the process cannot be started.
         """
+        environment = {MARK: secrets.token_hex(), **environment}
+        mark = f"{MARK}={environment[MARK]}"
+        group = ControlGroup.made(f"ramp-guest-{hashlib.sha256(mark.encode()).hexdigest()[:16]}")
+        await asyncio.to_thread(end_marked, mark, os.geteuid())
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -90,14 +108,17 @@ class GuestProcess:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     pass_fds=(theirs.fileno(),),
-                    env=dict(environment),
+                    env=environment,
                     start_new_session=True,
                 )
+            if group is not None:
+                with contextlib.suppress(OSError):
+                    group.add(process.pid)
         except BaseException:
             ours.close()
             raise
         reader, writer = await asyncio.open_unix_connection(sock=ours)
-        return cls(process, reader, writer, say)
+        return cls(process, reader, writer, say, mark, group)
 
     @property
     def pid(self) -> int:
@@ -125,19 +146,27 @@ class GuestProcess:
         return "it has closed the channel"
 
     async def kill(self) -> None:
-        """End the process and its child processes, and wait for that."""
+        """End the process and all that it has started, and wait for that."""
         self._writer.close()
-        if not self.ended.done():
+        if self._process.returncode is None:
             self._process.terminate()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self.ended), END_LIMIT_S)
-        if not self.ended.done():
+            await self._wait(self.ended)
+        if self._process.returncode is None:
             for end in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError):
                     end(self._process.pid, signal.SIGKILL)
-            await self.ended
-        with contextlib.suppress(TimeoutError):  # its last lines; an escaped process may still hold the pipe
-            await asyncio.wait_for(self._printed, END_LIMIT_S)
+        if self._group is not None:
+            self._group.kill()
+        await asyncio.to_thread(end_marked, self._mark, os.geteuid())  # its warden may have been killed
+        await self._wait(self.ended)
+        if self._group is not None:
+            self._group.remove()
+        await self._wait(self._printed)  # its last lines
+
+    async def _wait(self, what: asyncio.Task[Any]) -> None:
+        """Wait until a task is over, or until a timeout: a process that has escaped may hold the pipe."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(what), END_LIMIT_S)
 
 
 def how_ended(status: int) -> str:
@@ -176,4 +205,4 @@ async def _show_lines(stream: asyncio.StreamReader | None, say: Callable[[str], 
 
 def _printable(line: bytes) -> str:
     text = line[: 4 * LINE_MAX].decode("utf-8", "replace")[:LINE_MAX]
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable(text)

@@ -1,29 +1,42 @@
-"""The warden of a guest's process: it leaves no process of the guest behind.
+"""The warden of a guest's process: it leaves no process of the guest behind, and limits the memory of them all.
 
-The warden becomes the parent of all orphans among its descendants (Linux `prctl`, child subreaper). Then it forks, and
-the child becomes the guest. When the guest ends, the warden is terminated, or the agent's process ends, the warden
-kills all remaining descendants, in whatever session they are. If the warden itself is killed, the kernel ends the
-guest.
+The warden adopts all orphans among its descendants. Then it forks, and the child becomes the guest. When the guest
+ends, all of its processes together take too much memory, the warden is terminated, or the agent's process ends, the
+warden kills all remaining descendants, in whatever session they are. If the warden itself is killed, the kernel ends
+the guest, and the agent ends what the guest has started (`GuestProcess`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
-_PR_SET_PDEATHSIG: Final = 1
-_PR_SET_CHILD_SUBREAPER: Final = 36
+from ramp.launching.processes import (
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    ask_kernel,
+    descendants,
+    end_descendants,
+    kill,
+    memory_of,
+)
+
+WEIGH_EVERY_S: Final = 1.0
+"""Pause in seconds between two sums of the memory of all processes of the guest."""
+
+END_LIMIT_S: Final = 60.0
+"""Timeout of the end of all descendants in seconds."""
 
 KILLED_BASE: Final = 128
 """The warden's exit status is this plus the signal's number if a signal has ended the guest, as in a shell."""
 
 OUT_OF_MEMORY_STATUS: Final = 99
-"""Exit status of a guest without enough memory to report that."""
+"""Exit status of a guest without enough memory to report that, and of a warden whose guest takes too much."""
 
 
 def divide(parent: int, channel: int, memory_mb: int) -> int | None:
@@ -32,7 +45,7 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
     Args:
         parent: process id of the agent's process.
         channel: file descriptor for the guest only.
-        memory_mb: maximum private memory of the guest in MB of 2**20 bytes.
+        memory_mb: maximum memory of all processes of the guest in MB of 2**20 bytes.
 
     Returns:
         None in the guest; in the warden the exit status, after all descendants have ended.
@@ -41,8 +54,8 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
         SystemExit: the agent's process has already ended.
     """
     signal.signal(signal.SIGTERM, _told_to_end)
-    _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    _ask_kernel(_PR_SET_CHILD_SUBREAPER, 1)
+    ask_kernel(PR_SET_PDEATHSIG, signal.SIGTERM)
+    ask_kernel(PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != parent:
         raise SystemExit("the process that started this one has ended")
     warden = os.getpid()
@@ -52,12 +65,17 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
         return None
     try:
         os.close(channel)
+        signal.signal(signal.SIGALRM, partial(_weigh, memory_mb * 2**20))
+        signal.setitimer(signal.ITIMER_REAL, WEIGH_EVERY_S, WEIGH_EVERY_S)
         return _watch(guest)
     except _ToldToEnd:
         return KILLED_BASE + signal.SIGTERM
+    except _TooMuchMemory:
+        return OUT_OF_MEMORY_STATUS
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _end_descendants(guest)
+        end_descendants(kill, _bury, END_LIMIT_S)
 
 
 class _ToldToEnd(BaseException):
@@ -68,13 +86,18 @@ def _told_to_end(*_: object) -> NoReturn:
     raise _ToldToEnd
 
 
-def _ask_kernel(option: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+class _TooMuchMemory(BaseException):
+    """All processes of the guest together exceed the limit."""
+
+
+def _weigh(limit: int, *_: object) -> None:
+    if memory_of(descendants(os.getpid())) > limit:
+        raise _TooMuchMemory
 
 
 def _become_guest(warden: int, memory_mb: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ask_kernel(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != warden:
         os._exit(1)
     os.setsid()
@@ -92,20 +115,7 @@ def _watch(guest: int) -> int:
             return code if code >= 0 else KILLED_BASE - code
 
 
-def _end_descendants(guest: int) -> None:
-    """Kill children until none is left; those of a killed child become children of the warden."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
-    while True:
-        try:
-            left = [int(child) for child in children.read_text("ascii").split()]
-        except OSError:  # a kernel without that list: kill at least the guest's process group
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(guest, signal.SIGKILL)
-            return
-        for child in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+def _bury() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass

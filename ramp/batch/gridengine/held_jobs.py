@@ -74,11 +74,11 @@ class GridEngineQueue:
     def look(self, now: Instant) -> SystemSnapshot:
         return self._system.snapshot(now)
 
-    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         report = ask(questions.queues(self._system.programs), self._system.run)
-        mine = (name, account or own_account())
-        found = sorted((job for job in report.jobs if (job.name, job.owner) == mine), key=lambda job: job.number)
-        return tuple(_told(job) for job in found)
+        mine = [job for job in report.jobs if job.owner == (account or own_account())]
+        found = [job for job in mine if job.name == name or str(job.number) == job_id]
+        return tuple(_told(job) for job in sorted(found, key=lambda job: job.number))
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
         report = ask(questions.queues(self._system.programs), self._system.run)

@@ -60,9 +60,17 @@ class SlurmQueue:
     def look(self, now: Instant) -> SystemSnapshot:
         return self._system.snapshot(now)
 
-    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         """See `JobQueue.find`; Slurm forgets jobs some minutes after their end."""
-        return ask(_jobs_named(name, account or own_account()), self._run)
+        owner = account or own_account()
+        found = ask(_jobs_with("-n", name, owner), self._run)
+        if job_id and all(job.job_id != job_id for job in found):
+            try:
+                found += ask(_jobs_with("-j", job_id, owner), self._run)
+            except CommandFailed as failed:
+                if not any(words in failed.said for words in _GONE):
+                    raise
+        return found
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
         return ask(_jobs_of(prefix), self._run)
@@ -98,8 +106,8 @@ class SlurmQueue:
                 raise
 
 
-def _jobs_named(name: str, account: str) -> Question[tuple[OwnJob, ...]]:
-    return Question(("squeue", "-a", "-h", "-t", "all", "-u", account, "-n", name, "-o", _JOB), parse_jobs)
+def _jobs_with(option: str, value: str, account: str) -> Question[tuple[OwnJob, ...]]:
+    return Question(("squeue", "-a", "-h", "-t", "all", "-u", account, option, value, "-o", _JOB), parse_jobs)
 
 
 def _jobs_of(prefix: str) -> Question[tuple[tuple[str, OwnJob], ...]]:

@@ -17,8 +17,9 @@ from typing import Final
 from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.slurm import nodes, partition, queue, reservations
 from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
-from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused, plain
+from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import Instant
+from ramp.text import one_line
 
 NAME: Final = "slurm"
 
@@ -150,7 +151,7 @@ class SlurmSystem:
         """
         done = self.run(PING, "", None)
         if " is DOWN" in done.stdout and " is UP" not in done.stdout:  # a backup controller may be up
-            raise CommandFailed(done.argv, done.code, plain(done.stdout.splitlines()[0]))
+            raise CommandFailed(done.argv, done.code, one_line(done.stdout.splitlines()[0]))
 
     def reservations(self) -> tuple[SystemReservation, ...]:
         self._check_controller()

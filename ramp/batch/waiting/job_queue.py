@@ -78,11 +78,12 @@ class JobQueue(Protocol):
         """Return nodes, running jobs, and waiting jobs in the order of their turns."""
         ...
 
-    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
-        """Return our jobs of a name; those that ended long ago may be missing.
+    def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
+        """Return our jobs of a name, and the one of a number; those that ended long ago may be missing.
 
         Args:
             name: of the jobs.
+            job_id: of a job known by its number, because its owner may have renamed it; may be empty.
             account: their owner; empty for the agent's own, as in all calls.
         """
         ...

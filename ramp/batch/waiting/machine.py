@@ -152,7 +152,7 @@ class QueueBoundMachine(BookedMachine):
 
     def _one(self, entry: Entry) -> OwnJob | None:
         """Return the entry's job; of several, as after a late order, delete all but the first."""
-        found = self.queue.find(entry.name, entry.account)
+        found = self.queue.find(entry.name, entry.account, entry.reservation_id)
         there = [job for job in found if job.standing is not Standing.GONE]
         if entry.made:
             there.sort(key=lambda job: job.job_id != entry.reservation_id)
@@ -189,7 +189,7 @@ class QueueBoundMachine(BookedMachine):
             self._told(lambda: self._remove(entry))
 
     def _remove(self, entry: Entry) -> None:
-        for job in self.queue.find(entry.name, entry.account):
+        for job in self.queue.find(entry.name, entry.account, entry.reservation_id):
             if job.standing is not Standing.GONE:
                 self.queue.delete(job.job_id, entry.account)
         self.book.change(entry.key, removed=True)

@@ -101,9 +101,9 @@ def statement(
     --json and --csv give the reason of a line as `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the
     bank's own.
 
-    The resource measures delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), or `pending`.
-    It is `cancelled` if the slot or the job was cancelled before the job started. Only slots with a launched job have
-    it; see `ramp jobs` for details.
+    The resource records delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), `unknown`,
+    `cancelled` (before the job started), or `pending`. Only slots with a launched job have it; see `ramp jobs` for
+    details.
     """
     _one_format(as_csv, as_json)
     if since is not None and until is not None and since > until:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -103,9 +104,9 @@ def _variable(given: str) -> tuple[str, str]:
 def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show all jobs with their state and the delivery of their slots.
 
-    Delivery is `on_time` if the job started on all its cores within the site's grace period, `late`, `undelivered` (the
-    resource refunds it), or `pending` before that is known. It is `cancelled` if the slot or the job was cancelled
-    before the job started, and `unknown` if the job ended without a measurement.
+    Delivery is `on_time` or `late` if the site has delivered the slot, `undelivered` (the resource refunds it),
+    `unknown` if the site has no record (the money stays), `cancelled` if the slot or the job was cancelled before the
+    job started, or `pending` before that is known.
     """
     market = open_market(state, user)
     found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
@@ -184,8 +185,7 @@ def job(
     else:
         found = job_of(ask(market, dialogues.job(any_id), asking), market.access.domain)
     if follow and wanted is not None:
-        for piece in market.follow_job(found.job_id, wanted):
-            _write(piece)
+        _write(market.follow_job(found.job_id, wanted))
         found = market.job(found.job_id)
     if wait:
         found = _waited(market, found)
@@ -198,7 +198,7 @@ def job(
     elif follow:
         pass
     elif wanted is not None:
-        _write(ask(market, dialogues.job_output(found.job_id, wanted), asking))
+        _write((ask(market, dialogues.job_output(found.job_id, wanted), asking),))
     elif as_json:
         print_json(job_object(found))
     else:
@@ -216,9 +216,16 @@ def _waited(market: Market, found: Job) -> Job:
     return found if found.has_ended else market.wait_job(found.job_id, tell)
 
 
-def _write(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+def _write(pieces: Iterable[bytes]) -> None:
+    """Write a job's output: the bytes themselves to a file or a pipe, text without hidden characters to a terminal."""
+    if sys.stdout.isatty():
+        for text in codecs.iterdecode(pieces, "utf-8", "replace"):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        return
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
 
 
 def _print_files(found: Sequence[JobFile], *, as_json: bool) -> None:

@@ -8,10 +8,11 @@ from typing import Final
 from ramp.cli.views.outcome_report import cost_text, probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.instant import Instant, iso
 from ramp.model.price_paid import how_priced
 from ramp.model.request import Nodes, RequestUnit
+from ramp.model.sizes.moldable import cost_cap
 
 ShortName = Callable[[str], str]
 
@@ -83,15 +84,23 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Placement" if entry.cores == offer.cores else f"Placement of {offer.cores} cores", offer.placement),
             ("Moved to", _moved(entry)),
             ("Probable start", probable_start_text(offer)),
-            ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
+            ("Price", price_text(offer.cpu_hour_cost)),
             ("Cost", cost_text(entry.charged, entry.returned, always=bool(entry.amendments))),
             ("Price paid", how_priced(agreement)),
+            ("Maximum cost", _limit_text(agreement)),
             ("Amendments", "; ".join(amendment_text(each) for each in entry.amendments)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
             ("Signed", moment_text(agreement.issued_at)),
             ("File", entry.file),
         )
     )
+
+
+def _limit_text(agreement: Agreement) -> str:
+    unit, offer = agreement.request, agreement.offer
+    limit = f"{amount_text(cost_cap(unit, offer.end - offer.start))}, {unit.cores.total} cores at"
+    limit = f"{limit} {price_text(unit.cpu_hour_cost)}"
+    return f"{limit}; you approved a best offer" if agreement.best_offer else limit
 
 
 def _amendment_object(amendment: Amendment) -> dict[str, object]:

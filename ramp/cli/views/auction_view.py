@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 import click
 
 from ramp.cli.views.outcome_report import ShortName, reasons_text
-from ramp.cli.views.output import console, count_text, duration_text, new_table, price_text
+from ramp.cli.views.output import count_text, duration_text, new_table, price_text
+from ramp.cli.views.visible import console
 from ramp.control.events import Event, Refused, RequestEnded, Submitted
 from ramp.model.contents import Bid
 from ramp.protocol.outcome import RoundRecord

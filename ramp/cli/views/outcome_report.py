@@ -86,6 +86,8 @@ def unit_object(unit: BoughtUnit, short: ShortName, bought: Bought) -> dict[str,
         "agreement_id": unit.agreement_id,
         "transfer_id": unit.transfer_id,
         "meets_request": unit.meets_request,
+        "price_offered": unit.offer.cpu_hour_cost,
+        "price_paid": money.price_number(unit.price_paid),
         "cost": amount_json(charged - returned),
         "charged": amount_json(charged),
         "returned": amount_json(returned),
@@ -175,7 +177,8 @@ def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> N
     some_returned = any(_money_of(unit, bought)[1] for unit in outcome.units)
     meets_shown = not all(unit.meets_request for unit in outcome.units)
     apart = any(unit.paid is not None for unit in outcome.units)
-    columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", *["Offered"] * apart, "Cost"]
+    prices = ["Price offered", "Price paid"] if apart else ["Price"]
+    columns = ["Unit", "Resource", "Start", "End", "Cores", *prices, "Cost"]
     columns += ["Returned"] * some_returned + ["Meets request"] * meets_shown + ["Reservation"] * reserved
     paid = any(unit.transfer_id for unit in outcome.units)
     title = TITLES.get(outcome.status, "Paid, but failed" if paid else "Best offers, not bought")
@@ -183,12 +186,12 @@ def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> N
     for unit in outcome.units:
         offer = unit.offer
         row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
-        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.credits_text(offer.cost)] * apart]
+        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.price_number(unit.price_paid)] * apart]
         charged, returned = _money_of(unit, bought)
         row += [money.credits_text(charged - returned), *[money.credits_text(returned)] * some_returned]
         row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * reserved
         rows.append(row)
-    right = ("Unit", "Cores", "Price", "Offered", "Cost", "Returned")
+    right = ("Unit", "Cores", *prices, "Cost", "Returned")
     print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
     for unit in outcome.units:
         if probable := probable_start_text(unit.offer):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from ramp.cli.views.visible import console, raw_stream
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.money import credits_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
 WIDEST: Final = 2000
@@ -78,13 +78,6 @@ def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[st
 def silence_output() -> None:
     """Send further standard output nowhere, because its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def console(*, error: bool = False) -> Console:
-    """Make a rich console that does not change its text."""
-    from rich.console import Console
-
-    return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
 def new_table(
@@ -151,7 +144,7 @@ def print_rows(
             with out.capture() as capture:
                 out.print(table)
             for line in capture.get().splitlines():
-                click.echo(line.rstrip(), err=error, color=out.is_terminal)
+                click.echo(line.rstrip(), raw_stream(error=error), color=out.is_terminal)
             return
     _print_paragraphs(columns, rows, title, error)
 

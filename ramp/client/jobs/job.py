@@ -51,8 +51,8 @@ class Job:
         unit: the unit's number in the request.
         command: the command and its arguments.
         state: `taken`, `queued`, `running`, `done`, `failed`, `cancelled`; `unanswered` or `refused` by its resource.
-        delivery: `pending`, `on_time`, `late` or `undelivered`, as the resource measures it; `cancelled` if the slot or
-            the job was cancelled before the job started, `unknown` if the job ended without a measurement.
+        delivery: `pending`, `on_time`, `late`, `undelivered` or `unknown`, by the site's own records; `cancelled` if
+            the slot or the job was cancelled before the job started.
         simulated: whether it runs on the agent's own computer, for the machine is simulated.
         account: the local account that it runs as.
         cores: that it was given, 0 while that is not known.

@@ -29,18 +29,19 @@ from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order
 from ramp.ledger.payment_rules import Problem, check_no_addition, give_back, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
+    TEXT_LENGTH_MAX,
     RefusalCode,
     check_amount,
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
+from ramp.text import one_line
 
 RESOURCE_FAILED: Final = "resource_failed"
 """Code of an order that was voided because a resource of it said that it failed."""
@@ -71,7 +72,13 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
         entered = wanted
         if problem is not None:
             code, reason = problem
-            entered = replace(wanted, state=OrderState.REFUSED, settled_at=at, code=str(code), reason=one_line(reason))
+            entered = replace(
+                wanted,
+                state=OrderState.REFUSED,
+                settled_at=at,
+                code=str(code),
+                reason=one_line(reason, TEXT_LENGTH_MAX),
+            )
     reserved = _transfers(entered) if entered.state is OrderState.RESERVED else ()
     records.append(OrderEntered(entered), *(TransferEntered(transfer) for transfer in reserved))
     store_evidence(records, EvidenceKind.ORDER, entered.order_id, evidence, at)
@@ -265,7 +272,9 @@ def _as_of(records: Records, order: Order, at: Instant) -> Order:
 
 
 def _void(records: Records, order: Order, at: Instant, code: str, reason: str) -> Order:
-    voided = replace(order, state=OrderState.VOIDED, settled_at=at, code=str(code), reason=one_line(reason))
+    voided = replace(
+        order, state=OrderState.VOIDED, settled_at=at, code=str(code), reason=one_line(reason, TEXT_LENGTH_MAX)
+    )
     records.append(*_settlement(records, voided))
     return voided
 
@@ -275,7 +284,7 @@ def _void_unseen(records: Records, void: RememberedVoid) -> Order:
     at = void.voided_at
     there = _remembered(records, void.order_id, void.user, at)
     if there is None:
-        there = replace(void, reason=one_line(void.reason))
+        there = replace(void, reason=one_line(void.reason, TEXT_LENGTH_MAX))
         balance = records.balances([void.user]).get(void.user)
         known = balance is not None and balance.account.closed_at is None and balance.account.kind is AccountKind.USER
         if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:

@@ -18,6 +18,7 @@ from ramp.model.contents.accounts import (
     KeeperRefused,
     MarketOverview,
     OverviewQuery,
+    RefundOrder,
     StatementLine,
     TradeLine,
 )
@@ -160,6 +161,7 @@ __all__ = [
     "Proposal",
     "RefundClaim",
     "RefundMade",
+    "RefundOrder",
     "RefundRefused",
     "Registered",
     "Registration",
@@ -215,6 +217,7 @@ Content = (
     | AccountQueryRefused
     | DepositOrder
     | DepositMade
+    | RefundOrder
     | KeeperRefused
     | OverviewQuery
     | MarketOverview

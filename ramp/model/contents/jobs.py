@@ -272,7 +272,14 @@ class JobOutputQuery:
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class JobInputPiece:
-    """REQUEST by the buyer, before an order: keep this piece of its archive of inputs, from `offset` on; in base64."""
+    """REQUEST by the buyer, before an order: keep this piece of the job's archive of inputs.
+
+    Attributes:
+        job_id: of the job that will be ordered.
+        agreement_id: of its slot.
+        offset: of the piece's first byte.
+        data: the piece in base64.
+    """
 
     job_id: str
     agreement_id: str
@@ -309,7 +316,7 @@ class JobStatus:
         due_at: when it should start: when its slot has begun and the order has arrived.
         delivery: a `Delivery`.
         native_id: the batch system's name for it, or empty.
-        cores: that it was given, 0 while that is not known.
+        cores: that it may use, 0 before its start.
         started_at: when it started, by the resource's clock.
         ended_at: when it ended.
         exit_code: of its command; negative for the signal that ended it.

@@ -87,21 +87,17 @@ def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
     return tuple(of_size(unit, size) for size in sorted(kept))
 
 
-def _core_time(unit: RequestUnit, length: Duration) -> Duration:
-    """Return the core time asked for, in core-microseconds; a unit without wall time wants a slot's whole length."""
-    return unit.cores.total * (length if unit.wall_time is None else unit.wall_time)
-
-
 def cost_cap(unit: RequestUnit, length: Duration) -> int:
     """Return the maximum cost of a slot at the unit's price, in minor units.
 
-    The price is per core-hour asked: the slot's own cores, and its time beyond the wall time, make no difference.
+    The price is per core-hour asked, whatever the slot's cores and its time beyond the wall time.
+    A unit without wall time asks for the whole length.
 
     Args:
         unit: with the price as its `cpu_hour_cost`.
         length: of the slot, microseconds.
     """
-    return money.cost(unit.cpu_hour_cost, 1, _core_time(unit, length))
+    return money.cost(unit.cpu_hour_cost, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
 
 
 def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
@@ -131,7 +127,7 @@ def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> in
         cores: charged for the slot.
         length: of the slot, microseconds.
     """
-    asked = 2 * money.MINOR_UNITS_PER_CREDIT * _core_time(unit, length)
+    asked = 2 * money.MINOR_UNITS_PER_CREDIT * unit.cores.total * (length if unit.wall_time is None else unit.wall_time)
     if asked <= 0:
         return price
     cost = money.cost(price, cores, length)

@@ -99,6 +99,7 @@ class _Pending:
     asked: tuple[RequestUnit, ...]  # one size each, as asked of the machine
     refused: tuple[Refusal, ...]
     slots: tuple[tuple[RequestUnit, Slot], ...] = ()
+    asking: tuple[int, ...] = ()  # the greatest price of each slot
 
     def unit(self, number: int) -> RequestUnit:
         return self.call.request.unit(number)
@@ -208,10 +209,12 @@ class Seller:
             return []
         refused = [answer for answer in answers if isinstance(answer, Refusal)]
         slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
-        self._pending[call_id] = replace(pending, refused=(*pending.refused, *refused), slots=tuple(slots))
+        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
+        asking = tuple(each.asking for each in questions)
+        refusals = (*pending.refused, *refused)
+        self._pending[call_id] = replace(pending, refused=refusals, slots=tuple(slots), asking=asking)
         if not slots:
             return self.on_priced(call_id, (), now)
-        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
         return [PriceSlots(call_id, tuple(questions))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
@@ -222,10 +225,10 @@ class Seller:
         message, call = pending.message, pending.call
         refusals = list(pending.refused)
         priced: dict[int, list[tuple[Slot, int]]] = {}
-        for (size, slot), price in zip(pending.slots, prices, strict=True):
+        for (size, slot), asking, price in zip(pending.slots, pending.asking, prices, strict=True):
             unit = pending.unit(size.number)
             uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
-            refusal = uncertain or _refused_at(price, unit, slot, call)
+            refusal = uncertain or _refused_at(price, asking, unit, slot, call)
             if refusal is not None:
                 refusals.append(refusal)
             elif not isinstance(price, PriceRefusal):
@@ -383,10 +386,12 @@ class Seller:
             self._offers.popitem(last=False)
 
 
-def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: CallForProposals) -> Refusal | None:
+def _refused_at(
+    price: int | PriceRefusal, asking: int, unit: RequestUnit, slot: Slot, call: CallForProposals
+) -> Refusal | None:
     """Return why a slot is not offered, or None; a price that would pass is stated per core-hour asked."""
     length = slot.end - slot.start
-    if isinstance(price, int) and not call.best_offer and price > price_with(unit, slot.cores, length):
+    if isinstance(price, int) and price > asking and not call.best_offer:
         price = PriceRefusal(RefusalCode.PRICE, price)  # of a strategy that ignores the asking price
     if isinstance(price, PriceRefusal):
         if price.nearest is None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from ramp.errors import RuleFailed, plain, told
+from ramp.errors import RuleFailed, told
 from ramp.model.offer import Offer
 from ramp.model.sizes.moldable import cost_cap
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
+from ramp.text import one_line
 
 ROUNDS_MAX: Final = 100
 """Maximum rounds of an auction."""
@@ -148,6 +149,6 @@ def _same(named: object, among: Sequence[Offer]) -> Offer | None:
 
 def _shown(value: object) -> str:
     try:
-        return plain(repr(value), SHOWN_MAX)
+        return one_line(repr(value), SHOWN_MAX)
     except (Exception, SystemExit):
         return f"an unprintable {type(value).__name__}"

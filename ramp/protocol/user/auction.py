@@ -257,9 +257,11 @@ class Auction(StateMachine[AuctionState]):
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
             self._final.add(sender, refusals)
-            refusals += misfits(proposal.offers, self._asked, best_offers=bidding.call.best_offer)
             for offer in proposal.offers:
-                effects += self._consider(bidding, sender, offer, seal)
+                rejected = self._consider(bidding, sender, offer, seal)
+                if rejected:
+                    refusals += misfits((offer,), self._asked, best_offers=bidding.call.best_offer)
+                effects += rejected
         if proposal.round_number != self._round_number:
             return effects
         again = bidding.answered(sender, refusals, now)

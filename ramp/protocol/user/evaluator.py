@@ -12,7 +12,7 @@ from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import cost_problem
-from ramp.model.sizes.moldable import reference_price, size_problem
+from ramp.model.sizes.moldable import size_problem
 from ramp.protocol.events import Preference
 
 BIDS_SHOWN = 5
@@ -55,11 +55,6 @@ class Ranking:
     @property
     def best(self) -> Offer | None:
         return self._ranked[0][1] if self._ranked else None
-
-
-def bid_of(unit: RequestUnit, offer: Offer) -> Bid:
-    """Return an offer at its price per core-hour that its unit asks."""
-    return Bid(offer.unit, offer.resource, reference_price(unit, offer))
 
 
 def lowest_bids(bids: Sequence[Bid]) -> tuple[Bid, ...]:

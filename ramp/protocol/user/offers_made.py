@@ -9,11 +9,12 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
+from ramp.model.sizes.moldable import reference_price
 from ramp.protocol.events import Preference
 from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.paid_prices import PaidPrices, Priced
-from ramp.protocol.user.evaluator import Ranking, bid_of
+from ramp.protocol.user.evaluator import Ranking
 
 
 class OffersMade:
@@ -56,7 +57,11 @@ class OffersMade:
     def best(self) -> tuple[tuple[int, Bid], ...]:
         """Return the best offer that meets the request, with the number of its unit."""
         best = ((unit, self._meeting[unit.number].best) for unit in self._request.units)
-        return tuple((unit.number, bid_of(unit, offer)) for unit, offer in best if offer is not None)
+        return tuple(
+            (unit.number, Bid(unit.number, offer.resource, reference_price(unit, offer)))
+            for unit, offer in best
+            if offer is not None
+        )
 
     def bids(self, asked: Mapping[int, RequestUnit]) -> tuple[UnitBids, ...]:
         """Return the offers that meet the request; `asked` are the units as last called for, by number."""

@@ -12,6 +12,7 @@ from typing import Final
 from ramp.errors import MeaningViolation
 from ramp.model import instant
 from ramp.model.instant import DAY, SECOND, Duration, Instant
+from ramp.text import printable
 
 SENTENCE_CHARACTERS_MAX: Final = 4000
 """Longest sentence for people, as in the type Sentence of schemas/common.xsd."""
@@ -58,13 +59,13 @@ def escape_attribute(value: str) -> str:
 
 
 def escape_sentence(value: str) -> str:
-    """Escape a sentence for an attribute, replacing forbidden characters and cutting it to the maximum length.
+    """Escape a sentence for an attribute, as one line of printable characters, cut to the maximum length.
 
     It may quote the output of a batch system, and an escape sequence in that must not lose the message.
     """
     if len(value) > SENTENCE_CHARACTERS_MAX:
         value = value[: SENTENCE_CHARACTERS_MAX - 1] + "…"
-    return escape_attribute(_FORBIDDEN.sub("\ufffd", value))
+    return escape_attribute(printable(value))
 
 
 def shown(value: str) -> str:

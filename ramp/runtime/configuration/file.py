@@ -22,7 +22,7 @@ from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.found_terms import with_found_terms
-from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
@@ -123,7 +123,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
     def launched(where: str, resource: Mapping[str, Any], plugin: str) -> tuple[LaunchTerms | None, Acting | None]:
         reserves = plugin != QUEUE_BOUND
         terms = launch_terms(reader, where, resource, launching, accounts, domain, reserves=reserves)
-        return terms, None if terms is None or terms.executor == LOCAL else acting_by(launching)
+        return terms, None if terms is None or terms.keeps_jobs else acting_by(launching)
 
     users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
     resources = tuple(

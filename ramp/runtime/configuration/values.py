@@ -111,8 +111,8 @@ class GuestLimits:
         snapshot: for a picture of the machine.
         open: for opening it; a torus machine's compiler takes a while.
         waiting_max: questions that wait; more are refused, or in doubt.
-        memory_mb: private memory of its process, and of each that it starts, in MB of 2**20 bytes; a torus machine
-            whose loops are being compiled takes some hundreds.
+        memory_mb: memory of its process and all that it starts together, shared memory included, in MB of 2**20 bytes;
+            a torus machine whose loops are being compiled takes some hundreds.
         environment: variables of the environment that it sees beside the usual ones (PATH, HOME, the language, ...).
     """
 

@@ -11,7 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from ramp.client import dialogues
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
-from ramp.model.money import credits_text
+from ramp.model.money import credits_text, price_number
 from ramp.protocol.outcome import RequestStatus
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, duration_ms
 from ramp.web.pages import charts, frame
@@ -242,7 +242,7 @@ class AuctionPage:
                         "cores": f"{each.offer.cores} ({each.cores_asked} requested)"
                         if each.charges_more
                         else each.offer.cores,
-                        "price": each.offer.cpu_hour_cost,
+                        "price": price_number(each.price_paid),
                         "cost": credits_text(each.cost),
                         "reservation": each.reservation_id,
                         "id": each.agreement_id,

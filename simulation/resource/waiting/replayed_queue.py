@@ -144,7 +144,7 @@ class ReplayedQueue:
             ),
         )
 
-    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         return tuple(self._told(each) for each in self._own.values() if each.name == name)
 
     def submit(self, wanted: WantedJob) -> None:

@@ -108,7 +108,7 @@ class SimulatedQueue:
             ),
         )
 
-    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         return tuple(_told(job) for job in self._jobs if job.name == name)
 
     def submit(self, wanted: WantedJob) -> None:

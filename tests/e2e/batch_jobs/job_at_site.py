@@ -68,7 +68,7 @@ class JobAtSite:
         program = Path((queue_jobs if queue_key else psij_jobs).__file__).read_text("utf-8")
         if queue_key:
             self.job["queue_key"] = queue_key
-        self._asked = {"version": 2 if queue_key else 1, "executor": system, "root": str(root), "variables": variables}
+        self._asked = {"version": 1, "executor": system, "root": str(root), "variables": variables}
         self._asked |= {"psij_python": str(python), "program": program}
 
     def ask(self, verb: str, **more: Any) -> dict[str, Any]:

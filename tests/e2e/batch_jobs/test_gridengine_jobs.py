@@ -81,10 +81,9 @@ def test_a_job_runs_on_all_that_was_bought(job_on: Any, reserved: Any) -> None:
     assert job.output() == f"{ACCOUNT}\n1 4\n4\n"
 
 
-def test_a_job_of_which_no_number_was_noted_is_found_and_ended(cluster: Cluster, job_on: Any, reserved: Any) -> None:
+def test_a_job_is_found_by_its_name_and_ended(cluster: Cluster, job_on: Any, reserved: Any) -> None:
     job = job_on("job-2", reserved(), "sleep 300")
     native = job.seen("submit")["native_id"]
-    (job.folder / "native").unlink()
     assert job.seen("submit")["state"] in ("queued", "running")
     assert [line.split()[0] for line in cluster("qstat", "-u", "*").splitlines()[2:]] == [native]
     job.until("running")

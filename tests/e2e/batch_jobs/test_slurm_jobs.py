@@ -79,15 +79,10 @@ def test_a_job_runs_on_all_that_was_bought(cluster: EmulatedCluster, job_on: Any
     assert {name for name in known if not name.startswith("SLURM")} <= own
 
 
-def test_a_job_of_which_no_number_was_noted_is_found_and_not_submitted_again(
-    cluster: EmulatedCluster, job_on: Any
-) -> None:
-    """As after a kill between submission and note."""
+def test_a_job_is_found_by_its_name_and_not_submitted_again(cluster: EmulatedCluster, job_on: Any) -> None:
     reserve(cluster)
     job = job_on("job-2", "sleep 300")
-    job.seen("submit")
-    native = (job.folder / "native").read_text()
-    (job.folder / "native").unlink()
+    native = job.seen("submit")["native_id"]
     assert job.seen("submit")["state"] in ("queued", "running")
     assert listed(cluster, job) == [native]
     job.until("running")
@@ -100,11 +95,12 @@ def test_a_waiting_job_that_the_system_has_lost_is_submitted_again_and_runs_once
 ) -> None:
     reserve(cluster, after=20)
     job = job_on("job-3", "echo run >> runs; cat runs", after=20)
-    assert job.seen("submit")["state"] == "queued"
-    (job.folder / "native").write_text("4000000")  # a number that the controller has forgotten
+    first = job.seen("submit")
+    assert first["state"] == "queued"
+    cluster.run("scontrol", "update", f"jobid={first['native_id']}", "jobname=lost")
     assert job.seen()["state"] == "unknown"
     job.seen("submit")  # beside the first, which nobody can name any more
-    assert len(listed(cluster, job)) == 2
+    assert len(cluster.run("squeue", "-h").splitlines()) == 2
     assert job.until("done")["exit_code"] == 0
     wait_for(lambda: not cluster.run("squeue", "-h").split(), "both jobs end")
     assert job.output() == "run\n"

@@ -19,7 +19,7 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.resizable_machine import ResizableBatchMachine
-from ramp.batch.slurm.conditions import WRAPPER, WRAPPER_SETTINGS, wrapper_remarks
+from ramp.batch.slurm.conditions import WRAPPER, WRAPPER_SETTINGS, conditions, wrapper_remarks
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
@@ -74,9 +74,9 @@ def _install(cluster: EmulatedCluster) -> None:
         f"slurm_conf = {cluster.conf}\nprefix = ramp_slurm1.\npartition = debug\naccounts = {ACCOUNT} nobody\n"
     )
     WRAPPER_SETTINGS.chmod(0o644)
-    (line,) = re.findall(r"echo '(ramp ALL=.*)' > /etc/sudoers.d", PAGE)
-    SUDOERS.write_text(re.sub("^ramp ", f"{ACCOUNT} ", line) + "\n")
-    SUDOERS.chmod(0o440)
+    (line,) = re.findall(r"^\$ (echo 'ramp ALL=.*sudoers.d/ramp-slurm)$", PAGE, re.MULTILINE)
+    line = line.replace("'ramp ", f"'{ACCOUNT} ").replace("/etc/sudoers.d/ramp-slurm", str(SUDOERS))
+    subprocess.run(["sh", "-c", line], check=True)
     subprocess.run(["visudo", "-c", "-f", str(SUDOERS)], check=True, capture_output=True)
 
 
@@ -182,6 +182,28 @@ def test_the_wrapper_hands_over_beside_local_jobs_and_leaves_jobs_of_others_alon
         assert _wrapped(cluster, "scontrol", "delete", "ReservationName=ramp_slurm1.beside").returncode == 0
     finally:
         cluster.run("scontrol", "delete", "ReservationName=root_maint")
+
+
+def test_a_wrapper_without_the_agents_cluster_is_a_finding_for_agent_and_doctor(cluster: EmulatedCluster) -> None:
+    """sudo drops SLURM_CONF: the wrapper's own settings must name the cluster."""
+
+    def run(argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
+        done = _as_account(cluster, *argv)
+        return Completed(argv, done.returncode, done.stdout, done.stderr)
+
+    def findings() -> list[str]:
+        now = int(time.time()) * SECOND
+        checked = conditions("slurm1", ["sudo", "-n", str(INSTALLED)], "debug", run, now)
+        return [each.says for each in checked if each.is_finding]
+
+    assert findings() == []
+    named = WRAPPER_SETTINGS.read_text()
+    try:
+        WRAPPER_SETTINGS.write_text(named.replace(f"slurm_conf = {cluster.conf}\n", ""))
+        (says,) = findings()
+        assert says.startswith(("the wrapper reaches no cluster: ", "the plug-in uses the cluster cs at "))
+    finally:
+        WRAPPER_SETTINGS.write_text(named)
 
 
 @pytest.mark.full

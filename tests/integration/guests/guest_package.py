@@ -14,7 +14,7 @@ MODULE = "moody_site"
 SOURCE = '''
 """A machine that keeps its book properly, and does what the file of moods says."""
 
-import json, os, subprocess, sys, time
+import json, mmap, os, subprocess, sys, time
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +60,28 @@ def act(how, resource=""):
     if how == "grow and keep":
         while True:
             KEPT.append(bytearray(2**20))
+    if how == "share":  # memory that is no private data of any process
+        while True:
+            KEPT.append(mmap.mmap(-1, 2**24))
+            KEPT[-1].write(b"x" * 2**24)
+            time.sleep(0.01)
+    if how == "family":  # each of its processes stays below the limit
+        for _ in range(8):
+            if os.fork() == 0:
+                KEPT.append(bytearray(b"x" * (40 * 2**20)))
+                time.sleep(3600)
+        time.sleep(3600)
+    if how == "escape":  # a process in a session of its own survives, and the warden does not
+        escaping, escaped = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.write(escaped, b"x")
+                time.sleep(3600)
+            os._exit(0)
+        os.read(escaping, 1)
+        os.kill(os.getppid(), 9)
+        time.sleep(3600)
     if how == "exit":
         sys.exit(3)
     if how == "die":

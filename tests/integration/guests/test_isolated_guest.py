@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +20,7 @@ from guest_package import MODULE, MoodyPackage
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.messages import Opening
-from ramp.agents.guests.process import environment_of
+from ramp.agents.guests.process import MARK, GuestProcess, environment_of
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR, SECOND
 from ramp.model.offer import Refusal, RefusalCode
@@ -271,6 +273,48 @@ async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_
         assert [each for each in (warden, *family) if each.is_running()] == []
 
 
+async def test_what_has_escaped_its_warden_ends_as_well(moody: MoodyPackage, tmp_path: Path) -> None:
+    """A double fork that kills the warden: it ran its full time, through a dozen restarts of the agent."""
+    async with Agent(moody, tmp_path, SHORT) as agent:
+        await agent.guest.opened()
+        moody.be(quote="escape")
+        assert isinstance(await agent.quote(), Refusal)
+        moody.be()
+        await agent.is_back()
+        assert len(carrying_guests(moody)) == 2, "the warden and the guest, and nothing that it had started"
+    assert carrying_guests(moody) == []
+
+
+async def test_what_an_earlier_agent_has_left_behind_ends_before_its_guest_starts(tmp_path: Path) -> None:
+    mark = f"left by {tmp_path}"
+    left = subprocess.Popen(["sleep", "900"], env={MARK: mark}, start_new_session=True)
+    other = subprocess.Popen(["sleep", "900"], env={MARK: f"{mark} not"}, start_new_session=True)
+    try:
+        started = await GuestProcess.start({**environment_of(os.environ), MARK: mark}, 400, print)
+        assert left.wait(WAIT_S) == -signal.SIGKILL
+        assert other.poll() is None
+        await started.kill()
+    finally:
+        other.kill()
+        other.wait()
+
+
+def carrying_guests(package: MoodyPackage) -> list[int]:
+    name, value = next(iter(package.environment.items()))
+    return [
+        each.pid
+        for each in psutil.process_iter()
+        if each.status() != psutil.STATUS_ZOMBIE and name_in(each, name) == value
+    ]
+
+
+def name_in(process: psutil.Process, name: str) -> str:
+    try:
+        return process.environ().get(name, "")
+    except psutil.Error:
+        return ""
+
+
 @pytest.mark.slow
 async def test_everything_ends_with_the_agent(agent: Agent) -> None:
     agent.package.be(quote="fork")
@@ -441,6 +485,22 @@ async def test_one_that_takes_memory_without_end_fails_and_begins_anew(
         moody.be()
         await happens(lambda: agent.health.reason == "")
         assert agent.guest.pid not in (None, first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["share", "family"])
+async def test_the_memory_of_all_its_processes_together_is_limited(
+    moody: MoodyPackage, tmp_path: Path, how: str
+) -> None:
+    """No process has much private memory: what they share counts, and what each has."""
+    async with Agent(moody, tmp_path, dataclasses.replace(LIMITS, memory_mb=250)) as agent:
+        await agent.until(agent.quote, lambda slot: isinstance(slot, Slot))
+        moody.be(quote=how)
+        refused = await agent.until(agent.quote, lambda slot: isinstance(slot, Refusal))
+        assert refused.detail == f"quote: {OUT_OF_MEMORY}"
+        moody.be()
+        await agent.is_back()
+        assert len(carrying_guests(moody)) == 2
 
 
 async def happens(is_so: Callable[[], bool]) -> None:

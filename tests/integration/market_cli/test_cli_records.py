@@ -1,11 +1,12 @@
 """What the command line tells of a market that runs: purchases, accounts, machines, agents; and what it refuses."""
 
 import csv
+import time
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tiny_market import NAMES, balance
+from tiny_market import LIMIT_S, NAMES, balance
 
 from ramp import connect
 from ramp.control.events import MarketRefusalCode
@@ -43,6 +44,22 @@ def test_what_was_bought_is_shown_under_each_of_its_ids_and_can_be_cancelled(ram
     assert (listed["charged"], listed["returned"], listed["cost"]) == (unit["cost"], unit["cost"], "0.00")
     assert "Returned (credits)" in ramp("status")[1]
     assert "credits returned)" in ramp("status", request_id)[1]
+
+
+def test_the_keeper_refunds_an_agreement_once(ramp, request_file):
+    unit = ramp("submit", request_file(8), "--json")[1]["units"][0]
+    paid, agreement_id = balance(ramp), unit["agreement_id"]
+    for _ in range(2):
+        code, made, _ = ramp("bank", "refund", agreement_id[:24], "--reason", "down all night", "--json")
+        assert (code, made["agreement_id"], made["refund"]) == (0, agreement_id, unit["cost"])
+        assert balance(ramp) == paid + Decimal(unit["cost"])
+    end = time.monotonic() + LIMIT_S
+    while ramp("show", agreement_id, "--json")[1]["state"] != "cancelled":  # the bank tells its buyer
+        assert time.monotonic() < end
+    assert ramp("show", agreement_id, "--json")[1]["returned"] == unit["cost"]
+    assert "down all night" in ramp("changes")[1]
+    code, _, said = ramp("bank", "refund", "nothing", "--reason", "none")
+    assert (code, "there is no payment for nothing" in said) == (1, True)
 
 
 def test_status_lists_every_request_with_its_end(ramp, request_file):

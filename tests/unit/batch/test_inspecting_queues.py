@@ -108,6 +108,22 @@ def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
         queue_that_says("ramp_queue1.x|nothing\n").own("ramp_queue1.")
 
 
+def test_slurms_queue_finds_a_renamed_job_by_its_number() -> None:
+    line = "7|RUNNING|2026-11-21T08:00:00|1:00|None\n"
+
+    def answers(argv: tuple[str, ...], *_: Any, **__: Any) -> Completed:
+        by_number = argv[argv.index("-u") + 2 : -2]
+        if by_number == ("-j", "8"):
+            return Completed(argv, 1, "", "slurm_load_jobs error: Invalid job id specified")
+        assert argv[argv.index("-u") + 1] == "alice1"
+        return Completed(argv, 0, line if by_number == ("-j", "7") else "", "")
+
+    queue = SlurmQueue(SlurmSystem(answers, "debug", ""), lambda _: answers)
+    assert queue.find("ramp_queue1.offer-1", "alice1") == ()
+    assert queue.find("ramp_queue1.offer-1", "alice1", "8") == ()
+    assert queue.find("ramp_queue1.offer-1", "alice1", "7") == (OwnJob("7", Standing.STARTED, NOW),)
+
+
 def test_grid_engines_queue_lists_its_jobs_and_a_simulated_one_has_nothing_to_compare(tmp_path: Path) -> None:
     assert issubclass(GridEngineQueue, ListedQueue)
     look = inspection("queue-bound")

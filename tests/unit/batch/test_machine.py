@@ -228,6 +228,10 @@ def test_nothing_is_offered_while_the_doctor_would_complain() -> None:
     with pytest.raises(PluginError, match=words):
         machine.tend({"offer-1": "buyer1"}, NOW)
     assert system.there["ramp_big1.offer-1"].users == ("buyer1",), "what is sold is handed over all the same"
+    assert machine.snapshot(NOW, HOUR)["not_selling"] == words
+    found.pop()
+    machine.quote(UNIT, NOW)
+    assert "not_selling" not in machine.snapshot(NOW, HOUR)
 
 
 def test_a_hold_that_is_refused_for_another_reason_than_cores_is_explained_by_the_conditions() -> None:

@@ -50,11 +50,11 @@ class FakeQueue:
     def look(self, now: int) -> SystemSnapshot:
         return SystemSnapshot(now, (Node("n1", 64),), tuple(self.running), tuple(self.waiting), limits=self.limits)
 
-    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         self.asked_as.append(account)
         if self._fault("find"):
             raise BatchSystemError("nobody knows")
-        return tuple(self.jobs[job_id] for job_id, of in self.names.items() if of == name and job_id in self.jobs)
+        return tuple(job for number, job in self.jobs.items() if number == job_id or self.names[number] == name)
 
     def submit(self, wanted: WantedJob) -> None:
         fault = self._fault("submit")
@@ -146,6 +146,21 @@ def test_what_is_released_or_runs_out_is_deleted() -> None:
     assert isinstance(slot, Slot)
     machine.hold("offer-4", UNIT, slot, NOW + HOUR, NOW + 2 * MINUTE)  # the others have run out
     assert [queue.names[job_id] for job_id in queue.jobs] == ["ramp_queue1.offer-4"]
+
+
+def test_a_job_that_its_owner_renames_is_paid_for_and_deleted_all_the_same() -> None:
+    """It would run for nothing: without its name it would count as gone, and be left in the queue."""
+    queue = FakeQueue()
+    machine = new_machine(queue)
+    held(machine)
+    machine.confirm("offer-1", NOW)
+    queue.names["1"] = "mine"
+    queue.starts("1", NOW + 90 * SECOND)
+    begun = machine.reservation("offer-1", NOW + 2 * MINUTE)
+    assert begun is not None
+    assert begun.started_at == NOW + 90 * SECOND
+    machine.release("offer-1", NOW + 3 * MINUTE)
+    assert queue.jobs == {}
 
 
 @pytest.mark.parametrize("fault", ["after", "twice"])

@@ -8,6 +8,8 @@ from rich.console import Console
 
 from ramp.cli.views.auction_view import LineView, LiveView
 from ramp.cli.views.outcome_report import outcome_object, print_outcome, reasons_text
+from ramp.cli.views.output import amount_json
+from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestStatus, ResourceRefusal
 
@@ -142,6 +144,24 @@ def test_only_what_was_paid_is_called_paid_and_the_code_of_a_failed_rule_is_told
     paid = replace(best, agreement_id="agreement-1", reservation_id="thunder1-7", transfer_id="transfer-1")
     print_outcome(replace(outcome, units=(paid,), code=""), {}, short)
     assert "Paid, but failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("paid", "price"), [(64 * 3300, "33"), (64 * 3300 + 10, "33.00"), (64 * 3333, "33.33")])
+def test_a_price_paid_that_is_not_the_offered_one_is_shown_beside_it(script, capsys, paid, price):
+    """64 cores for an hour are offered at 30; by the rule the next offer's cost is paid."""
+    offer = script.record.offers[0]
+    unit = BoughtUnit(1, offer, offer.cores, "agreement-1", "thunder1-7", "transfer-1", paid=paid)
+    event = script.ended()
+    outcome = replace(event.outcome, units=(unit,), rule="second-price")
+    (shown,) = outcome_object(outcome, {}, short)["units"]
+    assert (shown["price_offered"], shown["price_paid"], shown["cpu_hour_cost"]) == (30, price.removesuffix(".00"), 30)
+    assert (shown["cost"], shown["offered"]) == (amount_json(paid), "1920.00")
+    print_outcome(outcome, {}, short)
+    text = capsys.readouterr().out
+    assert "Price offered  Price paid" in text
+    assert f"{price.removesuffix('.00')}  {credits_text(paid)}" in text
+    print_outcome(replace(outcome, units=(replace(unit, paid=None),)), {}, short)
+    assert "Price paid" not in capsys.readouterr().out
 
 
 def test_people_see_ids_whole_and_units_on_numbers(script, capsys):

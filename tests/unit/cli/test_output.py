@@ -139,6 +139,10 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
     assert (cancelled["charged"], cancelled["returned"], cancelled["cost"]) == ("3520.00", "3520.00", "0.00")
     print_agreement(grown, str, OFFER.start)
     assert "1 600.00 credits (3 520.00 credits charged, 1 920.00 credits returned)" in capsys.readouterr().out
+    limit = replace(NODES, request=replace(ASKED, cores=TotalCores(16)), best_offer=True)
+    print_agreement(AgreementStanding(limit, "active"), str, OFFER.start)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Maximum cost 1 680.00 credits, 16 cores at 70 credits/core-hour; you approved a best offer" in said
     boxed = replace(NODES, offer=replace(OFFER, placement="bgl[000x011] 1x2x2"))
     for amendments, told in (((), "Placement "), ((half,), f"Placement of {OFFER.cores} cores")):
         print_agreement(AgreementStanding(boxed, "active", amendments=amendments), str, OFFER.start)
@@ -160,7 +164,8 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
         ("psij", AGREEMENT, 'JobSpec(str(here / "job.sh"), directory=here, '),
         ("psij", NODES, "node_count=16, processes_per_node=4"),
         ("psij", replace(AGREEMENT, reservation_id="63"), 'get_instance("gridengine")'),
-        ("parsl", AGREEMENT, r"#SBATCH --reservation=thunder1-7\n#SBATCH --ntasks-per-node={64 // nodes}"),
+        ("parsl", AGREEMENT, "scheduler_options='#SBATCH --reservation=thunder1-7'\n"),
+        ("parsl", AGREEMENT, r'f"\n#SBATCH --ntasks-per-node={64 // nodes}"'),
         ("parsl", NODES, "nodes_per_block=16,"),
         ("mpirun", MIDPLANES, "sbatch --reservation=thunder1-7 --time=01:30:00 job.sh"),
         ("mpirun", MIDPLANES, 'mpirun -partition "${BGL_PARTITION_ID:-$MPIRUN_PARTITION}" -mode VN -np 4096 '),

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ramp.control.codec import decode_event, decode_request, encode_event, encode_request
 from ramp.control.events import EVENTS, Event, Last, Progress
-from ramp.control.requests import VERBS, KeeperRequest, Request, UserRequest
-from ramp.errors import ControlLineError
+from ramp.control.requests import VERBS, KeeperRequest, Request, UserRequest, Withdraw
+from ramp.errors import ConfigurationError, ControlLineError
 from ramp.protocol import events as ev
 
 few = settings(max_examples=examples(15))
@@ -53,6 +53,11 @@ def test_every_request_round_trips(name: str, data: st.DataObject) -> None:
     assert line.count(b"\n") == 1
     assert json.loads(line)["verb"] == name
     assert decode_request(line) == request
+
+
+def test_a_request_that_no_agent_reads_is_not_sent() -> None:
+    with pytest.raises(ConfigurationError, match="request too long: got 10000"):
+        encode_request(Withdraw("x" * 1_000_000))
 
 
 @pytest.mark.parametrize("name", sorted(EVENTS))

@@ -137,6 +137,18 @@ def test_an_archive_of_inputs_is_unpacked_before_the_job_starts(ask: Any, tmp_pa
     assert not (folder(tmp_path) / worker.ARCHIVE).exists()
 
 
+@pytest.mark.slow
+def test_an_archive_is_unpacked_before_the_script_of_a_batch_system(ask: Any, tmp_path: Path) -> None:
+    archive = packed(("in/data", b"hello\n"))
+    sent(ask, archive)
+    batch = {"executor": "slurm", "psij_python": sys.executable, "program": 'print(\'{"refused": "full"}\')'}
+    seen = ask("submit", archive=hashlib.sha256(archive).hexdigest(), **batch)["seen"]
+    assert (seen["state"], seen["detail"]) == ("failed", "full")
+    assert (folder(tmp_path) / "work/in/data").read_bytes() == b"hello\n"
+    assert not (folder(tmp_path) / worker.ARCHIVE).exists()
+    assert ask("stage", offset=0, data="YQ==")["code"] == "no_file"
+
+
 @pytest.mark.parametrize(
     ("archive", "problem"),
     [

@@ -21,7 +21,7 @@ def test_a_purchase_and_its_refund(config: Path) -> None:
         told = []
         bought = market.submit(wanted(), rounds=2, on_event=told.append)
         (unit,) = bought.units
-        assert (bought.committed, unit.resource, unit.cores, unit.cost) == (True, "alpha", 8, unit.price * 800)
+        assert (bought.committed, unit.resource, unit.cores, unit.cost) == (True, "alpha", 8, unit.price_offered * 800)
         assert unit.start == to_datetime(-(-before // 10**6) * 10**6 + 600 * 10**6)
         assert sum(isinstance(event, RoundClosed) for event in told) == len(bought.rounds) == 2
         assert bought.files == {}

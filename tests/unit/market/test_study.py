@@ -32,7 +32,7 @@ def test_prices_are_those_of_the_papers_formula(config: Path) -> None:
     ]
     (purchase,) = study.purchases
     won = study.offers[study.offers["won"]]
-    assert won[["resource", "price", "cores", "start_s", "cost"]].tolist() == [("beta", 54, 8, 600, 43_200)]
+    assert won[["resource", "price_offered", "cores", "start_s", "cost"]].tolist() == [("beta", 54, 8, 600, 43_200)]
     assert (purchase.committed, purchase.cost, study.requests["cost"].tolist()) == (True, 43_200, [43_200])
 
 
@@ -48,8 +48,17 @@ def test_a_sealed_second_price_is_what_the_next_best_offered(config: Path) -> No
     ):
         study = simulation.market(wanted(), swarm=file, rule=rule)
         assert study.prices["round"].tolist() == [1]
-        assert study.offers[study.offers["won"]][["resource", "price"]].tolist() == [("beta", 64)]
+        assert study.offers[study.offers["won"]][["resource", "price_offered"]].tolist() == [("beta", 64)]
         assert study.requests["cost"].tolist() == [paid * 8 * 100]
+        columns = ["cores", "price_offered", "price_paid", "cost"]
+        assert study.units[columns].tolist() == [(8, 64, paid, paid * 8 * 100)]
+        (unit,) = study.purchases[0].units
+        assert (unit.price_offered, unit.price_paid, unit.cost) == (64, paid, paid * 8 * 100)
+
+
+def test_what_is_not_bought_has_no_price_paid(config: Path) -> None:
+    study = simulation.market(wanted(price=5), swarm=config)
+    assert (study.purchases[0].status, len(study.units), study.offers["won"].any()) == ("no_offers", 0, False)
 
 
 def test_messages_are_counted_by_kind_without_heartbeats(config: Path) -> None:
@@ -109,10 +118,10 @@ def thirty(question: PriceQuestion) -> int:
 
 def test_a_price_of_ones_own_for_all_or_for_some(config: Path) -> None:
     everybody = simulation.market(wanted(), swarm=config, pricing=thirty, quote_only=True)
-    assert set(everybody.offers["price"].tolist()) == {31}
+    assert set(everybody.offers["price_offered"].tolist()) == {31}
     beta = simulation.market(wanted(), swarm=config, rounds=1, pricing={"beta": thirty}, quote_only=True)
-    assert {str(row["resource"]): int(row["price"]) for row in beta.offers}["beta"] == 31
-    assert beta.offers["price"].max() > 31
+    assert {str(row["resource"]): int(row["price_offered"]) for row in beta.offers}["beta"] == 31
+    assert beta.offers["price_offered"].max() > 31
     assert beta.purchases[0].status is ramp.RequestStatus.QUOTED
 
 
@@ -179,7 +188,7 @@ def test_cores_that_are_charged_beyond_what_was_asked_are_told(tmp_path: Path) -
         (unit,) = purchase.units
         assert (unit.cores_asked, unit.bought.charges_more) == (63, True)
         assert unit.cores > 63
-        assert unit.cost == unit.cores * unit.price * 100
+        assert unit.cost == unit.cores * unit.price_paid * 100
 
 
 def test_the_greatest_cost_of_a_document_binds_like_the_option(config: Path) -> None:

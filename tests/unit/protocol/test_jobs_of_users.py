@@ -62,12 +62,15 @@ def test_inputs_go_to_the_seller_of_the_slot_before_the_order(alice: Any, answer
     assert told.progress.answer.code == "not_active"
 
 
-def test_a_question_that_its_resource_cannot_read_ends_at_once(alice: Any) -> None:
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_a_question_that_cannot_be_read_or_sent_ends_at_once(alice: Any, by_itself: bool) -> None:
     bought = alice.bought()
     alice.command(ev.JobSubmitted(order(bought)))
     (message,) = sent(alice.command(ev.JobSubmitted(order(bought, "job-2"))))
     complaint = c.NotUnderstood("line 1: JobOrder")
-    for sender, ends in (("res2", False), ("res1", True), ("res1", False)):
+    message = sent(alice.command(ev.JobAsked("q1", "job-1")))[0] if by_itself else message
+    speaker = "alice" if by_itself else "res1"
+    for sender, ends in (("res2", False), (speaker, True), (speaker, False)):
         effects = alice.take(
             Message(
                 Performative.NOT_UNDERSTOOD,

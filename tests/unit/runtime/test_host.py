@@ -560,5 +560,5 @@ def test_a_message_that_cannot_be_sealed_is_answered_at_once_and_ends_nobody() -
     assert unsent == [bad]
     returned = party.events[-1]
     assert isinstance(returned, ev.MessageReceived)
-    assert (returned.message.sender, returned.message.conversation_id) == ("peer", "bad")
+    assert (returned.message.sender, returned.message.conversation_id) == ("me", "bad")
     assert returned.message.content == NotUnderstood("conversation-id contains a line break")
