@@ -260,7 +260,7 @@ class BatchMachine(BookedMachine):
         limits = self.picture(now).limits
         if limits.closed:
             raise BatchSystemError(limits.closed)
-        if beyond := _beyond(limits, unit, duration):
+        if beyond := beyond_limits(limits, unit, duration):
             return beyond
         free = self.availability(now)
         places = self._places
@@ -421,7 +421,7 @@ class BatchMachine(BookedMachine):
         return parts
 
 
-def _beyond(limits: Limits, unit: RequestUnit, duration: Duration) -> Refusal | None:
+def beyond_limits(limits: Limits, unit: RequestUnit, duration: Duration) -> Refusal | None:
     """Refuse a request that no job of this system could use."""
 
     def refused(code: RefusalCode, nearest: str, wanted: str) -> Refusal:

@@ -17,7 +17,7 @@ from ramp.batch.book import Entry
 from ramp.batch.machine import BatchMachine, Refused
 from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.smaller_slots import SmallerSlot, smaller_slot
-from ramp.batch.system import ChangingSystem, Parts, RunningJob, SystemSnapshot
+from ramp.batch.system import ChangingSystem, Limits, Parts, RunningJob, SystemSnapshot
 from ramp.errors import PluginError
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.offer import Refusal, RefusalCode
@@ -131,7 +131,7 @@ class ResizableBatchMachine(BatchMachine):
                 return f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"
             planned = smaller
         if until > slot.end:
-            longer = self._longer(slot, planned.parts, until, inside, now)
+            longer = self._longer(slot, planned.parts, until, picture.limits, inside, now)
             if longer:
                 return longer
         if cores > slot.cores:
@@ -140,6 +140,9 @@ class ResizableBatchMachine(BatchMachine):
             if not more:
                 return f"{cores - slot.cores} cores more are not free and for sale until {iso(until)}"
             planned = SmallerSlot(_together(entry.parts, more, picture))
+            limits = picture.limits
+            if cores > (limits.cores or cores) or len(planned.parts) > (limits.nodes or len(planned.parts)):
+                return f"{cores} cores on {len(planned.parts)} nodes are more than a job here may have"
         return planned
 
     def _smaller(
@@ -157,12 +160,15 @@ class ResizableBatchMachine(BatchMachine):
         found = smaller_slot(entry.parts, cores, inside, whole=whole, kept=kept)
         return found or (smaller_slot(entry.parts, cores, inside, whole=False) if whole and not inside else None)
 
-    def _longer(self, slot: Slot, parts: Parts, until: Instant, inside: list[RunningJob], now: Instant) -> str:
+    def _longer(
+        self, slot: Slot, parts: Parts, until: Instant, limits: Limits, inside: list[RunningJob], now: Instant
+    ) -> str:
         """Say why a slot cannot keep these cores for longer; empty if it can."""
         if until > self.for_sale.latest_end(now):
             return f"nothing is for sale after {iso(self.for_sale.latest_end(now))}"
-        if until - slot.start > self.for_sale.longest:
-            return f"a slot may last at most {self.for_sale.longest // SECOND} s"
+        longest = min(self.for_sale.longest, self.for_sale.longest if limits.longest is None else limits.longest)
+        if until - slot.start > longest:
+            return f"a slot may last at most {longest // SECOND} s"
         if not any(begin <= slot.end and until <= end for begin, end in self.for_sale.openings(slot.start, until)):
             return f"until {iso(until)} it would include hours that are not for sale"
         beyond = [job for job in inside if job.end is None or job.end > slot.end]

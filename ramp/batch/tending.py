@@ -14,13 +14,15 @@ After a crash in between, that name makes the system agree with the book, as eve
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
 from ramp.batch.availability import NEVER
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.node_lists import compress, placement_of, token_of
+from ramp.batch.node_lists import compress, expand, placement_of, token_of
 from ramp.batch.reconciling import Reconciler
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
@@ -201,9 +203,13 @@ def harm(entry: Entry, picture: SystemSnapshot, own_prefix: str, now: Instant) -
         return "; ".join(found)
     if begun and picture.limits.closed:
         found.append(picture.limits.closed)
-    for job in picture.running:
-        stays = job.end is None or job.end > begin
-        if job.reservation != entry.name and stays and (names := _too_full(entry, job.takes, picture)):
+    others = [job for job in picture.running if job.reservation != entry.name and (job.end is None or job.end > begin)]
+    taken: Counter[str] = Counter()
+    for name, count in chain.from_iterable(job.taken for job in others):
+        taken[name] += count
+    full = set(expand(_too_full(entry, tuple(taken.items()), picture)))
+    for job in others:  # Slurm itself keeps the cores, but not their memory
+        if names := compress(name for name, _ in job.takes if name in full):
             found.append(f"job {job.job_id} of {job.user} has the memory of {names}")
     return "; ".join(found)
 

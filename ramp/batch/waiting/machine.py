@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, Refused, job_shown
+from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, Refused, beyond_limits, job_shown
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
-from ramp.errors import BatchSystemError
+from ramp.errors import BatchSystemError, PluginError
 from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
@@ -95,6 +95,10 @@ class QueueBoundMachine(BookedMachine):
         if taken := self._taken(unit.cores.total, now):
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=taken)
         picture = self._told(lambda: self.picture(now))
+        if picture.limits.closed:
+            raise PluginError(self.queue.name, picture.limits.closed, transient=True)
+        if beyond := beyond_limits(picture.limits, unit, duration):
+            return beyond
         chance = self.learning.chance(unit.cores.total, duration, begin, latest, now)
         if chance is None or chance <= 0:
             known = f"none of the {self.learning.waits} waits seen here is similar enough"

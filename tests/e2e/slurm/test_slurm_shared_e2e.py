@@ -16,6 +16,7 @@ from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.inspection import remarks
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import PluginError
+from ramp.launching.psij_jobs import slurm_memory
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -44,7 +45,8 @@ def one_cluster() -> Iterator[EmulatedCluster]:
 
 
 @pytest.fixture
-def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
+def cluster(one_cluster: EmulatedCluster, monkeypatch: pytest.MonkeyPatch) -> EmulatedCluster:
+    monkeypatch.setenv("SLURM_CONF", str(one_cluster.conf))
     return cleared(one_cluster)
 
 
@@ -84,8 +86,10 @@ def _sold(machine: BatchMachine, key: str, unit: RequestUnit) -> Slot:
 
 
 def _runs_in(cluster: EmulatedCluster, key: str, cores: int) -> None:
-    """See that a job of the buyer's starts in a slot, with the memory of its cores."""
-    words = (f"--reservation=ramp_slurm1.{key}", f"-n{cores}", f"--mem-per-cpu={MEMORY // CORES}", "-t5")
+    """See that a job of the buyer's starts in a slot, with the memory that launched jobs ask for."""
+    memory = slurm_memory(f"ramp_slurm1.{key}")
+    assert memory == MEMORY // CORES
+    words = (f"--reservation=ramp_slurm1.{key}", f"-n{cores}", f"--mem-per-cpu={memory}", "-t5")
     job = cluster.run("sbatch", "--parsable", *words, "-o/dev/null", "--wrap", "sleep 600", user="nobody").strip()
     shown = ("squeue", "-h", "-j", job, "-o", "%T %r")
     wait_for(lambda: cluster.run(*shown).startswith("RUNNING"), f"the buyer's job runs: {cluster.run(*shown)}", 60)

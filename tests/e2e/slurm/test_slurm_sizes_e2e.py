@@ -107,7 +107,7 @@ def test_the_buyers_job_is_narrowed_once_and_then_it_is_in_the_way(
     assert "NodeCnt=3" in _shown(cluster)
     before = _shown(cluster)
     refused = machine.resize("offer-1", 6, 2 * CORES, slot.end, _now())
-    reason = _reason(refused, RefusalCode.JOB_IN_THE_WAY)
+    reason = _reason(refused, RefusalCode.SLOT_TAKEN)
     assert reason.startswith(f"job {job} cannot be narrowed to 2 nodes"), reason
     assert _shown(cluster) == before
     kept = machine.reservation("offer-1", _now())
@@ -122,7 +122,7 @@ def test_what_agents_have_launched_is_known_by_its_name_and_not_narrowed(
     first, second = (_run(cluster, 2, "-J", f"ramp_{name}") for name in ("one", "two"))
     places = [_where(cluster, job) for job in (first, second)]
     refused = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
-    reason = _reason(refused, RefusalCode.JOB_IN_THE_WAY)
+    reason = _reason(refused, RefusalCode.SLOT_TAKEN)
     assert f"has more than {2 * CORES} cores of it" in reason
     assert [_where(cluster, job) for job in (first, second)] == places
     cluster.run("scancel", second)

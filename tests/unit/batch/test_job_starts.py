@@ -196,6 +196,12 @@ def test_memory_that_a_local_job_took_after_the_sale_is_a_finding_and_moves_the_
     job = RunningJob("7", "u", NOW, NOW + 9 * HOUR, (("n1", 1),), takes=(("n1", 8),))
     system.running = [job]
     assert _harms(machine, NOW) == ["job 7 of u has the memory of n1"]
+    half = replace(job, takes=(("n1", 3),))
+    system.running = [half]
+    assert _harms(machine, NOW) == []
+    system.running = [half, replace(half, job_id="9")]
+    both = "job 7 of u has the memory of n1; job 9 of u has the memory of n1"
+    assert _harms(machine, NOW) == [both], "each alone would leave enough"
     system.running = [replace(job, end=NOW + HOUR)]
     assert _harms(machine, NOW) == [], "it ends before the slot begins"
     system.running = [job, RunningJob("8", "alice1", NOW, None, (("n1", 4),), "ramp_big1.offer-1")]

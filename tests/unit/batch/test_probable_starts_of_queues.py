@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ramp.batch.slurm.held_jobs import parse_jobs
-from ramp.batch.system import Node, RunningJob, SystemSnapshot, WaitingJob
+from ramp.batch.system import NO_LIMITS, Limits, Node, RunningJob, SystemSnapshot, WaitingJob
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import QueueBoundMachine
@@ -42,12 +42,13 @@ class FakeQueue:
     asked_as: list[str] = field(default_factory=list)
     name: str = "fake"
     source: str = "live"
+    limits: Limits = NO_LIMITS
 
     def _fault(self, call: str) -> str:
         return self.faults.pop(0)[1] if self.faults and self.faults[0][0] == call else ""
 
     def look(self, now: int) -> SystemSnapshot:
-        return SystemSnapshot(now, (Node("n1", 64),), tuple(self.running), tuple(self.waiting))
+        return SystemSnapshot(now, (Node("n1", 64),), tuple(self.running), tuple(self.waiting), limits=self.limits)
 
     def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         self.asked_as.append(account)
@@ -279,3 +280,14 @@ def test_squeue_by_name_as_slurm_prints_it() -> None:
 def test_options_that_are_wrong_are_named(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         open_plugin(PluginSettings("queue1", 64, 8, NOW, options))
+
+
+def test_a_partition_that_is_down_sells_no_starts_and_its_limits_hold() -> None:
+    queue = FakeQueue(limits=Limits(closed="partition debug is DOWN"))
+    machine = new_machine(queue)
+    with pytest.raises(PluginError, match="partition debug is DOWN"):
+        machine.quote(UNIT, NOW)
+    queue.limits = Limits(longest=30 * MINUTE)
+    refusal = machine.quote(UNIT, NOW)
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.nearest) == (RefusalCode.MACHINE_TOO_SMALL, "1800 s")

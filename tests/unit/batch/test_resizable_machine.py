@@ -15,7 +15,7 @@ from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine.machine import GridEngineMachine
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.smaller_slots import smaller_slot
-from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
+from ramp.batch.system import Limits, Node, Parts, RunningJob, WaitingJob
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
@@ -352,3 +352,20 @@ def test_whole_nodes_stay_whole_where_that_can_be() -> None:
     found = smaller_slot(nodes, 8, [], whole=True)
     assert found is not None
     assert found.parts == (("b", 8),)
+
+
+@pytest.mark.parametrize(
+    ("limits", "cores", "end", "said"),
+    [
+        (Limits(longest=HOUR), 32, END + MINUTE, "a slot may last at most 3600 s"),
+        (Limits(nodes=4), 40, END, "40 cores on 5 nodes are more than a job here may have"),
+        (Limits(cores=36), 40, END, "40 cores on 5 nodes are more than a job here may have"),
+    ],
+)
+def test_a_slot_does_not_grow_beyond_the_systems_limits(limits: Limits, cores: int, end: Instant, said: str) -> None:
+    system = FakeSystem(limits=limits)
+    machine = _machine(system)
+    _sold(machine)
+    assert _reason(machine.resize("offer-1", 1, cores, end, NOW)) == said
+    system.limits = Limits()
+    assert isinstance(machine.resize("offer-1", 1, cores, end, NOW), Reservation)
