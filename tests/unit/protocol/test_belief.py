@@ -295,6 +295,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.Deregistration("resource-trader", 9),
         c.DirectoryListing("l", "resource-trader", ("res1",)),
         c.JobOrder("j1", agreement_id, 16, 1, 0, (c.JobArgument("true"),)),
+        c.JobInputPiece("j1", agreement_id, 0, "QQ=="),
         c.JobQuery("j1", agreement_id),
         c.JobCancellation("j1", agreement_id),
         c.JobOutputQuery("j1", agreement_id, "stdout", 0),
