@@ -49,7 +49,7 @@ RESOURCE = "thunder1@localhost"
 NOT_IN_XML = "".join(chr(code) for code in range(0x20) if chr(code) not in "\t\n\r") + "\ufffe\uffff"
 raw_texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=NOT_IN_XML), max_size=40)
 
-PRINTABLE = st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"), exclude_characters="\u2065\ufffe\uffff")
+PRINTABLE = st.characters(exclude_categories=("Cc", "Cf", "Cn", "Cs", "Zl", "Zp"))
 texts = st.text(PRINTABLE, max_size=40)
 words = st.text(PRINTABLE, min_size=1, max_size=40)
 identifiers = st.from_regex(IDENTIFIER, fullmatch=True)
