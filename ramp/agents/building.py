@@ -265,7 +265,7 @@ class PartyBuilder:
             resource.launching.executor,
             acting_by(how),
             own_folder,
-            self.state.kept_jobs,
+            self.state.path / "kept-jobs",
             how.environment,
             finding_variables(resource),
             how.psij_python,

@@ -156,7 +156,7 @@ class JobLauncher:
             job.start_by / SECOND,
             job.end_at / SECOND,
         )
-        own = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        own = {**ENVIRONMENT, "PYTHONPATH": str(Path(worker.__file__).parents[2])}
         await self._output_of(KEEPER, json.dumps(dataclasses.asdict(task)).encode(), own, {})
 
     async def _asked(self, question: fx.AskLauncher) -> bytes:

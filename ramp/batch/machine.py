@@ -172,7 +172,7 @@ class BatchMachine(BookedMachine):
         self._not_selling = ""
         self._wanting: dict[str, float] = {}
         """Since when sold slots are not as they should be, for their tending."""
-        self._drawn: tuple[object, Availability] | None = None
+        self._drawn: tuple[SystemSnapshot, object, Availability] | None = None
 
     def begin(self, now: Instant) -> None:
         """Make the system agree with the book, as at every start: remove reservations without a holder.
@@ -217,10 +217,11 @@ class BatchMachine(BookedMachine):
         """
         picture = self.picture(now)
         live = tuple(each for each in self.book.live(now) if each.key != without)
-        mark = (id(picture), live, now // SECOND)
-        if self._drawn is None or self._drawn[0] != mark:
-            self._drawn = mark, self._draw(picture, live, now)
-        return self._drawn[1]
+        mark = live, now // SECOND
+        drawn = self._drawn  # with its picture, because a later one may get the id of one that is gone
+        if drawn is None or drawn[0] is not picture or drawn[1] != mark:
+            drawn = self._drawn = picture, mark, self._draw(picture, live, now)
+        return drawn[2]
 
     def _draw(self, picture: SystemSnapshot, live: Sequence[Entry], now: Instant) -> Availability:
         # our reservations without a holder will be removed soon, so they take nothing

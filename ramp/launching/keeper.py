@@ -155,7 +155,7 @@ class Keeper:
         return Path(self.task.record)
 
     def locked(self) -> bool:
-        """Take the job's lock; return whether no other keeper has it."""
+        """Take the job's lock; return whether that was possible."""
         path = self._record.with_name(f"{self._record.name}.lock")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

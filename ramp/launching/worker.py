@@ -146,7 +146,7 @@ def main() -> int:
     """Answer one question, or become a job's command."""
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.alarm(ANSWER_LIMIT_S)  # a file system that hangs ends the worker, whoever may kill it
+    signal.alarm(ANSWER_LIMIT_S)  # a file system that hangs ends the worker, because its agent may not be allowed to
     starting = False
     try:
         question = json.loads(sys.stdin.buffer.readline(QUESTION_BYTES_MAX))

@@ -93,11 +93,6 @@ class StateFolder:
         return self.path / "jobs"
 
     @property
-    def kept_jobs(self) -> Path:
-        """Records of jobs on the agents' computer, by their keepers."""
-        return self.path / "kept-jobs"
-
-    @property
     def logs(self) -> Path:
         return self.path / "logs"
 

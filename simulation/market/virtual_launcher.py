@@ -1,4 +1,7 @@
-"""A launcher in virtual time: jobs that start, run and end as their fates say, also without their agent."""
+"""A launcher in virtual time: jobs that start, run and end as their fates say, also without their agent.
+
+It keeps jobs as the keepers of a site do: what has not started by its latest start never starts.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,7 @@ class JobFate:
         starts_after: delay after its earliest start; None: never.
         runs: its run time.
         exit_code: of its command.
-        cores: number that it gets; None: the number that it asks for.
-        refused: whether the batch system refuses it.
+        refused: whether its account cannot run it.
         lost: whether the launcher loses it after accepting it.
         doubts: number of questions that are answered in doubt first.
         silences: number of questions after those that are never answered.
@@ -30,7 +32,6 @@ class JobFate:
     starts_after: Duration | None = SECOND
     runs: Duration = 60 * SECOND
     exit_code: int = 0
-    cores: int | None = None
     refused: bool = False
     lost: bool = False
     doubts: int = 0
@@ -86,7 +87,8 @@ class VirtualLauncher:
             case _:
                 pass
         if fate.refused:
-            return ev.JobSeen(job.job_id, ev.JobSight(JobState.FAILED, detail="the batch system refused the job"))
+            failed = ev.JobSight(JobState.FAILED, "v", job.cores, now, now, 125, "the account cannot run it")
+            return ev.JobSeen(job.job_id, failed)
         return ev.JobSeen(job.job_id, None if fate.lost else self._sight(job.job_id, fate, now))
 
     def _in_doubt(self, question: fx.AskLauncher) -> ev.Answer:
@@ -98,7 +100,7 @@ class VirtualLauncher:
         if job.job_id in self._jobs or fate.refused:
             return
         starts = None if fate.starts_after is None else max(job.begin_at, now) + fate.starts_after
-        starts = None if starts is None or starts >= job.end_at else starts
+        starts = None if starts is None or starts >= job.start_by else starts
         self._jobs[job.job_id] = _Launched(job, starts, None if starts is None else min(starts + fate.runs, job.end_at))
         self.launches[job.job_id] = self.launches.get(job.job_id, 0) + 1
 
@@ -112,10 +114,11 @@ class VirtualLauncher:
         if launched.cancelled_at is not None and (ended is None or launched.cancelled_at < ended):
             seen = started if started is not None and started <= launched.cancelled_at else None
             return ev.JobSight(JobState.CANCELLED, "v", 0, seen, launched.cancelled_at)
+        if started is None and launched.starts_at is None and now >= job.start_by:
+            return ev.JobSight(JobState.FAILED, "v", detail="the site could not start it")
         if started is None:
             return ev.JobSight(JobState.QUEUED, "v")
-        cores = job.cores if fate.cores is None else fate.cores
         if not over:
-            return ev.JobSight(JobState.RUNNING, "v", cores, started)
+            return ev.JobSight(JobState.RUNNING, "v", job.cores, started)
         state = JobState.FAILED if fate.exit_code else JobState.DONE
-        return ev.JobSight(state, "v", cores, started, ended, fate.exit_code)
+        return ev.JobSight(state, "v", job.cores, started, ended, fate.exit_code)

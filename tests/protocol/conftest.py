@@ -22,7 +22,7 @@ The commands of a script:
     replay PATTERN [as=SENDER]           the last message like that comes again
     launch USER JOB AGREEMENT cores=16 start=3600      order a job on something bought (`launches=USER,...`)
     job|endjob USER JOB QUERY                ask for a job, or end it        output USER JOB QUERY NAME
-    becomes JOB [starts=SECONDS|never] runs=60 exit=0 cores=16 doubts=0 silences=0 [refused] [lost]
+    becomes JOB [starts=SECONDS|never] runs=60 exit=0 doubts=0 silences=0 [refused] [lost]
                                          what becomes of a job; before it is launched
     loses RESOURCE OFFER                 its machine says unasked that a sold slot cannot be had
     says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
@@ -68,7 +68,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AgreementResized, ResizeSlot
 from ramp.protocol.pricing import original_price, paper_price
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from simulation.market.actors import COMPOSITION
@@ -269,7 +269,7 @@ class ScriptedMarket:
         )
 
     def _launching(self, users: str) -> LaunchTerms | None:
-        return LaunchTerms("virtual", {name: f"{name}1" for name in users.split(",")}) if users else None
+        return LaunchTerms(LOCAL, {name: f"{name}1" for name in users.split(",")}) if users else None
 
     def do_launch(self, options: _Options) -> None:
         user, job_id, agreement_id = options.words
@@ -295,7 +295,6 @@ class ScriptedMarket:
             None if starts == "never" else round(float(starts) * SECOND),
             options.duration("runs", 60),
             options.whole("exit", 0),
-            options.whole("cores", 0) or None,
             options.flag("refused"),
             options.flag("lost"),
             options.whole("doubts", 0),

@@ -100,6 +100,7 @@ class IsolatedGuest(Generic[Asking]):
         self._at_work: tuple[str, float] | None = None  # with its start by the loop's monotonic clock
         self._asked: _Waiting | None = None
         self._process: GuestProcess | None = None
+        self._ending: asyncio.Future[None] | None = None
         self._number = 0
         self._probes = Probes(health, now, self._put_again)
 
@@ -134,6 +135,8 @@ class IsolatedGuest(Generic[Asking]):
             self._life.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._life
+        if self._ending is not None:
+            await self._ending
         for waiting in (*self._waiting, *([self._asked] if self._asked is not None else [])):
             self._settle(waiting)
         self._waiting.clear()
@@ -159,7 +162,8 @@ class IsolatedGuest(Generic[Asking]):
                 self._at_work = None
                 process, self._process = self._process, None
                 if process is not None:
-                    await asyncio.shield(asyncio.ensure_future(process.kill()))
+                    self._ending = asyncio.ensure_future(process.kill())
+                    await asyncio.shield(self._ending)
             pause = self._health.restart_pause(failed, self._now()) / SECOND
 
     async def _open(self, process: GuestProcess) -> bool:

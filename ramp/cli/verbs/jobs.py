@@ -79,8 +79,8 @@ def launch(
     the end of the slot. Inputs may have up to 32 MiB compressed. For a simulated machine the job runs on the agent's
     computer, and the output says so. Follow it with `ramp jobs` and `ramp job ID --follow`.
     """
-    market = open_market(state, user)
     environment = dict(_variable(each) for each in variables)
+    market = open_market(state, user)
     work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart, environment=environment)
     found = _jobs(market, ask(market, dialogues.launch(any_id, work, RandomIds().new), f"launching on {any_id}"))
     if as_json:
@@ -151,7 +151,7 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
 @click.option("--file", "file_name", metavar="PATH", help="Print this file of its folder.")
 @click.option("--files", is_flag=True, help="List its files.")
 @click.option("--fetch", type=folder_type, metavar="FOLDER", help="Save its files (or the one of --file) here.")
-@click.option("--follow", is_flag=True, help="Print its standard output until it ends.")
+@click.option("--follow", is_flag=True, help="Print its output (or the file of --file) until it ends.")
 @click.option("--cancel", is_flag=True, help="Cancel the job; its slot stays bought.")
 @click.option("--wait", is_flag=True, help="Wait until the job ends.")
 @market_options

@@ -108,7 +108,7 @@ def _with_past(entries: tuple[RequestStanding, ...], past: PastRequests, any_id:
 
 
 @click.command(epilog=example("ramp reservations", "ramp reservations --all --json"))
-@click.option("--all", "show_all", is_flag=True, help="Also cancelled, void and past reservations.")
+@click.option("--all", "show_all", is_flag=True, help="Also cancelled, lost, void and past reservations.")
 @market_options
 def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show reservations: machine, slot, price and ids.

@@ -157,7 +157,8 @@ class BankParty:
             case AccountQuery():
                 return self._on_account_query(message, content, now)
             case DepositOrder() | RefundOrder() | OverviewQuery():
-                return [self._on_keeper(message, content, now)]
+                seal = sealed_lately(message, Role.KEEPER, now, self._timing)
+                return [_ordered(self._wait(message), content, seal.text)]
             case Unverified():
                 return self._on_unverified(message, content)
             case NotUnderstood():
@@ -265,17 +266,6 @@ class BankParty:
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
-
-    def _on_keeper(self, message: Message, order: DepositOrder | RefundOrder | OverviewQuery, now: Instant) -> Effect:
-        seal = sealed_lately(message, Role.KEEPER, now, self._timing)
-        call_id = self._wait(message)
-        match order:
-            case DepositOrder(deposit_id, account, amount, memo):
-                return fx.PostDeposit(call_id, deposit_id, account, amount, memo, seal.text)
-            case RefundOrder(agreement_id):
-                return fx.PostRefund(call_id, agreement_id, "", "", False, seal.text)
-            case OverviewQuery(_, since, until, after):
-                return fx.LookUpOverview(call_id, since, until, after)
 
     def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""
@@ -436,3 +426,14 @@ class BankParty:
 
     def _inform(self, receiver: str, conversation_id: str, content: Content) -> Send:
         return Send(Message(Performative.INFORM, self.name, receiver, conversation_id, content))
+
+
+def _ordered(call_id: str, order: DepositOrder | RefundOrder | OverviewQuery, evidence: str) -> Effect:
+    """Return the question to the ledger for an order of the keeper."""
+    match order:
+        case DepositOrder(deposit_id, account, amount, memo):
+            return fx.PostDeposit(call_id, deposit_id, account, amount, memo, evidence)
+        case RefundOrder(agreement_id):
+            return fx.PostRefund(call_id, agreement_id, "", "", False, evidence)
+        case OverviewQuery(_, since, until, after):
+            return fx.LookUpOverview(call_id, since, until, after)

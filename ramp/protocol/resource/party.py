@@ -256,9 +256,7 @@ class ResourceParty:
         for key, move in tended.moved:
             if key in self.participants:
                 self.participants[key].reserved_as = move.reservation_id
-        told = (self._kept.lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in tended.lost)
-        effects = [effect for each in told for effect in each] + self._tending.moved(tended.moved, now)
-        return effects + self.jobs.slots_seen(tended.seen, now)
+        return self._kept.tended(tended, now) + self._tending.moved(tended.moved, now)
 
     def _next_offer(self, participant: Participant, answer: Slot | Refusal, now: Instant) -> tuple[Offer, ...]:
         if isinstance(answer, Refusal) or self.sizes.booked.problem(answer.start, answer.end, answer.cores):

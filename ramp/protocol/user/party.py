@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -56,7 +56,7 @@ from ramp.protocol.events import (
     ResourcesAsked,
 )
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
@@ -81,7 +81,7 @@ from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.reservation_resizes import Changes
-from ramp.protocol.user.returns import Returns, already_cancelled, not_given_back
+from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
 NONCE_MARK = "#"
@@ -105,7 +105,7 @@ class UserParty:
         self._rules = rules
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
-        self._returns = Returns(self.agreements, self._pace)
+        self.returns = Returns(self.agreements, self._pace)
         self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
@@ -122,18 +122,13 @@ class UserParty:
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
-        return self._returns.open
-
-    @property
-    def refunds(self) -> Mapping[str, CancellationOutcome]:
-        """Refunds of cancelled and lost agreements, by agreement."""
-        return self._returns.done
+        return self.returns.open
 
     def agreement_state(self, agreement_id: str) -> str:
         """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""
-        if agreement_id in self._returns.done:
-            return "lost" if self._returns.done[agreement_id].cause else "cancelled"
-        if agreement_id in self._returns:
+        if agreement_id in self.returns.done:
+            return "lost" if self.returns.done[agreement_id].cause else "cancelled"
+        if agreement_id in self.returns:
             return "cancelling"
         if agreement_id in self._bought:
             return "active"
@@ -146,7 +141,7 @@ class UserParty:
     def doubts(self) -> dict[str, str]:
         """Return everything in doubt, by request or agreement, and how it will be decided."""
         found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
-        return found | self.changes.doubts | self._returns.doubts
+        return found | self.changes.doubts | self.returns.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -163,9 +158,9 @@ class UserParty:
         for request_id, its_records in by_request.items():
             effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
         claims, self._claims = self._claims, []
-        effects += self._returns.recover(records, now) + self.changes.recover(records, now)
+        effects += self.returns.recover(records, now) + self.changes.recover(records, now)
         effects += self._claimed(claims, now)
-        for agreement_id in self._returns.done:
+        for agreement_id in self.returns.done:
             self._note_refund(agreement_id)
         self.moves.recover(records)
         return self._armed(effects + self.jobs.recover(records, now))
@@ -174,7 +169,7 @@ class UserParty:
         """Resume one request, cancellation or query after a bug in it."""
         effects = self._questions.drop(reference)
         if reference in self.agreements:
-            effects += self._returns.resume(reference, records, now)
+            effects += self.returns.resume(reference, records, now)
             return self._armed(effects + self.changes.resume(reference, records, now))
         purchase = self.purchases.get(reference)
         self.forget(reference)
@@ -193,7 +188,7 @@ class UserParty:
         self.purchases.pop(reference, None)
         self._running.pop(reference, None)
         self._listings.forget(reference)
-        self._returns.forget(reference)
+        self.returns.forget(reference)
         self.changes.rest(reference)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -211,7 +206,7 @@ class UserParty:
         for purchase in list(self._running.values()):
             if purchase.deadline is not None and now >= purchase.deadline:
                 effects += self._act(purchase, partial(purchase.tick, now), now)
-        effects += self._returns.tick(now) + self.changes.tick(now)
+        effects += self.returns.tick(now) + self.changes.tick(now)
         effects += self._questions.tick(now)
         self._listings.tick()
         return self._armed(effects + self._let_go(now))
@@ -219,7 +214,7 @@ class UserParty:
     def clock_set(self, by: Duration) -> None:
         for purchase in self._running.values():
             purchase.clock_set(by)
-        self._returns.clock_set(by)
+        self.returns.clock_set(by)
         self.changes.clock_set(by)
         self._questions.clock_set(by)
         self._ended.clock_set(by)
@@ -296,13 +291,15 @@ class UserParty:
         return purchase
 
     def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
-        if agreement_id in self._returns:
+        if agreement_id in self.returns:
             return []
-        if agreement_id in self.refunds:
-            return already_cancelled(agreement_id, self.refunds[agreement_id].refund)
         agreement = self.agreements.get(agreement_id)
         if agreement is None or self.agreement_state(agreement_id) != "active":
-            return not_given_back(agreement_id, None if agreement is None else self.agreement_state(agreement_id))
+            return not_given_back(
+                agreement_id,
+                None if agreement is None else self.agreement_state(agreement_id),
+                self.returns.done.get(agreement_id),
+            )
         cancellation = Cancellation(
             cancellation_id=self._ids.new("cancellation"),
             agreement_id=agreement_id,
@@ -312,7 +309,7 @@ class UserParty:
             reason=reason,
             issued_at=now,
         )
-        return self._returns.cancel(cancellation, now)
+        return self.returns.cancel(cancellation, now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -332,7 +329,7 @@ class UserParty:
             case DirectoryListing(query_id=query_id) if query_id in self._questions:
                 return self._listings.answered(message, content, now)
             case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
-                effects = self._returns.handle(message, content, now)
+                effects = self.returns.handle(message, content, now)
                 self._note_refund(content.agreement_id)
                 return effects
             case SlotMoved():
@@ -342,7 +339,7 @@ class UserParty:
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
-                return self._returns.claim(content, seal, now)
+                return self.returns.claim(content, seal, now)
         purchase = self._purchase_of(message)
         if purchase is not None:
             return self._act(purchase, partial(purchase.handle, message, now), now)
@@ -378,7 +375,7 @@ class UserParty:
 
     def _note_refund(self, agreement_id: str) -> None:
         """Mark a unit as not bought if it was refunded before its purchase ended."""
-        if agreement_id in self._returns.done:
+        if agreement_id in self.returns.done:
             purchase = self._running.get(self.agreements[agreement_id].request_id)
             if purchase is not None and purchase.confirmation is not None:
                 purchase.confirmation.note_refund(agreement_id)
@@ -421,7 +418,7 @@ class UserParty:
         return self._kept(purchase, purchase.recover(records, now), now)
 
     def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
-        return [effect for failed, seal in claims for effect in self._returns.claim(failed, seal, now)]
+        return [effect for failed, seal in claims for effect in self.returns.claim(failed, seal, now)]
 
     def _act(self, purchase: Purchase, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
         return guarded(purchase.request_id, lambda: self._kept(purchase, act(), now))
@@ -444,19 +441,19 @@ class UserParty:
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Archive requests whose retention is over."""
-        open_ones = lambda each: each in self._returns or each in self.changes  # noqa: E731
+        open_ones = lambda each: each in self.returns or each in self.changes  # noqa: E731
         references = self._ended.over(now, open_ones, self.changes.new_end)
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
-        self._returns.forget_done(references)
+        self.returns.drop(references)
         self.changes.forget(references)
         return [Archive(references)] if references else []
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = earliest(
             *(purchase.deadline for purchase in self._running.values()),
-            self._returns.deadline,
+            self.returns.deadline,
             self.changes.deadline,
             self._questions.deadline,
             self._ended.deadline,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ramp.model.acl import Message
@@ -76,7 +76,8 @@ class Returns:
     def forget(self, agreement_id: str) -> None:
         self._open.pop(agreement_id, None)
 
-    def forget_done(self, agreement_ids: Iterable[str]) -> None:
+    def drop(self, agreement_ids: Sequence[str]) -> None:
+        """Drop the outcomes of archived agreements."""
         for agreement_id in agreement_ids:
             self.done.pop(agreement_id, None)
             self._refused.discard(agreement_id)
@@ -166,13 +167,11 @@ class Returns:
         return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
 
 
-def already_cancelled(agreement_id: str, refunded: int) -> list[Effect]:
-    """Report that a cancellation was done before; nothing is refunded again."""
-    detail = f"it was cancelled before, with a refund of {credits_text(refunded)} credits"
-    return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)))]
-
-
-def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:
-    """Report that an agreement cannot be cancelled in its state; None if it is unknown."""
+def not_given_back(agreement_id: str, standing: str | None, ended: CancellationOutcome | None) -> list[Effect]:
+    """Report that an agreement is not cancelled now: its state (None if it is unknown), or its end before."""
+    if ended is not None:  # nothing is refunded again
+        how = "lost by its seller" if ended.cause else "cancelled"
+        before = f"it was {how} before, with a refund of {credits_text(ended.refund)} credits"
+        return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, before)))]
     detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
     return [Report(CancellationEnded(CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)))]

@@ -62,6 +62,21 @@ def test_a_hold_becomes_the_buyers_and_is_given_back(cluster, machine):
     assert machine.reservation("k1", now()) is None
 
 
+def test_a_deleted_reservation_is_made_again_and_its_number_is_passed_on(cluster, machine):
+    hold = held(machine, "k1", cores=4, after=HOUR)
+    machine.confirm("k1", now())
+    machine.tend({"k1": BUYER}, now())
+    assert machine.moves(["k1"]) == {}
+    cluster("qrdel", hold.reservation_id)
+    wait_until(lambda: not listed(cluster), "the reservation is gone")
+    assert machine.tend({"k1": BUYER}, now()) == {}
+    number = listed(cluster)["ramp_ge1.k1"[:10]]
+    assert number != hold.reservation_id
+    assert machine.moves(["k1"])["k1"].reservation_id == number
+    submitted(cluster, number, BUYER, "sleep", "60")
+    machine.release("k1", now())
+
+
 def test_all_slots_once_and_no_more(cluster, machine):
     first = held(machine, "k1", cores=SLOTS, after=HOUR, run=HOUR)
     assert isinstance(first, Reservation)
@@ -91,6 +106,8 @@ def test_a_disabled_queue_sells_nothing_though_grid_engine_would_reserve_it(clus
     cluster("qmod", "-d", "all.q")
     try:
         assert isinstance(machine.quote(unit(1, after=HOUR), now()), Refusal)
+        shown = machine.snapshot(now(), HOUR)
+        assert shown["cores_busy"] == shown["cores"] == SLOTS, "nothing of it is free"
         begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 3600))
         asked = cluster("qrsub", "-a", begin, "-d", "60", "-pe", "mpi", "1", "-u", "root", "-w", "v")
         assert "found possible assignment" in asked  # which is the trap
@@ -197,7 +214,7 @@ def test_a_late_end_of_jobs_is_asked_for_before_anything_is_sold(cluster, settin
         ({}, SLOTS + 1, r"ge1\.cores: the queue all\.q has 64 slots, fewer than the 65 cores"),
         ({"market_user": "nosuch"}, SLOTS, r"ge1\.market_user: no account 'nosuch'"),
         ({"commands": "/nowhere"}, SLOTS, "/nowhere/qstat"),
-        ({"environment": {"PATH": "/tmp"}}, SLOTS, "'PATH' is not for the configuration to set"),
+        ({"environment": {"PATH": "/tmp"}}, SLOTS, "the configuration cannot set 'PATH'"),
     ],
 )
 def test_what_the_configuration_says_is_compared_with_the_system(settings, options, cores, words):

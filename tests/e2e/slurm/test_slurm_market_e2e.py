@@ -84,6 +84,12 @@ def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_ba
     # the money first: while a slot is made again its reservation is away for a moment, and it is not lost yet
     wait_for(lambda: market.balance().available == before, "its price is paid back", IN_TROUBLE_S)
     wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")
+    (lost,) = [each for each in market.reservations(everything=True) if each.reservation_id == moved]
+    assert lost.state == "lost"
+    assert "drained" in lost.standing.cause
+    assert "no 24 other cores are free for it" in lost.standing.cause
+    seen = [each.agent for each in read_events(market.access.state.events) if each.event == "loss"]
+    assert sorted(seen) == ["alice", "emulated"], "both sides are told"
 
 
 def test_a_bought_slot_becomes_smaller_and_larger_on_the_cluster_and_its_buyer_is_told_where(

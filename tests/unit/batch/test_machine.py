@@ -175,6 +175,17 @@ def test_one_picture_serves_all_who_ask_for_some_seconds() -> None:
     assert system.calls.count("snapshot") == 2
 
 
+def test_a_new_picture_is_drawn_anew_even_where_the_old_one_was_in_memory() -> None:
+    """A picture that is gone leaves its id to the next one, which then looked as if it were drawn already."""
+    system = FakeSystem()
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0)
+    for number in range(50):
+        usable = number % 2 == 0
+        machine.picture(NOW)
+        system.nodes = [replace(node, usable=usable) for node in system.nodes]
+        assert machine.availability(NOW).free_at(NOW) == (64 if usable else 0), number
+
+
 def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
     nodes = [Node(f"n{number}", 8) for number in range(1, 5)]
     nodes[1] = Node("n2", 8, usable=False, state="drained")

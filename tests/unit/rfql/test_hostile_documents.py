@@ -36,8 +36,11 @@ HIDDEN = (
     "\U000e0041",
 )
 SHELL = ("r1; touch OWNED #", "$(id)", "`id`", "a b", "a'b", 'a"b', "-rf", "../x", "a/b", "a|b", "<b>", "{0}", "")
-RAW = {"JobArgument", "MachineStatus", "SealedMessage", "SignedDocument"}
+RAW = {"JobArgument", "JobVariable", "MachineStatus", "SealedMessage", "SignedDocument"}
 """Elements whose text is a word of the buyer's own command, JSON, or a document that is checked by itself."""
+
+FILE_NAMES = {("JobOutput", "name"), ("JobOutputQuery", "name")}
+"""A job names its files as it likes."""
 
 _TYPED = re.compile(r"^([-0-9.:TZPS]+|true|false)$|^-----BEGIN")
 OFFER = (
@@ -59,6 +62,8 @@ def test_no_field_of_a_message_holds_a_hidden_character(path: Path) -> None:
         if etree.QName(element).namespace == SIGNATURE:
             continue  # its reader takes one form only, and shows nothing of it
         for attribute, value in element.attrib.items():
+            if (name, attribute) in FILE_NAMES:
+                continue
             # XML Schema allows white space around what becomes a number, a time or a boolean; PEM has lines
             for hidden in HIDDEN[3:] if _TYPED.search(value) else HIDDEN:
                 element.set(attribute, f"{value}{hidden}")
@@ -105,19 +110,12 @@ def test_an_own_sentence_is_made_one_printable_line() -> None:
 
 
 def test_schema_and_program_mean_the_same_characters() -> None:
-    (pattern,) = set(
-        re.findall(r'value="(\[\^[^"]*)"', "".join(p.read_text("utf-8") for p in EXAMPLES.parents[1].glob("*.xsd")))
-    )
-    assert pattern.startswith("[^&#x9;")
+    schemas = [path.read_text("utf-8") for path in EXAMPLES.parents[1].glob("*.xsd")]
+    assert len(set(re.findall(r'value="(\[\^&#x9;[^"]*)"', "".join(schemas)))) == 1
     root = etree.fromstring((EXAMPLES / "rejection.xml").read_bytes())
     market = schema.schema()
-    for code in (
-        *range(0x20, 0x2100),
-        0xFEFF,
-        *range(0xFFF0, 0xFFFE),
-        *range(0x1D170, 0x1D180),
-        *range(0xE0000, 0xE0090),
-    ):
+    astral = (*range(0x1D170, 0x1D180), *range(0xE0000, 0xE0090))
+    for code in (*range(0x20, 0x2100), 0xFEFF, *range(0xFFF0, 0xFFFE), *astral):
         root.set("reason", chr(code))
         assert market.validate(root) is is_printable(chr(code)), hex(code)
 

@@ -77,10 +77,6 @@ class Job(StateMachine[JobState]):
     def has_started(self) -> bool:
         return self.sight.started_at is not None
 
-    @property
-    def is_undelivered(self) -> bool:
-        return self.delivery is Delivery.UNDELIVERED
-
     def status(self) -> JobStatus:
         sight = self.sight
         return JobStatus(
@@ -136,13 +132,16 @@ class Job(StateMachine[JobState]):
         self._look_later(now)
         return [self._submit()]
 
-    def slot_gone(self, now: Instant, *, late: bool) -> list[Effect]:
+    def slot_gone(self, now: Instant, *, late: bool, lost: bool = False) -> list[Effect]:
         """End the job because its slot has ended; a job that waited in vain was not delivered.
 
         Args:
             now: the present.
             late: whether the slot did not begin in time.
+            lost: whether the resource has failed to deliver it.
         """
+        if lost:
+            return [*self._judged(Delivery.UNDELIVERED, now), *self.cancel(now)]
         if not self.waits_for_start or self.state.is_final:
             return self.cancel(now)
         if not late:
@@ -155,10 +154,6 @@ class Job(StateMachine[JobState]):
         """Take the machine's word that the slot is in order now."""
         seen = self.delivery is Delivery.PENDING and not self._terms.keeps_jobs and self.taken.due_at <= now
         return self._judged(Delivery.ON_TIME, now) if seen and now < self.to_run.end_at else []
-
-    def slot_lost(self, now: Instant) -> list[Effect]:
-        """End the job because the resource has failed to deliver its slot."""
-        return [*self._judged(Delivery.UNDELIVERED, now), *self.cancel(now)]
 
     def replay(self, record: JobCancelAsked | JobEnded) -> None:
         if isinstance(record, JobCancelAsked):

@@ -7,7 +7,7 @@ just reported, or by a coded refusal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
@@ -20,7 +20,7 @@ from ramp.model.contents import (
     JobQuery,
     JobRefused,
 )
-from ramp.model.contents.jobs import FOLDER, INPUTS, limits_problem, path_problem, piece_problem
+from ramp.model.contents.jobs import FOLDER, INPUTS, Delivery, limits_problem, path_problem, piece_problem
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
@@ -262,10 +262,10 @@ class JobDesk:
         A slot on which a job has started was delivered.
         """
         job = self._jobs.get(job_id)
-        if job is None or not job.is_undelivered:
+        if job is None or job.delivery is not Delivery.UNDELIVERED:
             return None
         others = [each for each in self.jobs_of(job.taken.offer_id) if each is not job]
-        started = any(each.has_started and not each.is_undelivered for each in others)
+        started = any(each.has_started and each.delivery is not Delivery.UNDELIVERED for each in others)
         return None if started else (job.taken.offer_id, job.sight.detail)
 
     def in_the_way(self, offer_id: str, cores: int, end: Instant) -> str:
@@ -279,17 +279,9 @@ class JobDesk:
                 return f"job {job.order.job_id} may run until {iso(job.to_run.end_at)}; wait until it ends"
         return ""
 
-    def slots_seen(self, offer_ids: Iterable[str], now: Instant) -> list[Effect]:
-        """Take the machine's word that slots are in order."""
-        return [effect for each in offer_ids for job in self.jobs_of(each) for effect in job.slot_seen(now)]
-
-    def lost(self, offer_id: str, now: Instant) -> list[Effect]:
-        """End the jobs of a slot that the resource has failed to deliver."""
-        return [effect for job in self.jobs_of(offer_id) for effect in job.slot_lost(now)]
-
-    def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
-        """End the jobs of a slot; `late` if it was a queued job that did not start in time."""
-        return [effect for job in self.jobs_of(offer_id) for effect in job.slot_gone(now, late=late)]
+    def end(self, offer_id: str, now: Instant, *, late: bool = False, lost: bool = False) -> list[Effect]:
+        """End the jobs of a slot; `late` if it was a queued job that did not start in time, `lost` if it has failed."""
+        return [effect for job in self.jobs_of(offer_id) for effect in job.slot_gone(now, late=late, lost=lost)]
 
     def follow(self, participant: Participant, now: Instant) -> list[Effect]:
         """Submit waiting jobs when their slot is sold, and end all jobs when it is released."""

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.effects import Effect, ReleaseSlot
-from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp
+from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp, SlotsTended
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
@@ -169,7 +169,15 @@ class KeptParticipants:
         participant = self.participants.get(offer_id)
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
-        return self.act(participant, lambda: participant.on_lost(code, detail, now) + self._jobs.lost(offer_id, now))
+        return self.act(
+            participant, lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now, lost=True)
+        )
+
+    def tended(self, told: SlotsTended, now: Instant) -> list[Effect]:
+        """Take the machine's word about sold slots: lost ones have failed, and others are in order."""
+        effects = [each for key, why in told.lost for each in self.lost(key, RefusalCode.PLUGIN_FAILED, why, now)]
+        jobs = (job for key in told.seen for job in self._jobs.jobs_of(key))
+        return [*effects, *(effect for job in jobs for effect in job.slot_seen(now))]
 
     def with_stranded(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """Precede effects by the failure of slots that have neither their new nor their old size.
