@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
 from ramp.batch.slurm.nodes import Choice, parse_nodes
 from ramp.batch.slurm.partition import both, parse_partition, parse_qos
 from ramp.batch.slurm.queue import parse_memories, parse_queue, running_jobs
+from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import Limits, Node, Parts, RunningJob, SystemReservation
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
@@ -242,3 +244,38 @@ def test_what_the_system_reserved_instead_is_said_in_words() -> None:
     refusal = machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
     assert isinstance(refusal, Refusal)
     assert refusal.detail == "fake reserved 2 cores on n1 for ramp_big1.offer-1, not 16 cores on n[1-2]"
+
+
+@pytest.mark.parametrize(
+    ("of_qos", "longest"),
+    [
+        (Completed((), 0, "08:00:00|cpu=6|\n", ""), 8 * HOUR),
+        (Completed((), 1, "", "You are not running a supported accounting_storage plugin"), 12 * HOUR),
+    ],
+)
+def test_one_picture_of_slurm_has_all_that_decides_whether_a_job_starts(of_qos: Completed, longest: int) -> None:
+    said = {
+        "ping": "Slurmctld(primary) at node is UP\n",
+        "sinfo": SINFO,
+        "config": "SelectTypeParameters    = CR_CORE_MEMORY\n",
+        "partition": LIMITED.replace("QoS=N/A", "QoS=short"),
+        "reservation": "No reservations in the system\n",
+        "-O": MEMORY,
+        "-o": SQUEUE,
+        "--json": '{"jobs": []}',
+    }
+    asked = []
+
+    def run(argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
+        asked.append(argv[0])
+        if argv[0] == "sacctmgr":
+            return of_qos
+        return Completed(argv, 0, next(said[word] for word in said if word in argv), "")
+
+    system = SlurmSystem(run, "limited", "market", choice=Choice(gpus=False))
+    for _ in range(2):
+        picture = system.snapshot(NOW)
+    assert [node.name for node in picture.nodes] == ["x1", "x2"]
+    assert {job.job_id: job.taken for job in picture.running} == {"1": (("x1", 1),), "2": (("x2", 8),)}
+    assert (picture.limits.closed, picture.limits.longest) == ("partition limited is DRAIN", longest)
+    assert asked.count("sacctmgr") == 1, "accounting is asked when the partition has another QOS"
