@@ -21,7 +21,7 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
     rows = []
     for rounds in range(1, 6 if quick else 11):
         study = simulation.market(*wanted, rounds=rounds, quote_only=True, seed=seed)
-        prices = study.offers["price"][study.offers["won"]]
+        prices = study.units["price_paid"]
         rows.append({"rounds": rounds, "price": round(float(prices.mean()), 2)})
     write_rows(out / "prices.csv", rows)
     figure = new_figure(6, 4, "Price paid against rounds of bidding", quick=quick)

@@ -25,7 +25,7 @@ def main() -> None:
     wanted = [ramp.request(cores=cores, wall_time="2h", price=75) for cores in (16, 256, 1024, 4096)]
     for name, pricing in (("the paper's rule", None), ("by load", by_load)):
         study = simulation.market(*wanted, swarm="table2", rounds=5, pricing=pricing, age="2d")
-        sold = [unit.price for purchase in study.purchases for unit in purchase.units]
+        sold = ", ".join(f"{unit.price_paid:.4g}" for purchase in study.purchases for unit in purchase.units)
         print(f"{name}: sold at {sold} credits per core-hour with {sum(study.messages.values())} messages")
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ramp.client.asyncio_market import AsyncMarket
     from ramp.client.connecting import MarketOperator, connect, connect_async, operate
+    from ramp.client.jobs.files import JobFile
     from ramp.client.jobs.job import Job
     from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
@@ -65,6 +66,7 @@ __all__ = [
     "ConfigurationError",
     "DocumentError",
     "Job",
+    "JobFile",
     "MachineState",
     "Market",
     "MarketChanged",
@@ -103,6 +105,7 @@ __all__ = [
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
     "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "operate"),
+    "ramp.client.jobs.files": ("JobFile",),
     "ramp.client.jobs.job": ("Job",),
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),

@@ -21,8 +21,9 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, Generic, TypeVar
 
 from ramp.entry_points import entry_points
-from ramp.errors import ConfigurationError, plain, told
+from ramp.errors import ConfigurationError, told
 from ramp.options import nearest_name
+from ramp.text import one_line
 
 REASON_MAX: Final = 1_000
 """Characters of why a guest cannot be used."""
@@ -112,7 +113,7 @@ class Sort(Generic[_Declaration]):
         try:
             return self.adopt(load())
         except ConfigurationError as error:
-            raise ConfigurationError(f"{name}: {plain(error.reason, REASON_MAX)}", key=self.noun) from error
+            raise ConfigurationError(f"{name}: {one_line(error.reason, REASON_MAX)}", key=self.noun) from error
         except (Exception, SystemExit) as error:
             raise ConfigurationError(f"{name} cannot be loaded: {told(error)}", key=self.noun) from error
 

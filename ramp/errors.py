@@ -10,18 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-TOLD_MAX: Final = 300
-"""Characters of what a guest's failure is called."""
+from ramp.text import one_line
 
 START_EMPTY: Final = "start with an empty state folder, or use the version of RAMP that wrote it"
 SAME_VERSION: Final = "both sides must run the same version of RAMP"
 START_AGAIN: Final = "`ramp down` and `ramp up` start the market in the version that is installed"
-
-
-def plain(text: str, limit: int = TOLD_MAX) -> str:
-    """A text of a guest as one short line of characters that every document and terminal takes."""
-    words = " ".join(text[: 10 * limit].split())
-    return "".join(letter if letter.isprintable() else "?" for letter in words[:limit])
 
 
 def told(error: BaseException) -> str:
@@ -30,7 +23,7 @@ def told(error: BaseException) -> str:
         said = str(error)
     except (Exception, SystemExit):
         said = "(unprintable exception)"
-    return plain(f"{type(error).__name__}: {said}")
+    return one_line(f"{type(error).__name__}: {said}")
 
 
 class RampError(Exception):
@@ -407,7 +400,7 @@ class CommandMissing(BatchSystemError):
     """
 
     def __init__(self, argv: tuple[str, ...], reason: str) -> None:
-        super().__init__(f"{_command(argv)} cannot be run: {plain(reason)}", transient=False)
+        super().__init__(f"{_command(argv)} cannot be run: {one_line(reason)}", transient=False)
 
 
 class CommandTimedOut(BatchSystemError):
@@ -450,4 +443,4 @@ class AnswerUnreadable(BatchSystemError):
 
 
 def _command(argv: tuple[str, ...]) -> str:
-    return plain(" ".join(argv), 120)
+    return one_line(" ".join(argv), 120)

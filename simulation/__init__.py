@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simulation.machines.bluegene.cable_policy import CablePolicy
     from simulation.machines.boxes.policy import BoxPolicy, Choice, FreeBox
     from simulation.machines.description import KINDS, machine_kind
+    from simulation.machines.node_machine import NodeMachine
     from simulation.market.auction_runs import MarketRun, market
     from simulation.record_array import RecordArray
     from simulation.schedulers.declaration import SCHEDULERS, scheduler
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALLOCATORS", "KINDS", "SCHEDULERS", "BoxPolicy", "CablePolicy", "Choice", "FreeBox", "Job", "JobArray",
-    "MarketRun", "Metrics", "RecordArray", "RunningJob", "Scheduler", "SimulatedRun", "Site", "allocator",
-    "load_machine", "machine_kind", "market", "scheduler", "simulate",
+    "MarketRun", "Metrics", "NodeMachine", "RecordArray", "RunningJob", "Scheduler", "SimulatedRun", "Site",
+    "allocator", "load_machine", "machine_kind", "market", "scheduler", "simulate",
 ]  # fmt: skip
 
 _PLACES: Final = {
@@ -39,6 +40,7 @@ _PLACES: Final = {
     "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),
     "simulation.machines.bluegene.cable_policy": ("CablePolicy",),
     "simulation.machines.description": ("KINDS", "machine_kind"),
+    "simulation.machines.node_machine": ("NodeMachine",),
     "simulation.market.auction_runs": ("MarketRun",),
     "simulation.record_array": ("RecordArray",),
     "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),

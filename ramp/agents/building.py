@@ -328,13 +328,10 @@ def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
     """Return the initial accounts of a market with their deposits and credit limits."""
     return [
         *(
-            OpeningAccount(config.address(user.name), AccountKind.USER, user.credit_limit, user.deposit)
+            OpeningAccount(config.address(user.name), AccountKind.USER, user.overdraft, user.deposit)
             for user in config.users
         ),
-        *(
-            OpeningAccount(config.address(resource.name), AccountKind.RESOURCE, resource.credit_limit)
-            for resource in config.resources
-        ),
+        *(OpeningAccount(config.address(each.name), AccountKind.RESOURCE) for each in config.resources),
     ]
 
 

@@ -130,9 +130,9 @@ class Changing:
         self._check_free(asked.name)
         if asked.deposit < 0 or asked.credit_limit < 0:
             raise ConfigurationError(
-                f"deposit and credit limit must be at least 0 minor units, got {asked.deposit} and {asked.credit_limit}"
+                f"deposit and overdraft must be at least 0 minor units, got {asked.deposit} and {asked.credit_limit}"
             )
-        amounts = {"deposit": asked.deposit, "credit_limit": asked.credit_limit}
+        amounts = {"deposit": asked.deposit, "overdraft": asked.credit_limit}
         table = {"name": asked.name, **{key: f"{value / 100:.2f}" for key, value in amounts.items() if value}}
         overlay = self._overlay.back(asked.name)
         then = replace(overlay, users={**overlay.users, asked.name: table})

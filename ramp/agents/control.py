@@ -20,6 +20,7 @@ from ramp.control.requests import (
     ListAgreements,
     ListJobs,
     ListRequests,
+    OrderRefund,
     Request,
     Resize,
     ShowRequest,
@@ -29,7 +30,7 @@ from ramp.control.requests import (
 )
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Bid, CallForProposals, DepositMade
+from ramp.model.contents import Bid, CallForProposals, DepositMade, RefundMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
@@ -253,6 +254,8 @@ class KeeperControl(ControlChannel):
         match request:
             case Deposit():
                 yield await self._deposit(request, who)
+            case OrderRefund():
+                yield await self._refund(request, who)
             case AskOverview(since, until):
                 query_id = self._ids.new("query")
                 yield await self._ask(query_id, ev.OverviewAsked(query_id, since, until))
@@ -266,4 +269,11 @@ class KeeperControl(ControlChannel):
         if isinstance(done, DepositMade):
             what = f"{credits_text(done.amount)} credits to {account} ({deposit_id})"
             add_line(self._state, self._commanded.now(), who, "deposit", account, what)
+        return done
+
+    async def _refund(self, order: OrderRefund, who: str) -> Event:
+        done = await self._ask(order.agreement_id, ev.RefundOrdered(order.agreement_id, order.reason))
+        if isinstance(done, RefundMade):
+            what = f"{credits_text(done.amount)} credits refunded: {order.reason}"
+            add_line(self._state, self._commanded.now(), who, "refund", order.agreement_id, what)
         return done

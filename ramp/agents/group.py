@@ -51,7 +51,7 @@ from ramp.protocol.resource.party import ResourceParty
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
-from ramp.runtime.logs.events import as_json_lines, keep_events
+from ramp.runtime.logs.events import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
 from ramp.servers.parent import end_with_parent
@@ -312,7 +312,7 @@ def _emit_clock(agent: str, compared: ClockCompared) -> None:
         agent,
         "clock",
         offset_text(compared) if compared.wrong else "",
-        clock_offset_ms=round(compared.offset / MILLISECOND, 3),
+        clock_offset_ms=round(compared.certain / MILLISECOND, 3),
         clock_uncertainty_ms=round(compared.uncertainty / MILLISECOND, 3),
     )
 
@@ -329,7 +329,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--log-level", default="WARNING")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(options.log_level)
     end_with_parent(options.parent)
     exit_code = 0
     try:

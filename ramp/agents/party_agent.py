@@ -16,7 +16,7 @@ from typing import ClassVar
 from ramp.errors import DocumentError, EffectFailed, MembershipRevoked, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import Content, NotUnderstood, RevocationNotice
+from ramp.model.contents import Content, RevocationNotice
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.ports import Notary
 from ramp.protocol import events as ev
@@ -167,7 +167,9 @@ class PartyAgent(MarketAgent):
             self.complain(sender, "message from %s dropped: %s", sender, error)
         except DocumentError as error:
             self.complain(sender, "cannot read a message from %s: %s", sender, error)
-            self._answer_unreadable(sender, metadata, thread, str(error))
+            answer = codec.not_understood(sender, self.host.name, metadata, thread, str(error))
+            if answer is not None:
+                self._outgoing.append(answer)
         except Exception as error:  # a bug in decoding: no answer to the sender
             self.counters.faults += 1
             self.complain(sender, "message from %s dropped: %s", sender, brief(error))
@@ -206,7 +208,7 @@ class PartyAgent(MarketAgent):
         self.complain(reference, "internal error in %s, which continues from its records: %s", reference, brief(error))
 
     def on_unsent(self, message: Message, error: DocumentError) -> None:
-        """Log a message that could not be sealed; the protocol treats it as lost."""
+        """Log a message that could not be sealed."""
         self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
 
     def take_answer(self, answer: ev.Answer) -> None:
@@ -267,6 +269,8 @@ class PartyAgent(MarketAgent):
             await self.transmit(message.receiver, encoded.body, encoded.metadata, encoded.thread)
         except (DocumentError, TransportError) as error:
             _log.error("%s: %s to %s not sent: %s", self.host.name, message.performative, message.receiver, error)
+            if not self._stopped:
+                self.host.not_sent(message, str(error), self.now())
         except Exception as error:  # like a lost message: the protocol sends it again
             self.counters.faults += 1
             self.complain(
@@ -283,21 +287,6 @@ class PartyAgent(MarketAgent):
         if message.performative is Performative.CFP and message.seal is None:
             self._encoded = (content, encoded)
         return encoded
-
-    def _answer_unreadable(self, sender: str, metadata: Mapping[str, str], thread: str, reason: str) -> None:
-        if metadata.get("performative") == Performative.NOT_UNDERSTOOD.value:
-            return
-        conversation_id = metadata.get("conversation-id") or thread or "unknown"
-        self._outgoing.append(
-            Message(
-                Performative.NOT_UNDERSTOOD,
-                self.host.name,
-                sender,
-                conversation_id,
-                NotUnderstood(reason[:1000]),
-                in_reply_to=metadata.get("reply-with", ""),
-            )
-        )
 
     # -- timers --------------------------------------------------------------------------------------------------
 

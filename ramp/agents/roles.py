@@ -34,6 +34,7 @@ from ramp.protocol.progress import (
     Progress,
     RecordsMissing,
     RequestEnded,
+    SlotLost,
     UnitMoved,
 )
 from ramp.protocol.resource.party import ResourceParty
@@ -174,7 +175,8 @@ def ending_text(ended: RequestEnded | CancellationEnded) -> str:
     """Return the outcome of a request or cancellation as a line for the log."""
     if isinstance(ended, CancellationEnded):
         what = ended.outcome
-        how = f"cancelled, {credits_text(what.refund)} credits refunded" if what.done else f"not cancelled: {what.code}"
+        cause = f"lost by the seller: {what.cause};" if what.cause else "cancelled,"
+        how = f"{cause} {credits_text(what.refund)} credits refunded" if what.done else f"not cancelled: {what.code}"
         return f"{what.agreement_id} {how}"
     outcome = ended.outcome
     sold = ", ".join(f"unit {unit.unit} of {unit.offer.resource}" for unit in outcome.units) if outcome.cost else ""
@@ -203,7 +205,9 @@ def tell_sale(sold: Agreement) -> None:
 
 def event_of(ended: RequestEnded | CancellationEnded) -> str:
     """Return the kind of event for an outcome."""
-    return "cancellation" if isinstance(ended, CancellationEnded) else "request"
+    if isinstance(ended, RequestEnded):
+        return "request"
+    return "loss" if ended.outcome.cause else "cancellation"
 
 
 class UserAgent(ComparingAgent, CommandedAgent):
@@ -339,6 +343,9 @@ class ResourceAgent(ComparingAgent):
     def watch(self, progress: Progress) -> None:
         if isinstance(progress, ClockCompared):
             self.take_comparison(progress)
+        if isinstance(progress, SlotLost):
+            lost = f"slot of {progress.user} lost and to be refunded: {progress.reason} ({progress.agreement_id})"
+            record(str(self.jid), "loss", lost, agreement_id=progress.agreement_id, buyer=progress.user)
         if not isinstance(progress, GuestFailed):
             return
         if progress.reason:

@@ -14,7 +14,7 @@ from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
 from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
-from ramp.runtime.logs.events import as_json_lines, keep_events
+from ramp.runtime.logs.events import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.parent import end_with_parent
 
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.parent is not None:
         end_with_parent(options.parent)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(logging.INFO)
     told = Told()
     state = StateFolder(options.state_dir)
     try:

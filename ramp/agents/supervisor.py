@@ -23,6 +23,7 @@ from ramp.agents.configuration_changes import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
+from ramp.agents.key_watch import KeyWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
@@ -104,6 +105,7 @@ class Supervisor:
         self._broken: str = ""
         self._published = "starting"
         self._board = StatusBoard(state, self._status)
+        self._keys = KeyWatch(state.keys)
         self._calls = OpenCalls()
         self._news = asyncio.Event()
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
@@ -250,6 +252,7 @@ class Supervisor:
         for look in itertools.count():
             await asyncio.sleep(WATCH_S)
             self._board.retry()
+            self._look_at_keys()
             if look % ROTATE_LOOKS == 0:
                 rotate_all(self._state.logs, rotate_bytes=limits.rotate_bytes, keep=limits.keep)
             if self._server is not None and self._server.pid is None and not self._stopping.is_set():
@@ -258,6 +261,13 @@ class Supervisor:
                     self._server.start()
                     self._tell("server", "ready", "restarted")
                     self._publish(UP)
+
+    def _look_at_keys(self) -> None:
+        for name in self._keys.look((name, self._config.address(name)) for name in tuple(self.agents)):
+            if name in self.agents:
+                shown = self._keys.shown(self.agents[name])
+                self._tell(name, shown.state, shown.detail)
+                self._publish(self._published)
 
     def _heard(self, line: bytes) -> str:
         """Handle an event of a process; return why the process ends, empty if it does not."""
@@ -448,5 +458,7 @@ class Supervisor:
             pid=os.getpid(),
             config=str(self._config.path.absolute()),
             server=ServerStatus(self._config.server.kind, host, port, pid, self._server_watch.problem),
-            agents=tuple(replace(agent, draining=name in draining) for name, agent in self.agents.items()),
+            agents=tuple(
+                replace(self._keys.shown(each), draining=name in draining) for name, each in self.agents.items()
+            ),
         )

@@ -1,9 +1,9 @@
 """Free cores over time: which cores of which node are taken when, by whom, and where a request fits first.
 
-Running jobs, planned jobs, reservations of others, and the market's own holds take cores. Together they give one table
-of free cores, with a row per node and a column per stretch of time between two changes. Unusable nodes have no free
-cores. Jobs that wait without a plan take no particular cores; `Availability.load` counts them as filling the free cores
-from now on, so that a long queue makes early slots dear.
+Running jobs, planned jobs, reservations of others, and the market's own holds take cores. A core whose memory a job has
+is taken too. Together they give one table of free cores, with a row per node and a column per stretch of time between
+two changes. Unusable nodes have no free cores. Jobs that wait without a plan take no particular cores;
+`Availability.load` counts them as filling the free cores from now on, so that a long queue makes early slots dear.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.batch.for_sale import ForSale
-from ramp.batch.system import Node, Parts, SystemSnapshot
+from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemSnapshot
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.request import Nodes, TotalCores
 
@@ -51,17 +51,23 @@ def takings_of(snapshot: SystemSnapshot, own_names: frozenset[str], *, spare_pla
             market's book and the reservations already count their cores.
         spare_planned: whether jobs that the system plans to start keep their places.
     """
-    reserved = {each.name for each in snapshot.reservations} | own_names
+    parts_of = {each.name: dict(each.parts) for each in snapshot.reservations}
+    reserved = parts_of.keys() | own_names
     found = [
         Taking(each.start, NEVER if each.end is None else each.end, each.parts)
         for each in snapshot.reservations
         if each.name not in own_names
     ]
     for job in snapshot.running:
-        if job.reservation not in reserved:
-            # a job may outlive its limit by the grace that the site gives; it is still there, so it takes its cores now
-            end = NEVER if job.end is None else max(job.end, snapshot.taken_at + SECOND)
-            found.append(Taking(min(job.start, snapshot.taken_at), end, job.parts))
+        taken = job.taken
+        if job.reservation in reserved:  # it has more than the reservation only in memory
+            has = parts_of.get(job.reservation, {})
+            taken = tuple((name, count - has.get(name, count)) for name, count in taken if count > has.get(name, count))
+        # Slurm refuses a reservation that begins in the very second in which a job's limit ends. A job may outlive its
+        # limit by the grace that the site gives; it is still there, so it takes its cores now.
+        end = NEVER if job.end is None else max(job.end, snapshot.taken_at) + SECOND
+        if taken:
+            found.append(Taking(min(job.start, snapshot.taken_at), end, taken))
     if spare_planned:
         cores = {node.name: node.cores for node in snapshot.nodes}
         for waiting in snapshot.waiting:
@@ -88,11 +94,20 @@ class Availability:
         takings: cores that are taken.
         begin: start of the table; earlier takings are left out.
         for_sale: the site's limits on sales.
+        backlog: core microseconds of jobs that wait without a plan.
+        limits: the system's limits on a job.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], takings: Sequence[Taking], begin: Instant, for_sale: ForSale, backlog: int = 0
+        self,
+        nodes: Sequence[Node],
+        takings: Sequence[Taking],
+        begin: Instant,
+        for_sale: ForSale,
+        backlog: int = 0,
+        limits: Limits = NO_LIMITS,
     ) -> None:
+        self._most_nodes = len(nodes) if limits.nodes is None else limits.nodes
         self._nodes = tuple(nodes)
         self._begin = begin
         self._for_sale = for_sale
@@ -112,7 +127,9 @@ class Availability:
                     change[index[name], last] -= count
                     market[first] += count * each.market
                     market[last] -= count * each.market
-        capacity = np.array([node.cores if node.usable else 0 for node in nodes], dtype=np.int64)
+        most = NEVER if limits.cores_per_node is None else limits.cores_per_node
+        usable = [min(node.cores, most) if node.usable and not limits.closed else 0 for node in nodes]
+        capacity = np.array(usable, dtype=np.int64)
         self._free = np.maximum(capacity[:, None] - np.cumsum(change, axis=1), 0)
         self._market = np.cumsum(market)
         self._full_until = self._filled(backlog)
@@ -243,6 +260,8 @@ class Availability:
                     break
                 chosen[number] = int(free[number])
                 left -= chosen[number]
+        if len(chosen) > self._most_nodes:
+            return ()
         return tuple((self._nodes[number].name, chosen[number]) for number in sorted(chosen))
 
     def _filled(self, backlog: int) -> Instant:

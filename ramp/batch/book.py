@@ -43,7 +43,8 @@ CREATE TABLE hold (
     lost           TEXT NOT NULL,
     started        INTEGER,
     moved_at       INTEGER,
-    step           INTEGER NOT NULL
+    step           INTEGER NOT NULL,
+    shaped         INTEGER NOT NULL
 ) STRICT
 """
 
@@ -52,7 +53,7 @@ _BROKEN: Final = "invalid or damaged book of holds"
 
 _COLUMNS: Final = (
     "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "
-    "moved_at, step"
+    "moved_at, step, shaped"
 )
 
 
@@ -77,6 +78,7 @@ class Entry:
         started: when the job of the slot started; None before, and for reserved slots.
         moved_at: when it last moved to other cores; None if never. It grows with every move.
         step: number of the last change of its size, from 1; 0 before the first.
+        shaped: whether the buyer asked for nodes or a torus; otherwise any nodes may have the cores.
     """
 
     key: str
@@ -95,6 +97,7 @@ class Entry:
     started: Instant | None = None
     moved_at: Instant | None = None
     step: int = 0
+    shaped: bool = False
 
     def stands(self, now: Instant) -> bool:
         """Whether it is firm, even after its slot's end, or a hold within its deadline."""
@@ -216,7 +219,7 @@ class HoldBook:
         row = (
             *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
             *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
-            *(entry.started, entry.moved_at, entry.step),
+            *(entry.started, entry.moved_at, entry.step, entry.shaped),
         )
         updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
         marks = ", ".join("?" * len(row))
@@ -281,7 +284,7 @@ def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row[:13]
-    started, moved_at, step = row[13:]
+    started, moved_at, step, shaped = row[13:]
     return Entry(
         key,
         name,
@@ -299,4 +302,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         started,
         moved_at,
         step,
+        bool(shaped),
     )

@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
-from ramp.errors import AnswerUnreadable, CommandFailed, CommandMissing, CommandTimedOut, plain
+from ramp.errors import AnswerUnreadable, CommandFailed, CommandMissing, CommandTimedOut
+from ramp.text import one_line
 
 Answer = TypeVar("Answer")
 
@@ -93,11 +94,11 @@ def ask(question: Question[Answer], run: Runner) -> Answer:
     """
     done = run(question.argv, question.stdin, question.time_limit_s)
     if done.code not in question.codes:
-        raise CommandFailed(done.argv, done.code, plain(done.stderr or done.stdout))
+        raise CommandFailed(done.argv, done.code, one_line(done.stderr or done.stdout))
     try:
         return question.parse(done.stdout)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise AnswerUnreadable(done.argv, plain(f"{error}")) from error
+        raise AnswerUnreadable(done.argv, one_line(f"{error}")) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,15 @@ report differences. Each kind of system brings a module with `read` and `remarks
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from ramp.batch.book import Entry
 from ramp.batch.reconciling import own_prefix
-from ramp.batch.system import BatchSystem, SystemReservation
+from ramp.batch.system import BatchSystem, SystemReservation, SystemSnapshot
+from ramp.batch.tending import harm
 from ramp.model.instant import MINUTE, Instant, iso
 from ramp.plugins.interface import PluginSettings
 
@@ -89,7 +91,7 @@ class Inspection(Protocol):
         ...
 
     def remarks(self, settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-        """Check what is particular to this kind of system: privileges, versions, clocks."""
+        """Check the conditions for sales of this kind of system, such as privileges; its plug-in checks the same."""
         ...
 
 
@@ -100,10 +102,23 @@ def inspection(plugin: str) -> Inspection | None:
 
 
 def reading(resource: str, system: BatchSystem) -> Comparing:
-    """Read the reservations of a system, for `disagreements`."""
-    there = system.reservations()
-    return lambda entries, promises, now: disagreements(
-        resource, entries, promises, there, system, now, system.running_in
+    """Read the reservations of a system for `disagreements`, and all of it for the harm done to sold slots."""
+    picture = system.snapshot(time.time_ns() // 1000)
+
+    def compared(entries: Sequence[Entry], promises: Sequence[Promise], now: Instant) -> tuple[Remark, ...]:
+        found = disagreements(resource, entries, promises, picture.reservations, system, now, system.running_in)
+        return (*found, *harms(resource, entries, picture, now))
+
+    return compared
+
+
+def harms(resource: str, entries: Sequence[Entry], picture: SystemSnapshot, now: Instant) -> tuple[Remark, ...]:
+    """Return a remark for each sold slot in which a job would not start."""
+    do = "end the cause; otherwise the agent moves the slot, or refunds it a minute after its start"
+    return tuple(
+        Remark("slots", resource, f"{entry.name} is sold until {_end(entry)}, and {reason}", do)
+        for entry in entries
+        if entry.firm and entry.live(now) and (reason := harm(entry, picture, own_prefix(resource), now))
     )
 
 

@@ -16,15 +16,16 @@ from typing import Any, Final, TypeVar
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.for_sale import ForSale
+from ramp.batch.inspecting import Remark
 from ramp.batch.node_lists import parts_of, placement_of, token_of
 from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
-from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
+from ramp.batch.system import BatchSystem, Limits, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit
+from ramp.model.request import Nodes, RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.snapshot import load_shown, reservation_shown
 from ramp.plugins.windows import iso_or_empty, window_refusal
@@ -32,6 +33,9 @@ from ramp.plugins.windows import iso_or_empty, window_refusal
 Answer = TypeVar("Answer")
 
 SNAPSHOT_AGE_S: Final = 3.0
+CONDITIONS_AGE_S: Final = 300.0
+"""Seconds for which one successful check of the conditions for sales serves."""
+
 _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
 """Assumed length of a job without a limit, in pictures; Slurm itself takes a year."""
 
@@ -89,7 +93,7 @@ class BookedMachine:
 
     def _shown(self, picture: SystemSnapshot, now: Instant, queued: list[dict[str, Any]]) -> dict[str, Any]:
         """Return a plug-in's snapshot without its projected load."""
-        busy = min(sum(job.cores for job in picture.running), self.capacity)
+        busy = self.capacity - min(picture.free_cores, self.capacity)
         return {
             "resource": self.resource,
             "source": self.source,
@@ -117,7 +121,7 @@ class BookedMachine:
         try:
             return act()
         except SystemRefused as refused:
-            raise Refused(self._name, refused.reason, transient=refused.transient) from refused
+            raise Refused(self._name, refused.reason, transient=refused.transient, busy=refused.busy) from refused
         except BatchSystemError as error:
             raise PluginError(self._name, error.reason, transient=error.transient) from error
 
@@ -134,6 +138,7 @@ class BatchMachine(BookedMachine):
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
         places: chooses nodes for requests with terms for tori; None if the system is no torus.
+        conditions: checks the conditions for sales; nothing is offered while one of its remarks is a finding.
         monotonic: a monotonic clock in seconds, for the picture's age.
         wait: waits the given seconds.
 
@@ -152,6 +157,7 @@ class BatchMachine(BookedMachine):
         spare_planned: bool = True,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
         places: Places | None = None,
+        conditions: Callable[[Instant], Sequence[Remark]] = lambda _: (),
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -161,6 +167,9 @@ class BatchMachine(BookedMachine):
         self.reconciler = Reconciler(system, self.book, resource, wait)
         self._spare_planned = spare_planned
         self._places = places
+        self._conditions = conditions
+        self._checked_at: float | None = None
+        self._not_selling = ""
         self._wanting: dict[str, float] = {}
         """Since when sold slots are not as they should be, for their tending."""
         self._drawn: tuple[object, Availability] | None = None
@@ -169,9 +178,27 @@ class BatchMachine(BookedMachine):
         """Make the system agree with the book, as at every start: remove reservations without a holder.
 
         Raises:
-            PluginError: the system cannot be asked now.
+            PluginError: the system cannot be asked now, or nothing is sold and a condition for sales is not met.
         """
         self._told(lambda: self.reconciler.sweep(now))
+        if not self.book.live(now):  # else the sold slots are looked after, and `tend` checks
+            self._check_conditions(now)
+
+    def _check_conditions(self, now: Instant) -> None:
+        """Check the conditions for sales, if the last success was long ago.
+
+        Raises:
+            PluginError: the first finding, in the words of `ramp doctor`.
+        """
+        at = self._monotonic()
+        if self._checked_at is not None and 0 <= at - self._checked_at < CONDITIONS_AGE_S:
+            return
+        self._checked_at = None
+        findings = [f"{each.says}; {each.do}" for each in self._told(lambda: self._conditions(now)) if each.is_finding]
+        self._not_selling = "".join(findings[:1])
+        if findings:
+            raise PluginError(self.system.name, self._not_selling, transient=True)
+        self._checked_at = at
 
     # -- pictures ------------------------------------------------------------------------------------------------
 
@@ -209,7 +236,7 @@ class BatchMachine(BookedMachine):
             for job in picture.waiting
             if not job.held and not job.reservation and (job.planned_start is None or not job.planned_nodes)
         )
-        return Availability(picture.nodes, takings, now, self.for_sale, backlog)
+        return Availability(picture.nodes, takings, now, self.for_sale, backlog, picture.limits)
 
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
@@ -228,6 +255,12 @@ class BatchMachine(BookedMachine):
     def _quoted(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
     ) -> Slot | Refusal:
+        self._check_conditions(now)
+        limits = self.picture(now).limits
+        if limits.closed:
+            raise BatchSystemError(limits.closed)
+        if beyond := _beyond(limits, unit, duration):
+            return beyond
         free = self.availability(now)
         places = self._places
         choose = None if places is None or unit.torus is None else partial(places.choose, unit)
@@ -255,7 +288,9 @@ class BatchMachine(BookedMachine):
             taken = self._told(lambda: self._taken(slot, parts, now))
             if taken:
                 return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
-            entry = Entry(key, reservation_name(self.resource, key), "", unit.number, slot, parts, until)
+            shaped = isinstance(unit.cores, Nodes) or unit.torus is not None
+            name = reservation_name(self.resource, key)
+            entry = Entry(key, name, "", unit.number, slot, parts, until, shaped=shaped)
             self.book.intend(entry)
         if entry.live(now) and not entry.made:
             refusal = self._make(entry, now)
@@ -272,6 +307,9 @@ class BatchMachine(BookedMachine):
             if refused.transient:
                 raise PluginError(self.system.name, refused.reason, transient=True) from refused
             self._picture = None  # it is out of date: others have taken the cores
+            if not refused.busy:
+                self._checked_at = None
+                self._check_conditions(now)
             return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
         return None
 
@@ -295,26 +333,33 @@ class BatchMachine(BookedMachine):
         picture = self._told(lambda: self.picture(now))
         there = {each.name: each for each in self._told(self.system.reservations)}
         sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
-        return self._told(lambda: sold.tend(owners, picture, there, now))
+        lost = self._told(lambda: sold.tend(owners, picture, there, now))
+        if not lost:
+            self._check_conditions(now)
+        return lost
 
     def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
         found: dict[str, SlotMove] = {}
         for key in keys:
             entry = self.book.entry(key)
             if entry is not None and entry.slot is not None and entry.moved_at is not None:
-                found[key] = SlotMove(entry.slot.placement, entry.moved_at)
+                found[key] = SlotMove(entry.slot.placement, entry.moved_at, entry.reservation_id)
         return found
 
     def elsewhere(self, entry: Entry, now: Instant) -> Parts:
-        """Return other cores for a sold slot, of the same shape and free for all of it; empty if there are too few.
+        """Return other cores for a sold slot, free for all of it; empty if there are too few.
+
+        Nodes of the same shape come first. A buyer that asked for cores also gets them on other nodes.
 
         Raises:
             BatchSystemError: the system cannot be asked.
         """
         assert entry.slot is not None
-        if self._places is not None and len(entry.parts) > 1:
+        if self._places is not None and len(entry.parts) > 1 and entry.shaped:
             return ()  # it may be a box, and other nodes would be none
-        return self.availability(now, without=entry.key).like(entry.parts, entry.slot.start, entry.slot.end)
+        free, start, end = self.availability(now, without=entry.key), entry.slot.start, entry.slot.end
+        found = free.like(entry.parts, start, end)
+        return found if found or entry.shaped else free.more(entry.slot.cores, start, end)
 
     def release(self, key: str, now: Instant) -> None:
         entry = self.book.release(key)
@@ -351,7 +396,8 @@ class BatchMachine(BookedMachine):
             begin = max(job.planned_start or now, now)
             end = None if job.time_limit is None else begin + job.time_limit
             waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
-        return {**self._shown(picture, now, waiting), "projected_load": load_shown(now, horizon, free.load)}
+        shown = {**self._shown(picture, now, waiting), "projected_load": load_shown(now, horizon, free.load)}
+        return {**shown, "not_selling": self._not_selling} if self._not_selling else shown
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -374,8 +420,28 @@ class BatchMachine(BookedMachine):
         return parts
 
 
+def _beyond(limits: Limits, unit: RequestUnit, duration: Duration) -> Refusal | None:
+    """Refuse a request that no job of this system could use."""
+
+    def refused(code: RefusalCode, nearest: str, wanted: str) -> Refusal:
+        return Refusal(unit.number, code, nearest, f"{wanted} wanted, a job here may have at most {nearest}")
+
+    if limits.longest is not None and duration > limits.longest:
+        longest = f"{seconds(limits.longest):g} s"
+        return refused(RefusalCode.MACHINE_TOO_SMALL, longest, f"{seconds(duration):g} s are")
+    if limits.cores is not None and unit.cores.total > limits.cores:
+        return refused(RefusalCode.MACHINE_TOO_SMALL, f"{limits.cores} cores", f"{unit.cores.total} cores are")
+    if limits.nodes is not None and isinstance(unit.cores, Nodes) and unit.cores.count > limits.nodes:
+        return refused(RefusalCode.MACHINE_TOO_SMALL, f"{limits.nodes} nodes", f"{unit.cores.count} nodes are")
+    return None
+
+
 class Refused(PluginError):
-    """The system's definite no."""
+    """The system's definite no; `busy` if others have the cores."""
+
+    def __init__(self, name: str, reason: str, *, transient: bool, busy: bool = False) -> None:
+        self.busy = busy
+        super().__init__(name, reason, transient=transient)
 
 
 def job_shown(

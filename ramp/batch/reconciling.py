@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.node_lists import placement_of, token_of
-from ramp.batch.system import NAME_PREFIX, BatchSystem, SystemReservation, WantedReservation
+from ramp.batch.system import NAME_PREFIX, BatchSystem, Parts, SystemReservation, WantedReservation
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso
 
@@ -32,6 +32,10 @@ PAUSE_S: Final = 0.5
 _RESOURCE_MAX: Final = 20
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _log: Final = logging.getLogger(__name__)
+
+
+def _named(parts: Parts) -> str:
+    return f"{sum(count for _, count in parts)} cores on {placement_of(parts) or 'no node'}"
 
 
 def own_prefix(resource: str) -> str:
@@ -77,7 +81,7 @@ class Reconciler:
         self._wait = wait
         self._system = system
         self._book = book
-        self._prefix = own_prefix(resource)
+        self.prefix = own_prefix(resource)
         self._chooses_parts = chooses_parts
         self._begin_lag = begin_lag
 
@@ -207,8 +211,13 @@ class Reconciler:
         return self.make(entry, now, patience_s)
 
     def note_made(self, entry: Entry, found: SystemReservation, now: Instant) -> Entry:
-        """Record that the system has an entry's reservation, and where; a sold slot that changed nodes has moved."""
+        """Record that the system has an entry's reservation, and where.
+
+        A sold slot on other nodes, or in a reservation of another number, has moved.
+        """
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
+        if entry.firm and entry.reservation_id not in ("", found.reservation_id):
+            changes["moved_at"] = entry.moving(now)
         if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
             assert entry.slot is not None
             where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))
@@ -228,7 +237,8 @@ class Reconciler:
             return found
         if found is not None:
             self._remove(found)
-            raise SystemRefused(f"{self._system.name} made something else of {entry.name}: {found}", busy=True)
+            made, wanted = (_named(parts) for parts in (found.parts, entry.parts))
+            raise SystemRefused(f"{self._system.name} reserved {made} for {entry.name}, not {wanted}", busy=True)
         if failure is not None:
             raise failure
         raise BatchSystemError(f"{self._system.name} said that it made {entry.name}, and does not have it")
@@ -282,7 +292,7 @@ class Reconciler:
         live = {each.name for each in self._book.live(now)}
         swept: list[str] = []
         for name, reservation in there.items():
-            if not name.startswith(self._prefix) or name in live:
+            if not name.startswith(self.prefix) or name in live:
                 continue
             try:
                 if name not in over and self._system.running_in(reservation):

@@ -8,7 +8,9 @@ are checked where they are read, and the effects of orders are read back.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from ramp.model.instant import Duration, Instant
@@ -52,6 +54,7 @@ class RunningJob:
         parts: its cores.
         reservation: name of the reservation in which it runs; may be empty.
         submitted: None if unknown.
+        takes: cores of each node that others cannot use: its own, and those whose memory it has.
     """
 
     job_id: str
@@ -61,10 +64,16 @@ class RunningJob:
     parts: Parts
     reservation: str = ""
     submitted: Instant | None = None
+    takes: Parts = ()
 
     @property
     def cores(self) -> int:
         return sum(count for _, count in self.parts)
+
+    @property
+    def taken(self) -> Parts:
+        """Return the cores that others cannot use; without a look at memory, its own."""
+        return self.takes or self.parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,28 @@ class SystemReservation:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What the part that is for sale allows a job; None for no limit.
+
+    Attributes:
+        closed: why no job starts there now; empty if jobs start.
+        longest: maximum length of a job.
+        cores: maximum number of cores of a job.
+        nodes: maximum number of nodes of a job.
+        cores_per_node: maximum number of cores of a node in use at a time.
+    """
+
+    closed: str = ""
+    longest: Duration | None = None
+    cores: int | None = None
+    nodes: int | None = None
+    cores_per_node: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class SystemSnapshot:
     """One picture of a system.
 
@@ -141,6 +172,7 @@ class SystemSnapshot:
         running: jobs with cores on any of them.
         waiting: jobs that wait for that part.
         reservations: reservations, those of others too; parts on other nodes are left out.
+        limits: limits on every job in that part.
     """
 
     taken_at: Instant
@@ -148,11 +180,24 @@ class SystemSnapshot:
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     reservations: tuple[SystemReservation, ...] = ()
+    limits: Limits = NO_LIMITS
 
     @property
     def cores(self) -> int:
         """Return the cores of all nodes, usable or not."""
         return sum(node.cores for node in self.nodes)
+
+    @property
+    def free_cores(self) -> int:
+        """Return the cores of usable nodes that neither a job nor a begun reservation has; 0 if no job starts."""
+        if self.limits.closed:
+            return 0
+        begun = {each.name: each.parts for each in self.reservations if each.active}
+        jobs = [job.taken for job in self.running if job.reservation not in begun]
+        taken: Counter[str] = Counter()
+        for name, count in chain.from_iterable((*begun.values(), *jobs)):
+            taken[name] += count
+        return sum(max(node.cores - taken[node.name], 0) for node in self.nodes if node.usable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 A slot is in trouble if one of its nodes is out of service, or if the system has lost its reservation and given the
 cores to others. Healthy slots look so for some seconds after a restart, so trouble must last a minute. A system waits
 some minutes for a silent node; its slots are not in trouble before it gives the node up. A slot that has not begun
-moves to other free nodes of the same shape. Without these, or once it has begun, it is lost, and the resource pays
-it back.
+moves to other free cores, at the last look before its begin even if the minute is not over. Without free cores, or
+once it has begun, it is lost, and the resource pays it back. The reason of a loss says why the slot was not moved.
 
 A moved slot keeps its key and its reservation's name, which is in the signed agreement and in the buyer's scripts and
 cannot change. So the book is written first; then the old reservation is removed and the new one made under its name.
@@ -18,15 +18,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ramp.batch.availability import NEVER
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.node_lists import placement_of, token_of
+from ramp.batch.node_lists import compress, placement_of, token_of
 from ramp.batch.reconciling import Reconciler
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
-from ramp.model.instant import Instant
+from ramp.model.instant import SECOND, Duration, Instant, iso
 
 LOST_AFTER_S: Final = 60.0
 """Seconds of trouble before a sold slot is moved or lost."""
+
+LAST_LOOK: Final[Duration] = 20 * SECOND
+"""Time before a slot's begin in which it is looked after for the last time; longer than the pause between two looks."""
 
 MOVING_PATIENCE_S: Final = 5.0
 """Seconds that all moves of one call may wait together for a busy system. Many slots may be in trouble at once, and a
@@ -43,7 +47,7 @@ class SoldSlots:
     Attributes:
         book: the record of sold slots.
         reconciler: makes the system agree with it.
-        elsewhere: returns other cores for an entry, of the same shape and free for the whole of its slot, or none.
+        elsewhere: returns other cores for an entry, free for the whole of its slot, or none.
         monotonic: a monotonic clock in seconds.
         wanting: start of each slot's trouble, by key; kept between calls.
         patience_s: remaining seconds of waiting.
@@ -107,10 +111,15 @@ class SoldSlots:
         reason = self._trouble(entry, account, picture, there, now)
         if not reason:
             self.wanting.pop(key, None)
-        elif self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S:
-            if not self._moved(key, reason, now):
-                return reason
-            self.wanting.pop(key, None)
+            return ""
+        slot = None if entry is None else entry.slot
+        is_over = self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S
+        if is_over or (slot is not None and 0 < slot.start - now <= LAST_LOOK):
+            kept = self._move(key, reason, now)
+            if kept and is_over:
+                return reason if kept == reason else f"{reason}; {kept}"
+            if not kept:
+                self.wanting.pop(key, None)
         return ""
 
     def _trouble(
@@ -126,7 +135,7 @@ class SoldSlots:
             return "the plug-in's book has no such slot any more"
         if account and entry.account != account:
             entry = self.book.change(entry.key, account=account)
-        reason = broken_nodes(entry, picture)
+        reason = harm(entry, picture, self.reconciler.prefix, now)
         if reason:
             return reason
         if self.reconciler.fits(there.get(entry.name), entry, now):
@@ -137,14 +146,17 @@ class SoldSlots:
             return "" if refused.transient else refused.reason
         return ""
 
-    def _moved(self, key: str, reason: str, now: Instant) -> bool:
-        """Give a slot that has not begun other cores, if there are any."""
+    def _move(self, key: str, reason: str, now: Instant) -> str:
+        """Give a slot that has not begun other cores; return why that is impossible, empty if it has moved."""
         entry = self.book.entry(key)
-        if entry is None or not entry.firm or not entry.live(now) or entry.slot is None or now >= entry.slot.start:
-            return False
+        if entry is None or not entry.firm or not entry.live(now) or entry.slot is None:
+            return reason
+        if now >= entry.slot.start:
+            return "the slot has begun, so it is not moved"
         parts = self.elsewhere(entry, now)
         if not parts or sorted(parts) == sorted(entry.parts):
-            return False
+            kind = "cores on nodes of the same kind" if entry.shaped else "cores"
+            return f"no {entry.slot.cores} other {kind} are free for it"
         slot = replace(entry.slot, placement=placement_of(parts), token=token_of(parts))
         after = self.book.change(entry.key, parts=parts, slot=slot, moved_at=entry.moving(now))
         begun = self.monotonic()
@@ -152,18 +164,51 @@ class SoldSlots:
             self.reconciler.make_anew(after, now, max(self.patience_s, 0.0))
         except SystemRefused as refused:
             _log.warning("%s cannot be moved to %s: %s", entry.name, slot.placement, refused)
-            return False
+            return f"it cannot be moved to {slot.placement}: {refused.reason}"
         finally:
             self.patience_s -= self.monotonic() - begun
         _log.warning("%s was moved from %s to %s: %s", entry.name, entry.slot.placement, slot.placement, reason)
-        return True
+        return ""
 
 
-def broken_nodes(entry: Entry, picture: SystemSnapshot) -> str:
-    """Describe a slot's nodes that are out of service and that the system no longer waits for; may be empty."""
-    wanted = {name for name, _ in entry.parts}
-    return "; ".join(
+def harm(entry: Entry, picture: SystemSnapshot, own_prefix: str, now: Instant) -> str:
+    """Say why a job in a sold slot would not start; empty if it would.
+
+    Nodes that the system still waits for do no harm. Once the slot has begun and one of its jobs runs, only unusable
+    nodes and other reservations do.
+
+    Args:
+        entry: the slot.
+        picture: the system.
+        own_prefix: of the names of the market's reservations, which keep out of each other's way.
+        now: the present.
+    """
+    assert entry.slot is not None
+    found = [
         f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")
         for node in picture.nodes
-        if node.name in wanted and not node.usable and not node.waited_for
-    )
+        if node.name in dict(entry.parts) and not node.usable and not node.waited_for
+    ]
+    begun = entry.slot.start <= now
+    begin, end = max(entry.slot.start, now), now + 1 if begun else entry.slot.end
+    found += [
+        f"reservation {each.name} has {names} from {iso(each.start)}"
+        for each in picture.reservations
+        if each.start < end and (each.end is None or each.end > begin) and not each.name.startswith(own_prefix)
+        if each.cores_in_all is None and (names := _too_full(entry, each.parts, picture))
+    ]
+    if begun and any(job.reservation == entry.name for job in picture.running):
+        return "; ".join(found)
+    if begun and picture.limits.closed:
+        found.append(picture.limits.closed)
+    for job in picture.running:
+        stays = job.end is None or job.end > begin
+        if job.reservation != entry.name and stays and (names := _too_full(entry, job.takes, picture)):
+            found.append(f"job {job.job_id} of {job.user} has the memory of {names}")
+    return "; ".join(found)
+
+
+def _too_full(entry: Entry, parts: Parts, picture: SystemSnapshot) -> str:
+    """Return the nodes of a slot that have too few cores for both it and others; empty if they have enough."""
+    cores, wanted = {node.name: node.cores for node in picture.nodes}, dict(entry.parts)
+    return compress(name for name, count in parts if name in wanted and wanted[name] + count > cores.get(name, NEVER))

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from ramp.cli.views.visible import visible_output
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
 
@@ -180,6 +181,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG_OPTION in given or bool(os.environ.get(DEBUG_VARIABLE))
     given = [argument for argument in given if argument != DEBUG_OPTION]  # it may stand anywhere
+    with visible_output():
+        return _run(given, debug)
+
+
+def _run(given: list[str], debug: bool) -> int:
     try:
         result = cli.main(given, prog_name="ramp", standalone_mode=False)
     except RampError as error:

@@ -29,7 +29,10 @@ json_option: Final[Decorator] = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print JSON: times in ISO 8601 UTC, amounts in credits, durations in seconds.",
+    help="Print JSON: times in ISO 8601 UTC, amounts in credits as exact decimal strings, durations in seconds.",
+)
+csv_option: Final[Decorator] = click.option(
+    "--csv", "as_csv", is_flag=True, help="Print CSV with a header: times in ISO 8601 UTC, amounts in credits."
 )
 user_option: Final[Decorator] = click.option(
     "--user", metavar="NAME", help="User to act as (default: the first of the running market)."

@@ -19,6 +19,7 @@ from ramp.cli.views.output import print_json, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, NoMarket
+from ramp.runtime.logs.events import log_to_stderr
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.web.security.address import PORT_DEFAULT, ServedAddress, served_address
 from ramp.web.security.sessions import Role, Sessions
@@ -116,7 +117,7 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, resul
             write_private(state.web_opener, OPENER.format(link=links[0][1]))
             _open_browser(state.web_opener.as_uri())
 
-    logging.basicConfig(level=logging.WARNING, format="ramp web: %(name)s: %(message)s")
+    log_to_stderr(logging.WARNING, "ramp web: %(name)s: %(message)s")
     try:
         serve(state, sessions, address, ready, results)
     finally:

@@ -35,8 +35,8 @@ PRICES: Final = (40, 90)
 """Range of the buyers' maximum prices in credits per core-hour, which are those of the machines of Table 2."""
 
 CORES: Final = (16, 32, 64, 128, 256, 512)
-TORI: Final = ("8x8x8", "8x8x16", "4x4x4")
-"""Extents that a torus of the market can serve, some of them only now and then."""
+TORI: Final = {"8x8x8": 1024, "8x8x16": 2048, "4x4x2": 512}
+"""Extents that a torus of the market can serve, some of them only now and then, with all cores of their nodes."""
 
 TORUS_SHARE: Final = 0.3
 """Share of the requests that ask for a torus."""
@@ -119,12 +119,9 @@ def wanted(drawn: random.Random) -> RequestTemplate:
     price = drawn.randint(*PRICES)
     start = f"+{drawn.choice((2, 5, 10, 60))}min"
     if drawn.random() < TORUS_SHARE:
-        geometry = drawn.choice(TORI)
-        nodes = 1
-        for extent in geometry.split("x"):
-            nodes *= int(extent)
+        geometry = drawn.choice(sorted(TORI))
         return request(
-            cores=nodes,
+            cores=TORI[geometry],
             geometry=geometry,
             connection=drawn.choice(("torus", "mesh", "any")),
             wall_time="30min",

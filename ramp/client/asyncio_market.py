@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,6 +16,7 @@ from ramp.client import dialogues
 from ramp.client.access import AsyncAccess
 from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
+from ramp.client.jobs.files import JobFile
 from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
 from ramp.client.line import AsyncLine, refused
@@ -34,6 +35,9 @@ from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
 """How long all machines together may take to report their state, in seconds."""
+
+LOOK_AGAIN_S: Final = 1.0
+"""Pause between two looks at a job that is waited for, in seconds."""
 
 WITHDRAW_LIMIT_S: Final = 5.0
 """How long a cancelled task waits until its withdrawal has been heard, in seconds."""
@@ -311,6 +315,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         inputs: Sequence[str | Path] = (),
         cores: int | None = None,
         together: bool = True,
+        environment: Mapping[str, str] | None = None,
     ) -> tuple[Job, ...]:
         """Run a command or a script on reservations: one job on each slot of an id.
 
@@ -321,15 +326,16 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             any_id: an agreement, a reservation, or a request.
             command: words, or one text as a shell would split it; arguments of the script where there is one.
             script: a file that is staged and run.
-            inputs: further files that are staged into the job's folder.
+            inputs: further files and folders that are copied into the job's folder.
             cores: number of cores on each slot; by default all.
             together: whether units begin together.
+            environment: environment variables of the job.
 
         Raises:
             MarketRefused: if a resource refuses the job; jobs on other units are then cancelled.
             ConfigurationError: if there is no command or no active reservation, or a limit is exceeded.
         """
-        work = work_of(command, script=script, inputs=inputs, cores=cores, together=together)
+        work = work_of(command, script=script, inputs=inputs, cores=cores, together=together, environment=environment)
         found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))
         return tuple(job_of(each, self.access.domain) for each in found)
 
@@ -345,8 +351,57 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         """Return the output of a job (`stdout`, `stderr`) or a file that it wrote, so far, from an offset in bytes."""
         return await self.ask(dialogues.job_output(any_id, name, offset))
 
+    async def job_files(self, any_id: str) -> tuple[JobFile, ...]:
+        """List a job's streams, and the files in its folder and all folders below."""
+        return await self.ask(dialogues.job_files(any_id))
+
+    async def fetch_job(self, any_id: str, folder: str | Path, *paths: str) -> tuple[Path, ...]:
+        """Save files of a job below a local folder, and return their new paths.
+
+        Args:
+            any_id: the job.
+            folder: is made if it is missing; files of the same names are replaced.
+            *paths: of the wanted files, as `job_files` lists them; by default all but `stdout` and `stderr`.
+
+        Raises:
+            ConfigurationError: if a file is missing or cannot be written, or all are larger than 256 MiB together.
+        """
+        return await self.ask(dialogues.fetched(any_id, Path(folder), paths))
+
+    async def follow_job(self, any_id: str, name: str = STDOUT) -> AsyncGenerator[bytes, None]:
+        """Iterate over the output of a job, or a file that it writes, until the job has ended.
+
+        Yields:
+            Pieces in order, as soon as they are there.
+        """
+        offset = 0
+        while True:
+            piece, ended = await self.ask(dialogues.job_news(any_id, name, offset))
+            if piece:
+                yield piece
+                offset += len(piece)
+            elif ended:
+                return
+            else:
+                await self._pause()
+
+    async def wait_job(self, any_id: str, on_change: Callable[[Job], None] | None = None) -> Job:
+        """Return a job once it has ended; `on_change` is called with every new state before."""
+        last = ""
+        while True:
+            found = await self.job(any_id)
+            if found.state != last and on_change is not None:
+                on_change(found)
+            if found.has_ended:
+                return found
+            last = found.state
+            await self._pause()
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(LOOK_AGAIN_S)
+
     async def cancel_job(self, any_id: str) -> Job:
-        """End a job; its slot stays bought."""
+        """End a job; its slot stays bought. A job that has ended stays as it is."""
         return job_of(await self.ask(dialogues.cancel_job(any_id)), self.access.domain)
 
     async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
@@ -361,13 +416,24 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         """Return the state of a resource's machine, and its projected load over a horizon."""
         return await self.ask(dialogues.machine(resource, duration_of(horizon, "horizon")))
 
-    async def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
-        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing."""
+    async def machines(
+        self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+    ) -> dict[str, MachineState]:
+        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
+
+        Args:
+            names: of the resources.
+            limit_s: seconds.
+            failures: gets the reasons of machines that fail, by name.
+        """
         found: dict[str, MachineState] = {}
 
         async def ask(name: str) -> None:
-            with contextlib.suppress(RampError):
+            try:
                 found[name] = await self.ask(dialogues.machine(name, HOUR))
+            except RampError as error:
+                if failures is not None:
+                    failures[name] = str(error)
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):

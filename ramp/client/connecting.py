@@ -25,7 +25,7 @@ from ramp.control.market_changes import (
     SetResource,
 )
 from ramp.errors import ConfigurationError
-from ramp.model.contents import DepositMade
+from ramp.model.contents import DepositMade, RefundMade
 from ramp.model.money import parse_credits
 from ramp.runtime.state_folder import StateFolder, state_folder
 
@@ -123,6 +123,12 @@ class MarketOperator:
         asked = dialogues.deposit(account, _amount(amount, "amount"), memo, deposit_id)
         with SocketLine(self._state.socket(keeper)) as line:
             return converse(line, asked)
+
+    def refund(self, agreement_id: str, reason: str) -> RefundMade:
+        """Refund what is left of an agreement's payments, as the market's keeper; again, it changes nothing."""
+        (keeper,) = running(self._state).names("keeper")
+        with SocketLine(self._state.socket(keeper)) as line:
+            return converse(line, dialogues.refund(agreement_id, reason))
 
     def change(self, request: OwnerRequest) -> MarketChanged:
         """Ask the supervisor for a change."""

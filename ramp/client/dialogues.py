@@ -10,10 +10,12 @@ import base64
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 from ramp.client import results
-from ramp.client.identifiers import belonging, matching
+from ramp.client.identifiers import belonging, matching, not_one
+from ramp.client.jobs.files import FETCHED_BYTES_MAX, JobFile, files_of, save
 from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
@@ -48,8 +50,10 @@ from ramp.control.requests import (
     ListAgreements,
     ListJobs,
     ListRequests,
+    OrderRefund,
     Request,
     Resize,
+    SendJobInput,
     ShowRequest,
     Withdraw,
 )
@@ -58,15 +62,17 @@ from ramp.model.contents import (
     AccountStatement,
     DepositMade,
     DirectoryListing,
+    JobOrder,
     JobOutput,
     JobStatus,
     MachineStatus,
     MarketOverview,
+    RefundMade,
 )
-from ramp.model.contents.jobs import STDOUT
+from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS
 from ramp.model.instant import SECOND, Duration, Instant, iso
 from ramp.model.services import DRAINING_SERVICE
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
@@ -148,13 +154,17 @@ def withdraw(request_id: str) -> Dialogue[None]:
 
 
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
-    """Cancel the agreements that an id means, or withdraw a running request."""
+    """Cancel the agreements that an id means, or withdraw a running request; again, it changes nothing."""
     asked = yield from requests()
-    going_on = [each for each in matching(asked, any_id, lambda each: each.request_id) if each.outcome is None]
+    meant = matching(asked, any_id, lambda each: each.request_id)
+    going_on = [each for each in meant if each.outcome is None]
     if len(going_on) == 1:
         request_id = going_on[0].request_id
         yield from withdraw(request_id)
         return (Cancelled("", request_id, done=False, withdrawn=True),)
+    if len(meant) == 1 and going_on == [] and _withdrawn(meant[0]):
+        detail = "the request was withdrawn or declined before; it bought nothing"
+        return (Cancelled("", meant[0].request_id, done=False, withdrawn=True, code=ALREADY_CANCELLED, detail=detail),)
     bought = yield from agreements()
     _, entries = belonging(any_id, asked, bought)
     if not entries:
@@ -162,6 +172,11 @@ def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     if len(entries) > 1:
         entries = tuple(entry for entry in entries if entry.state in OPEN_STATES) or entries
     return (yield from _cancel_all(entries, reason))
+
+
+def _withdrawn(standing: RequestStanding) -> bool:
+    outcome = standing.outcome
+    return outcome is not None and outcome.status is RequestStatus.REJECTED and not outcome.units
 
 
 def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
@@ -223,7 +238,7 @@ def jobs() -> Dialogue[tuple[JobStanding, ...]]:
     listed = _expected((yield ListJobs()), JobsListed).jobs
     found = []
     for job in listed:
-        if job.status is not None and not job.status.state.is_final:
+        if job.status is not None and not job.has_ended:
             answer = yield AskJob(job.order.job_id)
             found.append(replace(job, status=answer) if isinstance(answer, JobStatus) else job)
         else:
@@ -238,9 +253,12 @@ def _one_job(any_id: str) -> Dialogue[JobStanding]:
 def job(any_id: str) -> Dialogue[JobStanding]:
     """Return a job by its id or the beginning of it, as its resource reports it."""
     found = yield from _one_job(any_id)
-    if found.refused is not None or (found.status is not None and found.status.state.is_final):
+    if found.has_ended:
         return found
-    return replace(found, status=_expected((yield AskJob(found.order.job_id)), JobStatus))
+    answer = yield AskJob(found.order.job_id)
+    if isinstance(answer, Refused) and found.slot == "cancelled":
+        return found  # its resource has forgotten the slot
+    return replace(found, status=_expected(answer, JobStatus))
 
 
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
@@ -261,7 +279,7 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
         raise ConfigurationError(f"{any_id}: no active reservation to launch on")
     orders = orders_of(active, work, new_id)
     for number, order in enumerate(orders):
-        answer = yield Launch(order)
+        answer = yield from _ordered(order, work.archive)
         if isinstance(answer, Refused):
             for before in orders[:number]:
                 yield CancelJob(before.job_id)
@@ -272,9 +290,22 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
     return tuple(each for each in listed if each.order.job_id in names)
 
 
+def _ordered(order: JobOrder, archive: bytes) -> Dialogue[Event]:
+    """Send the archive of inputs in pieces, then the order; returns the last answer."""
+    for offset in range(0, len(archive), OUTPUT_CHUNK_BYTES):
+        data = base64.b64encode(archive[offset : offset + OUTPUT_CHUNK_BYTES]).decode("ascii")
+        answer = yield SendJobInput(order.job_id, order.agreement_id, offset, data)
+        if isinstance(answer, Refused):
+            return answer
+        _expected(answer, JobOutput)
+    return (yield Launch(order))
+
+
 def cancel_job(any_id: str) -> Dialogue[JobStanding]:
-    """Cancel a job."""
+    """Cancel a job; one that has ended stays as it is."""
     found = yield from _one_job(any_id)
+    if found.has_ended:
+        return found
     return replace(found, status=_expected((yield CancelJob(found.order.job_id)), JobStatus))
 
 
@@ -288,11 +319,65 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
         found += data
         if not data or offset + len(found) >= piece.size:
             return bytes(found)
+        if len(found) > FETCHED_BYTES_MAX:
+            raise ConfigurationError(f"{name} is too large: expected at most {FETCHED_BYTES_MAX} bytes")
+
+
+def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]]:
+    """Return the next piece of a job's output, and whether nothing follows."""
+    found = yield from job(any_id)
+    if found.status is None or (found.status.started_at is None and not found.has_ended):
+        return b"", found.has_ended
+    answer = yield AskJobOutput(found.order.job_id, name, offset)
+    if isinstance(answer, Refused) and found.status.started_at is None:
+        return b"", True  # it never started, so it has no output
+    data = base64.b64decode(_expected(answer, JobOutput).data)
+    return data, found.has_ended and not data
+
+
+def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
+    """List the streams and files of a job."""
+    job_id = (yield from _one_job(any_id)).order.job_id
+    found: tuple[JobFile, ...] = ()
+    while True:
+        piece = _expected((yield AskJobOutput(job_id, FOLDER, len(found))), JobOutput)
+        more = files_of(base64.b64decode(piece.data))
+        found += more
+        if not more or len(found) >= piece.size:
+            return found
+
+
+def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tuple[Path, ...]]:
+    """Save files of a job below a folder: all but the two streams, or those that are named."""
+    listed = yield from job_files(any_id)
+    wanted = tuple(each for each in listed if (each.path in paths if paths else each.path not in STREAMS))
+    missing = set(paths) - {each.path for each in wanted}
+    if missing:
+        raise ConfigurationError(f"the job has no file {min(missing)!r}; list its files with `ramp job ID --files`")
+    size = sum(each.size for each in wanted)
+    if size > FETCHED_BYTES_MAX:
+        raise ConfigurationError(
+            f"the files are too large: got {size} bytes, expected at most {FETCHED_BYTES_MAX}; fetch fewer"
+        )
+    saved: tuple[Path, ...] = ()
+    for each in wanted:
+        data = yield from job_output(any_id, each.path)
+        saved += (save(folder, each.path, data),)
+    return saved
 
 
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """Credit an account, as the keeper."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def refund(any_id: str, reason: str) -> Dialogue[RefundMade]:
+    """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
+    paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
+    found = matching(sorted(paid), any_id, lambda each: each)
+    if len(found) > 1:
+        raise not_one(f"agreement {any_id!r}", found)
+    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), RefundMade)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:

@@ -44,11 +44,11 @@ def belonging(
 ) -> tuple[RequestStanding | None, tuple[AgreementStanding, ...]]:
     """Find the one agreement (or reservation) that an id means, or the request with all its agreements."""
     bought = matching(agreements, any_id, lambda each: each.agreement.agreement_id) or matching(
-        agreements, any_id, lambda each: each.agreement.reservation_id
+        agreements, any_id, lambda each: each.reservation_id
     )
     asked = matching(requests, any_id, lambda each: each.request_id)
     if len(bought) + len(asked) != 1:
-        exactly = [each for each in bought if any_id in (each.agreement.agreement_id, each.agreement.reservation_id)]
+        exactly = [each for each in bought if any_id in (each.agreement.agreement_id, each.reservation_id)]
         if len(exactly) != 1:
             ids = [_meant(each, any_id) for each in bought] + [each.request_id for each in asked]
             raise not_one(f"request, agreement or reservation {any_id!r}", ids)
@@ -77,5 +77,5 @@ def not_one(what: str, ids: Sequence[str]) -> ConfigurationError:
 
 
 def _meant(standing: AgreementStanding, any_id: str) -> str:
-    agreement = standing.agreement
-    return agreement.agreement_id if matching([agreement.agreement_id], any_id, str) else agreement.reservation_id
+    agreement_id = standing.agreement.agreement_id
+    return agreement_id if matching([agreement_id], any_id, str) else standing.reservation_id

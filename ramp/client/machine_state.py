@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 import cattrs
 from cattrs.strategies import configure_union_passthrough
@@ -14,6 +15,7 @@ from cattrs.strategies import configure_union_passthrough
 from ramp.control.codec import findings_of
 from ramp.control.events import MarketRefusalCode
 from ramp.errors import MarketRefused
+from ramp.text import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class MachineState:
         projected_load: over the horizon that was asked for.
         operating_system: JSDL 1.0 name, None where it is not stated.
         architecture: JSDL 1.0 name, None where it is not stated.
-        start_price: first price of the resource, in credits per core-hour.
+        start_price: start price of the resource in credits per core-hour; it sets the step by which offers fall.
         snapshot: the whole JSON object, with further keys of the plug-in.
     """
 
@@ -96,7 +98,7 @@ class MachineState:
 def parse_snapshot(text: str, resource: str) -> MachineState:
     """Read a JSON snapshot (`ResourcePlugin.snapshot`); raises `MarketRefused` if it is an error or invalid."""
     try:
-        plain = json.loads(text)
+        plain = _printable(json.loads(text))
         if "error" in plain:
             problem = str(plain["error"])
         else:
@@ -104,6 +106,18 @@ def parse_snapshot(text: str, resource: str) -> MachineState:
     except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
         problem = f"its answer is not a valid machine state ({findings_of(error)})"
     raise MarketRefused(MarketRefusalCode.MACHINE_FAILED, f"the machine of {resource} did not answer: {problem}")
+
+
+def _printable(value: Any) -> Any:
+    """Make every text of a JSON value one printable line: it is in the words of another party's machine."""
+    match value:
+        case str():
+            return printable(value)
+        case list():
+            return [_printable(each) for each in value]
+        case dict():
+            return {printable(key): _printable(each) for key, each in value.items()}
+    return value
 
 
 @cache

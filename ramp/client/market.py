@@ -112,13 +112,27 @@ def converse(line: Line, dialogue: Dialogue[T]) -> T:
 class _BlockingMarket(AsyncMarket):
     """The methods of `AsyncMarket` as coroutines that never suspend."""
 
-    async def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
-        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing."""
+    async def _pause(self) -> None:
+        time.sleep(asyncio_market.LOOK_AGAIN_S)
+
+    async def machines(
+        self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+    ) -> dict[str, MachineState]:
+        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
+
+        Args:
+            names: of the resources.
+            limit_s: seconds.
+            failures: gets the reasons of machines that fail, by name.
+        """
         found: dict[str, MachineState] = {}
 
         def ask(name: str) -> None:
-            with contextlib.suppress(RampError, OSError):
+            try:
                 found[name] = finish(self.ask(dialogues.machine(name, HOUR)))
+            except (RampError, OSError) as error:
+                if failures is not None:
+                    failures[name] = str(error)
 
         threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
         for thread in threads:
@@ -140,6 +154,26 @@ def _blocking(
 
     blocking.__module__, blocking.__qualname__ = __name__, f"Market.{method.__name__}"
     return blocking
+
+
+def _iterating(
+    method: Callable[Concatenate[_BlockingMarket, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate[Market, P], Iterator[T]]:
+    """Make a blocking iterator of an asynchronous one, with its signature and docstring."""
+
+    @functools.wraps(method)
+    def iterating(self: Market, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        found = method(self._as_async, *args, **kwargs)
+        try:
+            while True:
+                yield finish(anext(found))
+        except StopAsyncIteration:
+            return
+        finally:
+            finish(found.aclose())
+
+    iterating.__module__, iterating.__qualname__ = __name__, f"Market.{method.__name__}"
+    return iterating
 
 
 class Market(MarketUser[Access]):
@@ -173,17 +207,7 @@ class Market(MarketUser[Access]):
     quote = _blocking(AsyncMarket.quote)
     follow = _blocking(AsyncMarket.follow)
 
-    def watch(self, request_id: str = "") -> Iterator[Event]:
-        events = self._as_async.watch(request_id)
-        try:
-            while True:
-                yield finish(anext(events))
-        except StopAsyncIteration:
-            return
-        finally:
-            finish(events.aclose())
-
-    watch.__doc__ = AsyncMarket.watch.__doc__
+    watch = _iterating(AsyncMarket.watch)
 
     reservations = _blocking(AsyncMarket.reservations)
     requests = _blocking(AsyncMarket.requests)
@@ -197,6 +221,10 @@ class Market(MarketUser[Access]):
     jobs = _blocking(AsyncMarket.jobs)
     job = _blocking(AsyncMarket.job)
     job_output = _blocking(AsyncMarket.job_output)
+    job_files = _blocking(AsyncMarket.job_files)
+    fetch_job = _blocking(AsyncMarket.fetch_job)
+    follow_job = _iterating(AsyncMarket.follow_job)
+    wait_job = _blocking(AsyncMarket.wait_job)
     cancel_job = _blocking(AsyncMarket.cancel_job)
 
     resources = _blocking(AsyncMarket.resources)

@@ -106,7 +106,7 @@ def request(
     """A request for one unit; several given to `submit` together are bought together or not at all.
 
     Args:
-        price: most to pay, whole credits per core-hour.
+        price: most to pay, whole credits per core-hour asked; machines that charge more cores keep to its total.
         cores: cores in all, wherever they are; or a range such as `"64..512"` or `(64, 512)`, of which the seller
             chooses: with other cores than `reference_cores` the run takes as long as `speed_up` says, and it never
             costs more than `reference_cores` for the wall time at `price`.

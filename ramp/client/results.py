@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from ramp.client.machine_state import MachineState
@@ -32,8 +33,9 @@ class Unit:
         end: end of the slot.
         cores: cores charged for.
         cores_asked: cores asked for; fewer than `cores` on machines that sell only whole parts of themselves.
-        price: credits per core-hour.
-        cost: minor units.
+        price_offered: credits per core-hour charged.
+        price_paid: the same as paid; it differs from the offer under an auction rule with a price of its own.
+        cost: minor units, at the price paid.
         agreement_id: of the signed agreement, empty for a quotation.
         reservation_id: the resource's name for the slot, empty for a quotation.
         meets_request: False for an approved best offer.
@@ -46,7 +48,8 @@ class Unit:
     end: datetime
     cores: int
     cores_asked: int
-    price: int
+    price_offered: int
+    price_paid: Decimal
     cost: int
     agreement_id: str
     reservation_id: str
@@ -95,12 +98,13 @@ class Reservation:
         agreement_id: of the signed agreement.
         reservation_id: the resource's name for the slot; launchers take it.
         request_id: the request that it was bought by.
-        state: `settling`, `active`, `cancelling`, `cancelled` or `void`.
+        state: `settling`, `active`, `cancelling`, `cancelled`, `lost` or `void`; `standing.cause` says why it is lost.
         resource: who sells it.
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
-        cost: minor units, less refunds of amendments.
+        cost: minor units, less everything that was returned.
+        returned: minor units of refunds.
         file: the signed agreement, None where the market keeps no files.
         standing: the model's value, with the whole agreement.
     """
@@ -114,6 +118,7 @@ class Reservation:
     end: datetime
     cores: int
     cost: int
+    returned: int
     file: Path | None
     standing: AgreementStanding = field(repr=False)
 
@@ -151,7 +156,7 @@ class Account:
         name: name of the account.
         balance: balance.
         reserved: money set aside for purchases that are not settled yet.
-        credit_limit: the overdraft.
+        overdraft: how far below 0 the balance may go.
         at: the bank's clock.
         postings: postings of the requested period; empty for a query of the balance alone.
         statement: the model's value.
@@ -160,7 +165,7 @@ class Account:
     name: str
     balance: int
     reserved: int
-    credit_limit: int
+    overdraft: int
     at: datetime
     postings: tuple[Posting, ...]
     statement: AccountStatement = field(repr=False)
@@ -168,7 +173,7 @@ class Account:
     @property
     def available(self) -> int:
         """Money to spend: balance and overdraft less the reserved amount."""
-        return self.balance + self.credit_limit - self.reserved
+        return self.balance + self.overdraft - self.reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +185,8 @@ class Cancelled:
         request_id: the request it belongs to.
         done: whether the agreement was cancelled.
         withdrawn: whether a running request was withdrawn.
-        refund: minor units.
-        code: why it was not done, or empty.
+        refund: minor units refunded now; 0 if it was cancelled before.
+        code: why it was not done, `already_cancelled` if it was done before, or empty.
         detail: the same as a sentence.
     """
 
@@ -267,7 +272,8 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
         end=to_datetime(offer.end),
         cores=offer.cores,
         cores_asked=bought.cores_asked,
-        price=offer.cpu_hour_cost,
+        price_offered=offer.cpu_hour_cost,
+        price_paid=bought.price_paid,
         cost=bought.cost,
         agreement_id=bought.agreement_id,
         reservation_id=bought.reservation_id,
@@ -294,7 +300,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
     agreement = standing.agreement
     return Reservation(
         agreement_id=agreement.agreement_id,
-        reservation_id=agreement.reservation_id,
+        reservation_id=standing.reservation_id,
         request_id=agreement.request_id,
         state=standing.state,
         resource=short_name(agreement.resource, domain),
@@ -302,6 +308,7 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
         end=to_datetime(standing.end),
         cores=standing.cores,
         cost=standing.cost,
+        returned=standing.returned,
         file=None if standing.file is None else Path(standing.file),
         standing=standing,
     )
@@ -313,7 +320,7 @@ def account_of(statement: AccountStatement) -> Account:
         name=statement.account,
         balance=statement.balance,
         reserved=statement.reserved,
-        credit_limit=statement.credit_limit,
+        overdraft=statement.credit_limit,
         at=to_datetime(statement.bank_time),
         postings=tuple(
             Posting(

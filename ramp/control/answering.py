@@ -23,6 +23,7 @@ from ramp.control.events import (
     RequestEnded,
     RequestsListed,
     RequestStanding,
+    by_request,
 )
 from ramp.control.requests import (
     AskAccount,
@@ -33,6 +34,7 @@ from ramp.control.requests import (
     CancelJob,
     Launch,
     Resize,
+    SendJobInput,
     Submit,
 )
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
@@ -43,6 +45,7 @@ from ramp.model.contents import (
     JobRefused,
     JobStatus,
     KeeperRefused,
+    NotUnderstood,
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
@@ -82,11 +85,16 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     if options.rule:
         RULES.find(options.rule)
     asked = parse_request(request.document)
-    limits = [each for each in (options.max_cost, asked.max_cost) if each is not None]
-    return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=min(limits, default=None)))
+    limit = min((each for each in (options.max_cost, asked.max_cost) if each is not None), default=None)
+    if options.approval is ev.Approval.BEST_OFFER and limit is None:
+        raise ConfigurationError(
+            "approve=best-offer buys above the limits of the units, so it needs a maximum total cost: set --max-cost, "
+            "max_cost or MaxCost"
+        )
+    return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=limit))
 
 
-Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput
+Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput | SendJobInput
 """Questions to a party of the market, answered in one message."""
 
 
@@ -117,6 +125,8 @@ def question(request: Question, query_id: str, domain: str) -> ev.Command:
             return ev.JobCancelled(query_id, job_id)
         case AskJobOutput(job_id, name, offset):
             return ev.JobOutputAsked(query_id, job_id, name, offset)
+        case SendJobInput(job_id, agreement_id, offset, data):
+            return ev.JobInputSent(query_id, job_id, agreement_id, offset, data)
         case _:
             assert_never(request)
 
@@ -135,6 +145,8 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
+    if isinstance(found, NotUnderstood):
+        return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
     assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
     return found
 
@@ -193,7 +205,7 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return progress
         case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
             return progress
-        case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
+        case pr.QueryAnswered() | pr.GuestFailed() | pr.SlotLost() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
         case pr.EnrolmentAnswered() | pr.RevocationsFollowed() | pr.MembershipEnded():
             return None
@@ -220,6 +232,7 @@ def ended(outcome: RequestOutcome, file_of: FileOf) -> RequestEnded:
 
 def requests_of(party: UserParty) -> RequestsListed:
     """List all requests of a user."""
+    money = by_request(agreements_of(party, _no_file, _no_file).agreements)
     return RequestsListed(
         tuple(
             RequestStanding(
@@ -230,6 +243,8 @@ def requests_of(party: UserParty) -> RequestsListed:
                 purchase.started_at,
                 purchase.outcome,
                 rule=purchase.options.rule or PAPER_RULE,
+                charged=money.get(request_id, (0, 0))[0],
+                returned=money.get(request_id, (0, 0))[1],
             )
             for request_id, purchase in party.purchases.items()
         ),
@@ -248,6 +263,7 @@ def jobs_of(party: UserParty) -> JobsListed:
                 job.ordered_at,
                 job.word if isinstance(job.word, JobStatus) else None,
                 job.word if isinstance(job.word, JobRefused) else None,
+                party.agreement_state(job.order.agreement_id),
             )
             for job in party.jobs.known
         )
@@ -267,10 +283,16 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
+                refunded=refund.refund if (refund := party.refunds.get(agreement_id)) else 0,
+                cause=refund.cause if refund else "",
             )
             for agreement_id, agreement in party.agreements.items()
         )
     )
+
+
+def _no_file(_: str) -> None:
+    return None
 
 
 def _text(path: Path | None) -> str | None:

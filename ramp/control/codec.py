@@ -16,7 +16,8 @@ import cattrs
 
 from ramp.control.events import EVENTS, Event
 from ramp.control.requests import VERBS, Request
-from ramp.errors import ControlLineError
+from ramp.errors import ConfigurationError, ControlLineError, MeaningViolation
+from ramp.rfql.xml.markup import escape_text
 from ramp.runtime.model_json import model_converter
 
 VERSION: Final = 1
@@ -34,8 +35,11 @@ Message = TypeVar("Message", bound="Request | Event")
 
 
 def encode_request(request: Request) -> bytes:
-    """Encode a request as a line."""
-    return _encode("verb", _VERB_NAMES[type(request)], request)
+    """Encode a request as a line; raises `ConfigurationError` if it is longer than an agent reads."""
+    line = _encode("verb", _VERB_NAMES[type(request)], request)
+    if len(line) > REQUEST_BYTES_MAX:
+        raise ConfigurationError(f"request too long: got {len(line)} bytes, expected at most {REQUEST_BYTES_MAX}")
+    return line
 
 
 def encode_event(event: Event) -> bytes:
@@ -45,12 +49,12 @@ def encode_event(event: Event) -> bytes:
 
 def decode_request(line: bytes) -> Request:
     """Decode a request; raises `ControlLineError` that names the error."""
-    return _decode(line, "verb", VERBS)
+    return _decode(line, "verb", VERBS, _request_converter())
 
 
 def decode_event(line: bytes) -> Event:
     """Decode an event; raises `ControlLineError` that names the error."""
-    return _decode(line, "event", EVENTS)
+    return _decode(line, "event", EVENTS, _converter())
 
 
 def verb_of(request: Request) -> str:
@@ -69,11 +73,15 @@ def strict_converter() -> cattrs.Converter:
 def findings_of(error: Exception) -> str:
     """Return the findings of a converter in one line, with the paths of the fields."""
     if isinstance(error, cattrs.BaseValidationError):
-        found = [each.replace("@ $", "at $") for each in cattrs.transform_error(error)]
+        found = [each.replace("@ $", "at $") for each in cattrs.transform_error(error, format_exception=_finding)]
     else:
         found = [str(error)]
     more = f" (and {len(found) - FINDINGS_SHOWN} more)" if len(found) > FINDINGS_SHOWN else ""
     return "; ".join(found[:FINDINGS_SHOWN]) + more
+
+
+def _finding(error: BaseException, kind: type | None) -> str:
+    return str(error) if type(error) is ValueError else cattrs.v.format_exception(error, kind)
 
 
 def _exactly(kind: type, accepted: tuple[type, ...]) -> Callable[[Any, Any], Any]:
@@ -85,7 +93,24 @@ def _exactly(kind: type, accepted: tuple[type, ...]) -> Callable[[Any, Any], Any
     return structure
 
 
+def _new_request_converter() -> cattrs.Converter:
+    """Make a converter that accepts no character that neither a document nor a log can carry."""
+    converter = strict_converter()
+    exactly = _exactly(str, (str,))
+
+    def structure(value: Any, target: Any) -> Any:
+        try:
+            escape_text(text := exactly(value, target))
+        except MeaningViolation as error:
+            raise ValueError(error.reason) from error
+        return text
+
+    converter.register_structure_hook(str, structure)
+    return converter
+
+
 _converter = cache(strict_converter)  # made when first asked for, not while the program starts
+_request_converter = cache(_new_request_converter)
 _VERB_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in VERBS.items()}
 _EVENT_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in EVENTS.items()}
 
@@ -94,7 +119,7 @@ def _encode(tag: str, name: str, message: Request | Event) -> bytes:
     return json.dumps({tag: name, **_converter().unstructure(message)}, separators=(",", ":")).encode() + b"\n"
 
 
-def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]]) -> Message:
+def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]], converter: cattrs.Converter) -> Message:
     try:
         plain = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -104,6 +129,6 @@ def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]]) -> Messag
     if kind is None:
         raise ControlLineError(f"unknown {tag} {name!r:.80}: expected one of {', '.join(table)}")
     try:
-        return _converter().structure(plain, kind)
+        return converter.structure(plain, kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:
         raise ControlLineError(f"{tag} {name}: {findings_of(error)}") from error

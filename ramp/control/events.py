@@ -6,7 +6,7 @@ classes here add data for the owner, such as files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -24,6 +24,7 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
+    RefundMade,
     SlotMoved,
 )
 from ramp.model.instant import Instant
@@ -137,6 +138,8 @@ class RequestStanding:
         doubt: what is in doubt and how that will end, or empty.
         outcome: the result, possibly without its rounds; None while it runs.
         archived: whether it is in the user's archive only.
+        charged: payments for everything that it bought, with additions, in minor units.
+        returned: refunds of these, in minor units.
     """
 
     request_id: str
@@ -147,6 +150,13 @@ class RequestStanding:
     outcome: RequestOutcome | None = None
     archived: bool = False
     rule: str = PAPER_RULE
+    charged: int = 0
+    returned: int = 0
+
+    @property
+    def cost(self) -> int:
+        """Payments less refunds, in minor units."""
+        return self.charged - self.returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +164,16 @@ class AgreementStanding:
     """An agreement with its present state.
 
     Attributes:
-        state: `settling`, `active`, `cancelling`, `cancelled` or `void`; in the archive also `past`.
+        state: `settling`, `active`, `cancelling`, `cancelled`, `lost` (by the seller) or `void`; in the archive also
+            `past`.
         doubt: what is in doubt and how that will end, or empty.
         file: path of the signed agreement, or None.
         payment_file: path of the bank's sealed receipt, or None.
         archived: whether it is in the user's archive only.
         amendments: valid amendments in order; the last one has the present size of the slot.
         moved: the slot's new place, as the resource last reported; None if it was not moved.
+        refunded: refund of a cancelled or failed slot, in minor units.
+        cause: why the seller has lost the slot; empty if it has not.
     """
 
     agreement: Agreement
@@ -171,6 +184,8 @@ class AgreementStanding:
     archived: bool = False
     moved: SlotMoved | None = None
     amendments: tuple[Amendment, ...] = ()
+    refunded: int = 0
+    cause: str = ""
 
     @property
     def cores(self) -> int:
@@ -183,19 +198,41 @@ class AgreementStanding:
         return self.amendments[-1].until if self.amendments else self.agreement.offer.end
 
     @property
-    def amended(self) -> Agreement:
-        """The agreement with the current cores and end of its slot, for launching; not a proof."""
-        return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
+    def reservation_id(self) -> str:
+        """The machine's current name for the slot."""
+        return self.agreement.reservation_id if self.moved is None else self.moved.reservation_id
 
     @property
-    def paid(self) -> int:
-        """Payments including amendments, in minor units."""
+    def amended(self) -> Agreement:
+        """The agreement with the current cores, end and name of its slot, for launching; not a proof."""
+        offer = replace(self.agreement.offer, cores=self.cores, end=self.end)
+        return replace(self.agreement, offer=offer, reservation_id=self.reservation_id)
+
+    @property
+    def charged(self) -> int:
+        """Payments with those for additions, in minor units; nothing is paid for a void agreement."""
+        if self.state == "void":
+            return 0
         return self.agreement.cost + sum(each.charge for each in self.amendments)
+
+    @property
+    def returned(self) -> int:
+        """Refunds, also for smaller slots, in minor units."""
+        return self.refunded + sum(each.refund for each in self.amendments)
 
     @property
     def cost(self) -> int:
         """Payments less refunds, in minor units."""
-        return self.paid - sum(each.refund for each in self.amendments)
+        return self.charged - self.returned
+
+
+def by_request(bought: Iterable[AgreementStanding]) -> dict[str, tuple[int, int]]:
+    """Return what each request has paid and what was returned of it, in minor units by its id."""
+    found: dict[str, tuple[int, int]] = {}
+    for each in bought:
+        charged, returned = found.get(each.agreement.request_id, (0, 0))
+        found[each.agreement.request_id] = charged + each.charged, returned + each.returned
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +272,7 @@ class JobStanding:
         request_id: of the auction that its slot was bought in.
         status: the resource's last report; None before its first, or after a refusal.
         refused: why it is not run, or None.
+        slot: state of the agreement of its slot, as in `AgreementStanding`.
     """
 
     order: JobOrder
@@ -243,6 +281,11 @@ class JobStanding:
     ordered_at: Instant
     status: JobStatus | None = None
     refused: JobRefused | None = None
+    slot: str = "active"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.refused is not None or (self.status is not None and self.status.state.is_final)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +324,7 @@ Last = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
+    | RefundMade
     | MarketOverview
     | MarketChanged
     | Done
@@ -315,6 +359,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "machine": MachineStatus,
     "resources": DirectoryListing,
     "deposit": DepositMade,
+    "refund": RefundMade,
     "overview": MarketOverview,
     "market_changed": MarketChanged,
     "done": Done,

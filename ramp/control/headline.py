@@ -49,7 +49,7 @@ def headline(found: SwarmStatus) -> Headline:
             Health.NO_SERVER, f"the {server.kind} XMPP server at {server.host}:{server.port} {server.problem}"
         )
     ill = [agent for agent in found.agents if agent.state in ILL]
-    waiting = [agent for agent in found.agents if not agent.is_up and agent not in ill and agent.state != STANDBY]
+    waiting = [agent for agent in found.agents if not is_well(agent) and agent not in ill]
     if ill:
         return Headline(Health.DEGRADED, _named([*ill, *waiting]))
     if found.state != UP:
@@ -61,6 +61,11 @@ def _named(agents: list[AgentStatus]) -> str:
     told = [f"{agent.name} ({agent.role}) is {state_text(agent)}" for agent in agents[:TOLD_MAX]]
     more = [f"and {len(agents) - TOLD_MAX} more"] if len(agents) > TOLD_MAX else []
     return "; ".join(told + more)
+
+
+def is_well(agent: AgentStatus) -> bool:
+    """Return whether an agent does its work: on the market, or as a standby of one that is."""
+    return agent.state == STANDBY or (agent.is_up and agent.state not in ILL)
 
 
 def state_text(agent: AgentStatus) -> str:

@@ -141,11 +141,21 @@ class CancelJob:
 
 @dataclass(frozen=True, slots=True)
 class AskJobOutput:
-    """Ask the resource for a piece of a job's output: of a stream or a file, from an offset on."""
+    """Ask the resource for a piece of a job's output: of a stream, a file or the list of files, from an offset on."""
 
     job_id: str
     name: str
     offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SendJobInput:
+    """Send the resource a piece of the archive of inputs of a job that will be ordered; `data` is in base64."""
+
+    job_id: str
+    agreement_id: str
+    offset: int
+    data: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +192,14 @@ class Deposit:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderRefund:
+    """The keeper refunds what is left of an agreement's payments, once."""
+
+    agreement_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskOverview:
     """The keeper asks for every account and all trading."""
 
@@ -203,13 +221,14 @@ UserRequest = (
     | AskJob
     | CancelJob
     | AskJobOutput
+    | SendJobInput
     | AskAccount
     | AskMachine
     | AskResources
 )
 """Requests of a user to its User Agent."""
 
-KeeperRequest = Deposit | AskOverview
+KeeperRequest = Deposit | OrderRefund | AskOverview
 """Requests of the market's keeper to its agent."""
 
 Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
@@ -230,10 +249,12 @@ VERBS: Final[dict[str, type[Request]]] = {
     "job": AskJob,
     "cancel_job": CancelJob,
     "job_output": AskJobOutput,
+    "job_input": SendJobInput,
     "account": AskAccount,
     "machine": AskMachine,
     "resources": AskResources,
     "deposit": Deposit,
+    "refund": OrderRefund,
     "overview": AskOverview,
     **OWNER_VERBS,
 }

@@ -52,8 +52,8 @@ class AgentStatus:
         restarts: how often it was started again.
         since: when it came into this state, ISO 8601; empty before the first.
         is_up: whether it is on the market; a `degraded` resource is where only its plug-in or price strategy fails.
-        clock_offset_ms: by how much its clock is ahead of the bank's, in milliseconds; None where that is not known.
-        clock_uncertainty_ms: by how much that may be wrong.
+        clock_offset_ms: by how much its clock is certainly ahead of the bank's, in milliseconds; None if unknown.
+        clock_uncertainty_ms: how much further it may be ahead or behind.
         clock_warning: that its clock is wrong, or the empty string.
         draining: whether it sells nothing new.
     """

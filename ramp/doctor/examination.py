@@ -72,7 +72,7 @@ def examine(
     config = None if config_path is None or found is not None else load_market(config_path, state)
     if config is None:
         try:
-            config = _known_config(found, state)
+            config = known_config(found, state)
         except RampError as error:
             remarks.append(
                 Remark(
@@ -92,7 +92,8 @@ def examine(
     return Report(found is not None, tuple(remarks))
 
 
-def _known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig | None:
+def known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig | None:
+    """Return the configuration of the running market, or of the last one; None if there was none."""
     if found is not None:
         return running_config(Path(found.config), state)
     overlay = load_overlay(state)

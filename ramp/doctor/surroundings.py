@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Final
 
 from ramp.batch.inspecting import Remark
-from ramp.control.headline import ILL, state_text
+from ramp.control.headline import is_well, state_text
 from ramp.control.status import SwarmStatus
 from ramp.errors import START_EMPTY, RampError
 from ramp.model.instant import DAY, Duration, Instant, iso
@@ -105,17 +105,15 @@ def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
     """Check that a ledger in a database server is reachable; the bank audits a file at each start."""
     if config is None or not config.ledger_url:
         return
-    from sqlalchemy import create_engine, exc, make_url
+    from sqlalchemy import exc
+
+    from ramp.runtime.ledger.schema import open_engine  # with the bank's own driver
 
     try:
-        url = make_url(config.ledger_url)
-        where = url.render_as_string(hide_password=True)
-        engine = create_engine(
-            url, connect_args={"connect_timeout": 5} if url.get_backend_name() == "postgresql" else {}
-        )
+        engine = open_engine(config.ledger_url)
         with engine.connect():
-            yield Remark("server", where, "the ledger's database answers")
-    except (exc.SQLAlchemyError, ImportError) as error:
+            yield Remark("server", engine.url.render_as_string(hide_password=True), "the ledger's database answers")
+    except exc.SQLAlchemyError as error:
         first = str(error).splitlines()[0]
         yield Remark("server", "the ledger's database", first, "start it, or correct market.ledger")
 
@@ -128,7 +126,7 @@ def agents(found: SwarmStatus) -> Iterator[Remark]:
         )
     well = 0
     for agent in found.agents:
-        if agent.state in ILL or not agent.is_up:
+        if not is_well(agent):
             do = f"read its log, fix the cause, then run `ramp restart {agent.name}`"
             yield Remark("agents", agent.name, state_text(agent), do)
         else:
@@ -138,4 +136,5 @@ def agents(found: SwarmStatus) -> Iterator[Remark]:
     yield Remark("agents", "", f"{well} of {len(found.agents)} respond")
     offsets = [abs(agent.clock_offset_ms) for agent in found.agents if agent.clock_offset_ms is not None]
     if offsets:
-        yield Remark("clock", "", f"all clocks are within {max(offsets):.0f} ms of the bank's")
+        worst = f"differs from the bank's by up to {max(offsets):.0f} ms" if max(offsets) else "agrees with the bank's"
+        yield Remark("clock", "", f"every clock {worst}")

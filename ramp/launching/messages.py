@@ -29,6 +29,7 @@ _VERBS: Final[Mapping[type, str]] = {
     fx.LookUpJob: "look_up",
     fx.CancelJob: "cancel",
     fx.ReadJobFile: "read",
+    fx.StageJobInput: "stage",
 }
 _SEEN_STATES: Final = frozenset(JobState) - {JobState.TAKEN}
 
@@ -66,6 +67,8 @@ def question_text(
         plain |= {"psij_python": psij_python, "program": Path(psij_jobs.__file__).read_text("utf-8")}
     if isinstance(question, fx.ReadJobFile):
         plain |= {"name": question.name, "offset": question.offset}
+    if isinstance(question, fx.StageJobInput):
+        plain |= {"offset": question.offset, "data": question.data}
     return json.dumps(plain).encode()
 
 
@@ -81,6 +84,7 @@ def job_plain(job: fx.JobToRun, root: str) -> dict[str, Any]:
         "arguments": job.arguments,
         "inputs": [{"name": each.name, "data": each.data, "executable": each.executable} for each in job.inputs],
         "environment": job.environment,
+        "archive": job.archive,
     }
     return {"root": root, "job": plain}
 
@@ -100,7 +104,7 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
         )
     if "error" in plain:
         raise ValueError(_sentence(plain["error"]))
-    if isinstance(question, fx.ReadJobFile):
+    if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
         return _read(question, plain)
     if plain.get("seen", "") is None:
         return ev.JobSeen(question.job.job_id, None)
@@ -109,7 +113,7 @@ def answer_of(question: fx.AskLauncher, text: bytes) -> ev.JobSeen | ev.JobFileR
 
 def in_doubt(question: fx.AskLauncher, reason: str) -> ev.JobSeen | ev.JobFileRead:
     """Return the substitute for a missing answer."""
-    if isinstance(question, fx.ReadJobFile):
+    if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
         return ev.JobFileRead(question.call_id, None, code="in_doubt", detail=reason)
     return ev.JobSeen(question.job.job_id, ev.MachineInDoubt(reason))
 
@@ -140,7 +144,7 @@ def _sight(plain: object) -> ev.JobSight:
     )
 
 
-def _read(question: fx.ReadJobFile, plain: Mapping[str, Any]) -> ev.JobFileRead:
+def _read(question: fx.ReadJobFile | fx.StageJobInput, plain: Mapping[str, Any]) -> ev.JobFileRead:
     data = plain.get("data")
     if data is None:
         return ev.JobFileRead(question.call_id, None, code="no_file", detail=_sentence(plain.get("detail")))

@@ -34,6 +34,9 @@ JOB_PREFIX: Final = "ramp_"
 NOT_YET: Final = re.compile("Access denied to requested reservation|no suitable queues")
 """Refusal of an account that may not use a reservation yet: the handover follows the payment, at about that time."""
 
+_NO_MEMORY_SETTING: Final = ("DefMemPerNode", "MaxMemPerNode")
+"""Settings that Slurm shows as unlimited if a site sets no default and no limit for the memory of a job."""
+
 DOUBT: Final = re.compile(
     "Unable to contact|timed out|Unexpected message|Zero Bytes|temporarily|unable to (send|receive|contact)|commlib",
     re.IGNORECASE,
@@ -184,6 +187,9 @@ class Slurm(BatchSystem):
         cores = int(job["cores"])
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(job["begin_at"]) / 1e6))
         options = {"ntasks": str(cores), "nodes": f"1-{cores}", "begin": begin, "job-name": name}
+        with contextlib.suppress(OSError):  # a site may hide its reservations
+            if memory := slurm_memory(str(job["reservation_id"])):
+                options["mem-per-cpu"] = f"{memory}M"
         return {f"slurm.{option}": value for option, value in options.items()}, psij.ResourceSpecV1()
 
     def numbers(self) -> dict[str, str]:
@@ -225,6 +231,25 @@ class GridEngine(BatchSystem):
 def name_of(folder: Path) -> str:
     """Return a job's name in the batch system."""
     return f"{JOB_PREFIX}{folder.name}"
+
+
+def slurm_memory(reservation: str) -> int:
+    """Return the share in MB of a CPU of a reservation's nodes; 0 if Slurm allots no memory, or the site has a default.
+
+    Without either a job gets all memory of its nodes, and waits if another job has some.
+    """
+    config = printed(["scontrol", "show", "config"])
+    if not re.search(r"^SelectTypeParameters\s*=.*MEMORY", config, re.MULTILINE | re.IGNORECASE):
+        return 0
+    shown = printed(["scontrol", "-o", "show", "reservation", reservation])
+    nodes, partition = (re.search(rf"\b{name}=(\S+)", shown) for name in ("Nodes", "PartitionName"))
+    if nodes is None or partition is None:
+        return 0
+    settings = [config, printed(["scontrol", "-o", "show", "partition", partition[1]])]
+    if not all(re.search(rf"\b{name}\s*=\s*UNLIMITED", text) for text in settings for name in _NO_MEMORY_SETTING):
+        return 0
+    listed = printed(["sinfo", "-h", "-N", "-n", nodes[1], "-p", partition[1], "-o", "%m %c"])
+    return min((int(memory) // int(cpus) for memory, cpus in map(str.split, listed.splitlines())), default=0)
 
 
 def slurm_states(out: str) -> dict[str, tuple[str, str]]:

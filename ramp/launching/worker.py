@@ -6,6 +6,7 @@ takes no arguments and no environment, reads one question as a line of JSON from
 Each question has its own run.
 
     ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
+        inputs.tar.gz        larger inputs, sent in pieces before the job and unpacked into work/
         work/                working directory of the command: the staged files, and its results
         stdout, stderr       its output
 
@@ -31,17 +32,23 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
+import gzip
+import hashlib
 import json
 import os
 import pwd
 import re
 import resource
 import shlex
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tarfile
 import time
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -52,12 +59,29 @@ OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
 """Maximum size of a job's file (`ulimit -f`), so that a faulty job does not fill the site's disk."""
 
 PIECE_MAX: Final = 48 * 1024
+ARCHIVE: Final = "inputs.tar.gz"
+ARCHIVE_BYTES_MAX: Final = 32 * 1024 * 1024
+UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Maximum size of all unpacked inputs in bytes."""
+
+LISTED_MAX: Final = 10_000
+"""Maximum number of names that a list of a job's files looks at."""
+
+DEPTH_MAX: Final = 50
+"""Maximum depth of folders in a list of files."""
+
+BUYERS_ERRORS: Final = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL, errno.EDQUOT}
+"""Errors while unpacking inputs that are not the site's fault."""
+
 SMALL_MAX: Final = 4096
 """Maximum size of a file that the worker reads at once, in bytes."""
 
+PATH_MAX: Final = 1_000
+STREAMS: Final = ("stdout", "stderr")
+SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MOMENT: Final = re.compile(r"(\d{9,11})\.(\d{1,9})")
 ENDED: Final = re.compile(rf"(\d{{1,3}}) ({MOMENT.pattern})")
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
@@ -114,6 +138,10 @@ class WrongQuestion(Exception):
     """The question is invalid or exceeds a limit."""
 
 
+class WrongInputs(Exception):
+    """The archive of inputs is incomplete or cannot be unpacked, by the buyer's fault."""
+
+
 def main() -> int:
     """Answer one question, or become a job's command."""
     os.umask(0o077)
@@ -126,6 +154,8 @@ def main() -> int:
         answer = answered(question)
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
+    except WrongInputs as error:
+        answer = {"error": str(error)}
     except OSError as error:
         answer = {"error": f"{error.strerror}: {error.filename}" if error.filename else str(error)}
     print(json.dumps({"version": VERSION, **answer}))
@@ -159,9 +189,14 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
         run(folder, job, me)
     if verb == "read":
         return read(folder, str(question["name"]), int(question["offset"]))
+    if verb == "stage":
+        return keep(folder, int(question["offset"]), base64.b64decode(str(question["data"]), validate=True))
     batch = batch_named(str(question["executor"]), question)
     if verb == "submit" and not (folder / "run").exists():
-        write_script(folder, job, me)
+        try:
+            write_script(folder, job, me)
+        except WrongInputs as error:
+            return {"seen": sight("failed", detail=str(error))}
     elif not (folder / "run").exists():
         return {"seen": None}
     if verb == "cancel":
@@ -221,22 +256,34 @@ def opened(folder: Path, name: str, flags: int = os.O_RDONLY) -> int:
         WrongQuestion: the name has an empty part or leads upwards.
         OSError: there is no such file, a part is a link, or it is not a regular file.
     """
-    root, parts = folder.parents[1], [*folder.parts[-2:], *name.split("/")]
+    parts = name.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
         raise WrongQuestion(f"invalid file name: {name!r}")
-    safely = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    inside = os.open(root, os.O_RDONLY | os.O_DIRECTORY | safely)
+    inside = entered(folder, parts[:-1], make=bool(flags & os.O_CREAT))
     try:
-        for part in parts[:-1]:
-            outside, inside = inside, os.open(part, os.O_RDONLY | os.O_DIRECTORY | safely, dir_fd=inside)
-            os.close(outside)
-        found = os.open(parts[-1], flags | safely, 0o600, dir_fd=inside)
+        found = os.open(parts[-1], flags | SAFELY, 0o600, dir_fd=inside)
     finally:
         os.close(inside)
     if stat.S_ISREG(os.fstat(found).st_mode):
         return found
     os.close(found)
     raise OSError(errno.EINVAL, "not a regular file", name)
+
+
+def entered(folder: Path, parts: Sequence[str], *, make: bool = False) -> int:
+    """Open a folder below a job's folder as `opened` does and return its descriptor; `make` makes missing ones."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | SAFELY
+    inside = os.open(folder.parents[1], flags)
+    for part in (*folder.parts[-2:], *parts):
+        outside = inside
+        try:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=outside)
+            inside = os.open(part, flags, dir_fd=outside)
+        finally:
+            os.close(outside)
+    return inside
 
 
 def piece_of(folder: Path, name: str, offset: int, size: int) -> tuple[bytes, int]:
@@ -263,7 +310,111 @@ def text_of(folder: Path, name: str) -> str:
         return ""
 
 
+def listed(folder: Path, offset: int) -> tuple[bytes, int]:
+    """Return a piece of the list of a job's streams and regular files, and the number of all of them.
+
+    Each entry is a line of JSON: path, size in bytes, time of the last change in microseconds. Links, and names that
+    are no printable text, are left out.
+
+    Args:
+        folder: the job's folder.
+        offset: number of entries to skip.
+    """
+    lines: list[bytes] = []
+
+    def add(path: str, state: os.stat_result) -> None:
+        if stat.S_ISREG(state.st_mode) and path.isprintable() and len(path) <= PATH_MAX:
+            lines.append(json.dumps([path, state.st_size, state.st_mtime_ns // 1000]).encode() + b"\n")
+
+    looked_at = 0
+    for name in STREAMS:
+        with contextlib.suppress(OSError):
+            add(name, (folder / name).lstat())
+    top = entered(folder, ["work"])
+    try:
+        for here, folders, files, inside in os.fwalk(".", dir_fd=top):
+            folders[:] = sorted(folders) if here.count("/") < DEPTH_MAX else []
+            for name in sorted(files):
+                path = f"{here}/{name}".removeprefix("./")
+                with contextlib.suppress(OSError):
+                    state = os.stat(name, dir_fd=inside, follow_symlinks=False)
+                    add(f"./{path}" if path in STREAMS else path, state)
+            looked_at += len(files) + len(folders)
+            if looked_at > LISTED_MAX:
+                break
+    finally:
+        os.close(top)
+    piece = b""
+    for line in lines[offset:LISTED_MAX]:
+        if len(piece) + len(line) > PIECE_MAX:
+            break
+        piece += line
+    return piece, min(len(lines), LISTED_MAX)
+
+
 # -- staging -------------------------------------------------------------------------------------------------------
+
+
+def keep(folder: Path, offset: int, data: bytes) -> dict[str, Any]:
+    """Keep a piece of a job's archive of inputs, and return how much of the archive there is."""
+    if not 0 <= offset <= ARCHIVE_BYTES_MAX - len(data):
+        raise WrongQuestion(f"a piece of inputs from {offset} on")
+    if not (folder / "run").exists():
+        with open(opened(folder, ARCHIVE, os.O_WRONLY | os.O_CREAT), "wb") as file:
+            os.pwrite(file.fileno(), data, offset)
+            size = os.fstat(file.fileno()).st_size
+        return {"data": "", "size": size, "complete": False}
+    return {"code": "no_file", "detail": "the job has been submitted"}
+
+
+class Bounded:
+    """A source of bytes that ends with an error instead of becoming too large."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._left = UNPACKED_BYTES_MAX
+
+    def read(self, size: int) -> bytes:
+        """Read at most `size` bytes."""
+        data: bytes = self._source.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise WrongInputs(f"the inputs are too large: expected at most {UNPACKED_BYTES_MAX} bytes")
+        return data
+
+
+def unpack(folder: Path, digest: str) -> None:
+    """Unpack the regular files of a job's archive of inputs into `work`; `WrongInputs` if that is impossible."""
+    try:
+        with open(opened(folder, ARCHIVE), "rb") as file:
+            found = hashlib.sha256()
+            while block := file.read(1024 * 1024):
+                found.update(block)
+            if found.hexdigest() != digest:
+                raise WrongInputs("the inputs arrived incomplete: the checksum of their archive differs")
+            file.seek(0)
+            source: Any = Bounded(gzip.GzipFile(fileobj=file))
+            with tarfile.open(fileobj=source, mode="r|") as archive:
+                for member in archive:
+                    unpack_one(folder, archive, member)
+    except FileNotFoundError:
+        raise WrongInputs("the inputs of the job never arrived") from None
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, WrongQuestion) as error:
+        raise WrongInputs(f"the inputs cannot be unpacked: {error}") from error
+    except OSError as error:
+        if error.errno in BUYERS_ERRORS:
+            raise WrongInputs(f"the inputs cannot be unpacked: {error.strerror}: {error.filename}") from error
+        raise
+
+
+def unpack_one(folder: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    """Unpack one file."""
+    content = archive.extractfile(member) if member.isreg() else None
+    if content is None:
+        raise WrongInputs(f"the inputs cannot be unpacked: {member.name!r:.80} is not a regular file")
+    with open(opened(folder, f"work/{member.name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        shutil.copyfileobj(content, file)
+        os.fchmod(file.fileno(), 0o700 if member.mode & 0o100 else 0o600)
 
 
 def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> dict[str, str]:
@@ -275,6 +426,8 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> dict[str,
             raise WrongQuestion(f"invalid file name: {name!r}")
         data = base64.b64decode(str(entry["data"]), validate=True)
         write(folder, f"work/{name}", data, 0o700 if entry["executable"] else 0o600)
+    if job.get("archive"):
+        unpack(folder, str(job["archive"]))
     environment = {"PATH": PATH, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name, "LANG": "C.UTF-8"}
     for name, value in job["environment"]:
         if not VARIABLE.fullmatch(str(name)):
@@ -286,6 +439,7 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> dict[str,
 def run(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> NoReturn:
     """Become the job's command, in its folder and with its files as standard streams."""
     environment = stage(folder, job, me)
+    (folder / ARCHIVE).unlink(missing_ok=True)
     command = [str(word) for word in job["arguments"]]
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     streams = [os.open(os.devnull, os.O_RDONLY), *(opened(folder, name, flags) for name in ("stdout", "stderr"))]
@@ -310,6 +464,7 @@ def write_script(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> No
     )
     write(folder, "run.new", script.encode(), 0o700)
     (folder / "run.new").rename(folder / "run")
+    (folder / ARCHIVE).unlink(missing_ok=True)
 
 
 # -- ending --------------------------------------------------------------------------------------------------------
@@ -384,16 +539,21 @@ def moment(text: str) -> int | None:
 
 
 def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
-    """Return a piece of a stream or file of the job; follow no links, because a job can create any."""
-    if not FILE_NAME.fullmatch(name) or offset < 0:
+    """Return a piece of a stream, a file or the list of files of the job; follow no links, as a job can create any."""
+    if offset < 0:
         raise WrongQuestion(f"{name!r} from {offset} on")
     complete = bool(text_of(folder, "ended")) or (folder / "cancelled").exists()
     try:
-        piece, size = piece_of(folder, name if name in ("stdout", "stderr") else f"work/{name}", offset, PIECE_MAX)
+        if name == ".":
+            piece, size = listed(folder, offset)
+        else:
+            path = name if name in STREAMS else f"work/{name.removeprefix('./')}"
+            piece, size = piece_of(folder, path, offset, PIECE_MAX)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and name in ("stdout", "stderr") and (folder / "run").exists():
+        if isinstance(error, FileNotFoundError) and name in STREAMS and (folder / "run").exists():
             return {"data": "", "size": 0, "complete": complete}
-        return {"code": "no_file", "detail": f"cannot read {name}: {error.strerror}"}
+        what = "the job has left no files" if name == "." else f"cannot read {name}"
+        return {"code": "no_file", "detail": f"{what}: {error.strerror}"}
     return {"data": base64.b64encode(piece).decode("ascii"), "size": size, "complete": complete}
 
 

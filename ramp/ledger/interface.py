@@ -52,7 +52,8 @@ class Ledger(ABC):
         """Open an account.
 
         Raises:
-            LedgerRefusal: `duplicate_differs`, `account_closed`, `malformed_value`.
+            LedgerRefusal: `duplicate_differs`, `account_closed`, `malformed_value`, `wrong_account` (a resource with an
+                overdraft).
         """
         account = Account(account_id, kind, credit_limit, at)
         return self._write(lambda records: payment_rules.open_account(records, account))
@@ -68,10 +69,11 @@ class Ledger(ABC):
     def deposit(
         self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "", evidence: str = ""
     ) -> Transfer:
-        """Credit an account with new money from the issuing account; `deposit_id` is the idempotency key.
+        """Credit a user's account with new money from the issuing account; `deposit_id` is the idempotency key.
 
         Raises:
-            LedgerRefusal: `unknown_account`, `account_closed`, `amount_not_positive`, `duplicate_differs`, ...
+            LedgerRefusal: `unknown_account`, `wrong_account`, `account_closed`, `amount_not_positive`,
+                `duplicate_differs`, ...
         """
         return self._write(
             lambda records: payment_rules.deposit(records, deposit_id, account_id, amount, at, memo, evidence)
@@ -154,8 +156,7 @@ class Ledger(ABC):
     ) -> Order:
         """Record a resource's failure: void its order (`resource_failed`), or refund its line.
 
-        A posted line is refunded in full and once, even if that brings the resource below its credit limit;
-        `transfer(agreement_id, TransferKind.REFUND)` shows it.
+        A posted line is refunded in full and once; `transfer(agreement_id, TransferKind.REFUND)` shows it.
 
         Raises:
             LedgerRefusal: `unknown_transfer` if no order has the agreement or its line names another resource,
@@ -168,8 +169,7 @@ class Ledger(ABC):
     def refund(self, agreement_id: str, *, at: Instant, evidence: str = "", before_start: bool = False) -> Transfer:
         """Refund an agreement's posted payment once, less earlier amendments (section 5.1.2: cancellation).
 
-        The refund may bring the resource below its credit limit: it then owes the money. With `before_start` the buyer
-        asks alone, which counts only before the slot begins.
+        With `before_start` the buyer asks alone, which counts only before the slot begins.
 
         Raises:
             LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`, `refunded` if nothing is left,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, Balance
+from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, AccountKind, Balance
 from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
@@ -21,18 +21,19 @@ from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
+    TEXT_LENGTH_MAX,
     RefusalCode,
     check_amount,
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
+from ramp.text import one_line
 
 Problem = tuple[RefusalCode, str]
 """Code and sentence of a refusal."""
@@ -47,6 +48,12 @@ def open_account(records: Records, account: Account) -> Account:
         refuse(
             RefusalCode.MALFORMED_VALUE,
             f"credit limit must be an integer of 0 to {AMOUNT_MAX} minor units, got {limit!r}",
+        )
+    if limit and account.kind is AccountKind.RESOURCE:
+        refuse(
+            RefusalCode.WRONG_ACCOUNT,
+            f"resource account {account.account_id} must have no overdraft, got {credits_text(limit)}: it only returns "
+            "what it was paid",
         )
     there = records.balances([account.account_id]).get(account.account_id)
     if there is None:
@@ -101,12 +108,16 @@ def deposit(
         kind=TransferKind.DEPOSIT,
         entered_at=at,
         posted_at=at,
-        memo=one_line(memo),
+        memo=one_line(memo, TEXT_LENGTH_MAX),
     )
     there = _same_terms(records, wanted)
     if there is not None:
         return there
-    available = open_balances(records, wanted)[ISSUING_ACCOUNT].available
+    balances = open_balances(records, wanted)
+    kind = balances[account_id].account.kind
+    if kind is not AccountKind.USER:
+        refuse(RefusalCode.WRONG_ACCOUNT, f"account {account_id} is a {kind} account; deposits go to user accounts")
+    available = balances[ISSUING_ACCOUNT].available
     if amount > available:
         refuse(
             RefusalCode.INSUFFICIENT_FUNDS,
@@ -144,7 +155,7 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
 
 
 def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
-    """Refund the rest of a posted payment that has no refund, even if the resource lacks the money.
+    """Refund the rest of a posted payment that has no refund.
 
     Raises:
         LedgerRefusal: `account_closed`, `refunded` if nothing is left.
@@ -163,7 +174,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
         entered_at=at,
         posted_at=at,
         reverses=charge.transfer_id,
-        memo=one_line(memo),
+        memo=one_line(memo, TEXT_LENGTH_MAX),
         order_id=charge.order_id,
     )
     open_balances(records, refunded)

@@ -88,9 +88,3 @@ def check_evidence(text: str) -> None:
             RefusalCode.MALFORMED_VALUE,
             f"evidence must have at most {EVIDENCE_LENGTH_MAX} characters, without NUL and surrogates; got {len(text)}",
         )
-
-
-def one_line(text: str) -> str:
-    """Return free text as stored: one line, printable, cut at `TEXT_LENGTH_MAX` characters."""
-    line = " ".join(text.split())[:TEXT_LENGTH_MAX]
-    return "".join(character if character.isprintable() else "?" for character in line)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ramp.ledger.account import Account, AccountKind, Balance
+from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
@@ -24,7 +24,7 @@ from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
 
 GOING_BACK: Final = frozenset({TransferKind.REFUND, TransferKind.REBATE})
-"""Transfers that a resource must make even if it lacks the money."""
+"""Transfers that return a part of a payment."""
 
 
 def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
@@ -40,6 +40,7 @@ def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[
         *check_unique(entries),
         *check_settlements(entries),
         *check_overdrafts(entries),
+        *check_sellers(entries, transfers),
         *check_refunds(transfers, additions(entries)),
         *check_orders(entries, transfers),
         *check_balances(entries, transfers, balances),
@@ -124,20 +125,14 @@ def _terms(transfer: Transfer) -> tuple[str, str, int, str | None, str]:
 
 
 def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
-    """Check that no entry brings an account below its overdraft limit, with reservations counted as spent.
-
-    Refunds may bring a resource below its limit: it then owes the money.
-    """
+    """Check that no entry brings an account below its overdraft limit, with reservations counted as spent."""
     findings = []
     limits: dict[str, int] = {}
-    resources: set[str] = set()
     spendable: Counter[str] = Counter()
     pending: set[str] = set()
     for entry in entries:
         if isinstance(entry, AccountOpened):
             limits[entry.account.account_id] = entry.account.credit_limit
-            if entry.account.kind is AccountKind.RESOURCE:
-                resources.add(entry.account.account_id)
         if not isinstance(entry, TransferEntered | TransferSettled):
             continue
         transfer = entry.transfer
@@ -151,11 +146,33 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         else:
             spendable[transfer.debit_account] += transfer.amount
         missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
-        owed = transfer.kind in GOING_BACK and transfer.debit_account in resources
-        if missing > 0 and is_debited and not owed:
+        if missing > 0 and is_debited:
             findings.append(
                 f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
             )
+    return findings
+
+
+def check_sellers(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> list[str]:
+    """Check that resources have no overdraft, and that deposits go from the issuing account to users.
+
+    With `check_orders` and `check_refunds` it follows that a resource only receives payments and only returns parts of
+    them, so that nobody gains more than was deposited.
+    """
+    accounts = [entry.account for entry in entries if isinstance(entry, AccountOpened)]
+    findings = [
+        f"resource account {account.account_id} has an overdraft of {account.credit_limit} minor units"
+        for account in accounts
+        if account.kind is AccountKind.RESOURCE and account.credit_limit
+    ]
+    users = {account.account_id for account in accounts if account.kind is AccountKind.USER}
+    findings.extend(
+        f"{transfer.transfer_id} goes from {transfer.debit_account} to {transfer.credit_account}; deposits go from "
+        f"{ISSUING_ACCOUNT} to users"
+        for transfer in transfers
+        if transfer.kind is TransferKind.DEPOSIT
+        and (transfer.debit_account != ISSUING_ACCOUNT or transfer.credit_account not in users)
+    )
     return findings
 
 

@@ -7,6 +7,7 @@ hundredths of a credit, rounded half up once, here.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from ramp.model.instant import HOUR, Duration
@@ -27,11 +28,26 @@ def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
     return (2 * numerator + HOUR) // (2 * HOUR)
 
 
+def per_core_hour(minor_units: int, cores: int, duration: Duration) -> Decimal:
+    """Return a slot's cost in credits per core-hour."""
+    return Decimal(minor_units) * HOUR / (MINOR_UNITS_PER_CREDIT * cores * duration)
+
+
+def price_number(price: Decimal) -> str:
+    """Write a price with two decimals, a whole one without."""
+    return f"{price:.2f}".removesuffix(".00")
+
+
+def grouped(number: int) -> str:
+    """Write a whole number with thousands separated by spaces: `1 234`."""
+    return f"{number:,}".replace(",", " ")
+
+
 def credits_text(minor_units: int) -> str:
     """Write an amount in credits with two decimals, thousands separated by spaces: `-1 234.50`."""
     sign = "-" if minor_units < 0 else ""
     whole, fraction = divmod(abs(minor_units), MINOR_UNITS_PER_CREDIT)
-    return f"{sign}{whole:,}.{fraction:02d}".replace(",", " ")
+    return f"{sign}{grouped(whole)}.{fraction:02d}"
 
 
 def parse_credits(text: str) -> int:

@@ -65,6 +65,11 @@ class Refusal:
     nearest: str = ""
     detail: str = ""
 
+    @property
+    def passing(self) -> str:
+        """The value that would pass, for people; may be empty."""
+        return f"{self.nearest} ({self.detail})" if self.code is RefusalCode.PRICE and self.detail else self.nearest
+
 
 def ease(code: RefusalCode, nearest: str) -> tuple[float, str]:
     """Return a key for `sorted` that puts the nearest value that is easiest to meet first.

@@ -18,7 +18,7 @@ from ramp.model.instant import MINUTE, iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Role, Seal
-from ramp.model.shortcoming import shortcoming
+from ramp.model.shortcoming import cost_problem, shortcoming
 from ramp.model.sizes.moldable import cost_cap
 
 SECOND_PRICE: Final = "second-price"
@@ -56,11 +56,6 @@ class PriceProblem:
         return f"{self.code}: {self.detail}"
 
 
-def cap_cost(unit: RequestUnit, offer: Offer) -> int:
-    """Return the cost of an offer's slot at the user's maximum price, in minor units."""
-    return cost_cap(unit, offer.cores, offer.end - offer.start)
-
-
 def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> int:
     """Return the winner's payment under the second-price rule, in minor units.
 
@@ -69,7 +64,7 @@ def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> i
         winner: the cheapest offer that is held.
         runner_up: the cheapest remaining offer; None without one, when the cap is paid.
     """
-    cap = cap_cost(unit, winner)
+    cap = cost_cap(unit, winner.end - winner.start)
     return cap if runner_up is None else min(cap, runner_up.cost)
 
 
@@ -81,6 +76,8 @@ def stands_at(offer: Offer, seal: Seal, at: int) -> bool:
 def price_problem(agreement: Agreement) -> PriceProblem | None:
     """Return the fault of an agreement's price by the agreement itself; None if it is right."""
     price, offer, cost = agreement.price, agreement.offer, agreement.cost
+    if not agreement.best_offer and (dear := cost_problem(agreement.request, offer, cost)):
+        return PriceProblem(PriceFault.ABOVE_CAP, dear)
     if price is None:
         if cost == offer.cost:
             return None
@@ -93,11 +90,8 @@ def price_problem(agreement: Agreement) -> PriceProblem | None:
     for each in (offer,) if price.runner_up is None else (offer, price.runner_up):
         if other := called_otherwise(agreement.request, price.rule, each, sealed=price.rule == SECOND_PRICE):
             return PriceProblem(PriceFault.CALLED_OTHERWISE, f"{each.offer_id}: {other}")
-    cap = cap_cost(agreement.request, offer)
     if cost < offer.cost:
         return PriceProblem(PriceFault.BELOW_OFFER, f"{_text(cost)} is below the {_text(offer.cost)} offered")
-    if cost > cap:
-        return PriceProblem(PriceFault.ABOVE_CAP, f"{_text(cost)} is above the user's limit of {_text(cap)}")
     if price.rule == SECOND_PRICE and cost != (owed := second_price(agreement.request, offer, price.runner_up)):
         return PriceProblem(PriceFault.NOT_THE_RULES, f"wrong cost: got {_text(cost)}, expected {_text(owed)}")
     return None

@@ -86,8 +86,8 @@ class RequestUnit:
 
     Attributes:
         number: position in the document, from 1; names the unit in every message.
-        cpu_hour_cost: the user's maximum, whole credits per core hour; in later rounds the asking price. If the seller
-            chooses the size, per core hour at the reference size.
+        cpu_hour_cost: the user's maximum, whole credits per core-hour asked (at the reference size, if it has one); in
+            later rounds the asking price.
         deadline: EndDate and EndTime: the run is complete by then.
         cores: cores wanted, or the reference size.
         not_before: StartDate and StartTime: the run starts no earlier; None means as soon as possible.

@@ -15,16 +15,21 @@ from ramp.model.sizes.moldable import cost_cap, least_cores, size_problem
 
 def shortcoming(unit: RequestUnit, offer: Offer) -> str:
     """Say why an offer does not meet a unit (whose price is the limit); empty if it does."""
-    if unit.moldable is not None:
-        cap = cost_cap(unit, offer.cores, offer.end - offer.start)
-        if offer.cost > cap:
-            got, most = credits_text(offer.cost), credits_text(cap)
-            return f"total cost too high: got {got} credits, expected at most {most} (as at the reference size)"
-    elif offer.cpu_hour_cost > unit.cpu_hour_cost:
-        return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
+    if problem := cost_problem(unit, offer, offer.cost):
+        return problem
     if offer.cores < least_cores(unit):
         return f"too few cores: got {offer.cores}, expected at least {least_cores(unit)}"
     return start_shortcoming(unit, offer) or site_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
+
+
+def cost_problem(unit: RequestUnit, offer: Offer, cost: int) -> str:
+    """Say why a cost of an offer's slot is above the unit's maximum; empty if it is not."""
+    cap = cost_cap(unit, offer.end - offer.start)
+    if cost <= cap:
+        return ""
+    got, most = credits_text(cost), credits_text(cap)
+    limit = f"{unit.cores.total} cores asked at {unit.cpu_hour_cost} credits/core-hour"
+    return f"cost too high: got {got} credits for {offer.cores} cores, expected at most {most} ({limit})"
 
 
 def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:

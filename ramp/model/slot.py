@@ -38,15 +38,17 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class SlotMove:
-    """A move of a sold slot to other places of its machine.
+    """A move of a sold slot to other places of its machine, or to another reservation.
 
     Attributes:
         placement: its present place, in the machine's words.
         moved_at: when; later moves of one slot have later instants, whatever the clock says.
+        reservation_id: the machine's present name for it; empty if it never changes.
     """
 
     placement: str
     moved_at: Instant
+    reservation_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

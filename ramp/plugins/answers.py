@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -10,18 +9,13 @@ from ramp.model.instant import Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.text import IDENTIFIER, is_printable
 
 CORES_MAX: Final = 10**9
 """Maximum number of cores of a slot; far above any machine."""
 
 INSTANT_MAX: Final[Instant] = from_iso("9000-01-01")
 """Documents contain only years before this one."""
-
-_UNFIT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 forbids (section 2.2)."""
-
-IDENTIFIER_MAX: Final = 200
-"""Characters of a reservation's id, as in the documents that carry it."""
 
 PLACEMENT_MAX: Final = 4_000
 """Characters of a placement, as in the documents that carry it."""
@@ -69,12 +63,20 @@ def slot_problem(slot: Any, cores_min: int) -> str:
 
 
 def text_problem(what: str, text: Any, limit: int) -> str:
-    """Say why no document can contain a text; empty if one can."""
+    """Say why a text is not one printable line of limited length; empty if it is."""
     if not isinstance(text, str):
         return f"the {what} is not a string"
     if len(text) > limit:
         return f"the {what} has {len(text)} characters, expected at most {limit}"
-    return f"the {what} {text!a:.50} has characters that XML does not allow" if _UNFIT.search(text) else ""
+    return "" if is_printable(text) else f"the {what} {text!a:.50} has line breaks or hidden characters"
+
+
+def identifier_problem(name: Any) -> str:
+    """Say why a name cannot be a reservation's id; empty if it can."""
+    if isinstance(name, str) and IDENTIFIER.fullmatch(name):
+        return ""
+    right = "1 to 64 letters, digits, dots, underscores, plus signs and hyphens"
+    return f"invalid reservation id: got {name!a:.80}, expected {right}"
 
 
 def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
@@ -86,11 +88,8 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
     given: Any = answer.slot
     if answer.key != key:
         return f"the reservation is for {answer.key!r:.50}, not {key!r}"
-    if not answer.reservation_id:
-        return f"invalid reservation id: got {answer.reservation_id!r}, expected a string"
-    wrong_id = text_problem("reservation's id", answer.reservation_id, IDENTIFIER_MAX)
-    if wrong_id:
-        return wrong_id
+    if wrong := identifier_problem(answer.reservation_id):
+        return wrong
     if not isinstance(given, Slot):
         return no("Slot", given)
     began: Any = answer.started_at
@@ -138,7 +137,8 @@ def moves_problem(keys: Collection[str], answer: Any) -> str:
             return f"{key!r:.50} is reported as moved, but was not asked about"
         if not isinstance(move, SlotMove):
             return no("SlotMove", move)
-        if wrong := text_problem("placement", move.placement, PLACEMENT_MAX):
+        wrong = text_problem("placement", move.placement, PLACEMENT_MAX)
+        if wrong := wrong or (move.reservation_id and identifier_problem(move.reservation_id)):
             return wrong
         if not move.placement:
             return "a slot is reported as moved without a placement"

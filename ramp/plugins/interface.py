@@ -23,7 +23,7 @@ start, fewer cores than asked), counts as a failure with an unknown result. The 
 - after a `hold` or `confirm` that fails, its result is unknown: `reservation` is asked until it answers. What it shows
   as done counts. Otherwise, if `transient` is true the call is repeated. If it is false, the call is given up:
   released, refused, and a sale called off before it is paid. If it is unknown (any other exception, a call that took
-  too long), a hold is given up and a confirmation repeated;
+  too long), a hold is given up and a confirmation repeated once;
 - a `release` or `reservation` that fails is repeated until it succeeds;
 - when the plug-in is opened, true means that it is tried again after a pause, false that its agent stays down. A
   `ConfigurationError` (an option that is wrong) ends the launch with its message.
@@ -145,7 +145,8 @@ class ResourcePlugin(Protocol):
         Keys: `resource`, `source`, `time` (ISO), `machine_time_s` (log time), `cores`, `cores_busy`, `load`,
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
         (list of {`reservation_id`, `key`, `cores`, `start`, `end`, `firm`, `held_until`}), `projected_load`
-        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot` makes the last two. The resource adds
+        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot` makes the last two. A machine that sells
+        nothing for now says why in `not_selling`. The resource adds
         `operating_system`, `architecture` and `start_price` of its own configuration.
         """
         ...

@@ -174,6 +174,7 @@ class JobToRun:
         queue_key: without a reserved slot, the key of the queued job in which this one runs, whose number is
             `reservation_id`; else empty.
         start_by: on the agent's own computer, the latest start; a job that could not start until then never starts.
+        archive: SHA-256 of the archive of inputs that was staged before; empty without one.
     """
 
     job_id: str
@@ -188,6 +189,7 @@ class JobToRun:
     environment: tuple[tuple[str, str], ...]
     queue_key: str = ""
     start_by: Instant = 0
+    archive: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,18 @@ class ReadJobFile:
     offset: int
 
 
-AskLauncher = SubmitJob | LookUpJob | CancelJob | ReadJobFile
+@dataclass(frozen=True, slots=True)
+class StageJobInput:
+    """Ask the launcher to keep a piece of a job's archive of inputs; answered by `JobFileRead` with its new size."""
+
+    call_id: str
+    job: JobToRun
+    offset: int
+    data: str
+
+
+AskLauncher = SubmitJob | LookUpJob | CancelJob | ReadJobFile | StageJobInput
+"""Questions to a launcher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +317,10 @@ class PostRefund:
     """Ask the ledger to refund a payment once; answered by `RefundPosted`.
 
     Attributes:
-        user: must have paid.
-        resource: must have been paid.
+        user: must have paid; empty for the keeper's order.
+        resource: must have been paid; empty for the keeper's order.
         before_start: only while the slot has not begun, as the buyer asks alone.
-        evidence: the cancellation.
+        evidence: the cancellation or order.
     """
 
     call_id: str

@@ -37,7 +37,7 @@ class Approval(StrEnum):
     """Approval of offers (paper section 5.1.1, step 5).
 
     AUTO buys offers that meet the request. ASK shows each purchase first. BEST_OFFER buys the best offer if none meets
-    it.
+    it; such an offer may cost more than the request allows, so clients require a maximum total cost.
     """
 
     AUTO = "auto"
@@ -132,6 +132,17 @@ class JobOutputAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class JobInputSent:
+    """The owner sends a piece of a job's archive of inputs, for a job that it will order; in base64."""
+
+    query_id: str
+    job_id: str
+    agreement_id: str
+    offset: int
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
 class AccountAsked:
     """The owner asks the bank for balance or statement."""
 
@@ -175,6 +186,14 @@ class DepositOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class RefundOrdered:
+    """The keeper orders the refund of an agreement, which is its idempotency key."""
+
+    agreement_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewAsked:
     """The keeper asks for an overview of all trading."""
 
@@ -193,11 +212,13 @@ Command = (
     | JobAsked
     | JobCancelled
     | JobOutputAsked
+    | JobInputSent
     | AccountAsked
     | MachineAsked
     | ResourcesAsked
     | ClockAsked
     | DepositOrdered
+    | RefundOrdered
     | OverviewAsked
 )
 
@@ -272,7 +293,7 @@ class SlotFreed:
 
 @dataclass(frozen=True, slots=True)
 class MachineOpened:
-    """The plug-in has opened, after its party: the source of its queue, and whether it must know the buyers of sold slots."""
+    """The plug-in has opened, after its party: the source of its queue, and whether it must know its buyers."""
 
     source: str
     tended: bool = False
@@ -322,7 +343,7 @@ class JobSeen:
 
 @dataclass(frozen=True, slots=True)
 class JobFileRead:
-    """The launcher's answer to the `ReadJobFile` of that call.
+    """The launcher's answer to the `ReadJobFile` or `StageJobInput` of that call.
 
     Attributes:
         data: the piece in base64; None without output, see the code.
@@ -404,12 +425,14 @@ class OrdersSwept:
 
 @dataclass(frozen=True, slots=True)
 class RefundPosted:
-    """The ledger's answer to `PostRefund`."""
+    """The ledger's answer to `PostRefund`, with the buyer and the seller."""
 
     call_id: str
     agreement_id: str
     transfer_id: str
     amount: int
+    user: str = ""
+    resource: str = ""
     code: str = ""
     detail: str = ""
 

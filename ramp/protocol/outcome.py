@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 
+from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
+from ramp.model.money import per_core_hour
 from ramp.model.offer import Offer, Refusal
 
 
@@ -43,6 +47,7 @@ class RoundRecord:
         round_number: from 1; the extra best-offer round has the number after the last.
         asked: asking price of each unit (unit number, credits per core hour).
         offers: in order of arrival.
+        bids: the same at their prices per core-hour asked, by which they compare.
         refusals: in order of arrival; silent resources appear with `no_answer`.
         duration: from the calls until the round closed.
         best_offer: whether this was the extra round.
@@ -51,6 +56,7 @@ class RoundRecord:
     round_number: int
     asked: tuple[tuple[int, int], ...]
     offers: tuple[Offer, ...]
+    bids: tuple[Bid, ...]
     refusals: tuple[ResourceRefusal, ...]
     duration: Duration
     best_offer: bool = False
@@ -81,6 +87,13 @@ class BoughtUnit:
     def cost(self) -> int:
         """Price paid for the unit, in minor units."""
         return self.offer.cost if self.paid is None else self.paid
+
+    @property
+    def price_paid(self) -> Decimal:
+        """Price paid, credits per core-hour charged."""
+        if self.paid is None:
+            return Decimal(self.offer.cpu_hour_cost)
+        return per_core_hour(self.paid, self.offer.cores, self.offer.end - self.offer.start)
 
     @property
     def charges_more(self) -> bool:
@@ -117,12 +130,25 @@ class RequestOutcome:
         return sum(unit.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
 
 
+ALREADY_CANCELLED: Final = "already_cancelled"
+"""Code of a repeated cancellation: it is done, and nothing is refunded again."""
+
+
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
-    """How a cancellation ended: `done` with the refund in minor units, or a code."""
+    """How a cancellation ended: `done` with the refund in minor units, or a code.
+
+    A refund for a slot that its seller has lost is done too, and has the seller's code and detail. A repeated
+    cancellation is done with its own code.
+    """
 
     agreement_id: str
     done: bool
     refund: int
     code: str = ""
     detail: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Why the seller gave the slot back; empty if its buyer did."""
+        return (self.detail or self.code) if self.done and self.code != ALREADY_CANCELLED else ""

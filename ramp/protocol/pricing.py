@@ -28,7 +28,8 @@ class PriceQuestion:
     """The question to a strategy for one unit in one round.
 
     Attributes:
-        asking: asking price, credits per core hour.
+        asking: asking price, credits per core-hour charged: the greatest whole price at which the slot costs no more
+            than the request allows; 0 if it costs more at any price.
         start_price: the machine's start price.
         minimum_price: the machine's minimum price.
         load: share of the machine taken over the job's window, 0 to 1.

@@ -8,6 +8,7 @@ from ramp.model.agreement import Amendment
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
+    Bid,
     DepositMade,
     DirectoryListing,
     EnrolmentDenied,
@@ -18,6 +19,8 @@ from ramp.model.contents import (
     KeeperRefused,
     MachineStatus,
     MarketOverview,
+    NotUnderstood,
+    RefundMade,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -41,14 +44,14 @@ class RoundClosed:
     """A round has ended.
 
     Attributes:
-        best: best offer of each unit so far (unit number, offer).
+        best: best offer of each unit so far (unit number, offer at its price per core-hour asked).
         answered: resources with their answer times, in order of arrival.
         called_again: number of repeated calls.
     """
 
     request_id: str
     record: RoundRecord
-    best: tuple[tuple[int, Offer], ...]
+    best: tuple[tuple[int, Bid], ...]
     answered: tuple[tuple[str, Duration], ...] = ()
     called_again: int = 0
 
@@ -129,6 +132,7 @@ Answer = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
+    | RefundMade
     | KeeperRefused
     | MarketOverview
     | JobStatus
@@ -136,6 +140,7 @@ Answer = (
     | JobOutput
     | EnrolmentGranted
     | EnrolmentDenied
+    | NotUnderstood
 )
 """Answers to an owner's questions and the keeper's orders."""
 
@@ -162,12 +167,27 @@ class ClockCompared:
     uncertainty: Duration
     wrong: bool
 
+    @property
+    def certain(self) -> Duration:
+        """The part of the offset that is certain: 0 on one computer, however slow its answers are."""
+        size = max(abs(self.offset) - self.uncertainty, 0)
+        return size if self.offset > 0 else -size
+
 
 @dataclass(frozen=True, slots=True)
 class GuestFailed:
     """A guest of a resource (price strategy, plug-in) failed; an empty reason means that it works again."""
 
     guest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLost:
+    """A resource has lost a sold slot, and the bank shall refund it."""
+
+    agreement_id: str
+    user: str
     reason: str
 
 
@@ -224,6 +244,7 @@ Progress = (
     | QueryAnswered
     | ClockCompared
     | GuestFailed
+    | SlotLost
     | KeeperOrdered
     | RecordsMissing
     | EnrolmentAnswered

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Content
+from ramp.model.contents import Content, NotUnderstood
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
@@ -95,6 +95,14 @@ class Questions:
         question.retry.answered(now)
         del self._open[query_id]
         return [Report(QueryAnswered(query_id, answer))]
+
+    def not_understood(self, message: Message, answer: NotUnderstood) -> list[Effect]:
+        """Report that the party asked cannot read an open question, or that it cannot be sent."""
+        question = self._open.get(message.in_reply_to)
+        if question is None or message.sender not in (question.send.message.receiver, self._name):
+            return []
+        del self._open[message.in_reply_to]
+        return [Report(QueryAnswered(message.in_reply_to, answer))]
 
     def check(self, query_id: str, message: Message) -> None:
         """Check the sender and, where required, the seal of an answer to an open question.

@@ -82,6 +82,7 @@ ACCOUNT_QUERY_REFUSED: Final = Record(contents.AccountQueryRefused, {"nonce": TE
 DEPOSIT_ORDER: Final = Record(
     contents.DepositOrder, {"deposit_id": TEXT, "account": TEXT, "amount": INTEGER, "memo": SENTENCE}
 )
+REFUND_ORDER: Final = Record(contents.RefundOrder, {"agreement_id": TEXT, "reason": SENTENCE})
 DEPOSIT_MADE: Final = Record(contents.DepositMade, {"deposit_id": TEXT, "transfer_id": TEXT, "amount": INTEGER})
 KEEPER_REFUSED: Final = Record(contents.KeeperRefused, {"reference": TEXT, "code": TEXT, "detail": SENTENCE})
 OVERVIEW_QUERY: Final = Record(

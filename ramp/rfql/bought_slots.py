@@ -13,11 +13,22 @@ DELIVERY: Final = Form(str, Delivery)
 
 ARGUMENT: Final = Record(contents.JobArgument, {}, text="value")
 INPUT: Final = Record(contents.JobInput, {"name": TEXT, "executable": BOOLEAN}, text="data")
+VARIABLE: Final = Record(contents.JobVariable, {"name": TEXT}, text="value")
 PEER: Final = Record(contents.JobPeer, {"unit": INTEGER, "resource": TEXT, "reservation_id": TEXT, "cores": INTEGER})
 JOB_ORDER: Final = Record(
     contents.JobOrder,
-    {"job_id": TEXT, "agreement_id": TEXT, "cores": INTEGER, "unit": INTEGER, "begin_at": INSTANT},
-    children={"arguments": ARGUMENT, "inputs": INPUT, "peers": PEER},
+    {
+        "job_id": TEXT,
+        "agreement_id": TEXT,
+        "cores": INTEGER,
+        "unit": INTEGER,
+        "begin_at": INSTANT,
+        "archive": TEXT,
+    },
+    children={"arguments": ARGUMENT, "inputs": INPUT, "peers": PEER, "variables": VARIABLE},
+)
+JOB_INPUT_PIECE: Final = Record(
+    contents.JobInputPiece, {"job_id": TEXT, "agreement_id": TEXT, "offset": INTEGER}, text="data"
 )
 JOB_QUERY: Final = Record(contents.JobQuery, {"job_id": TEXT, "agreement_id": TEXT})
 JOB_CANCELLATION: Final = Record(contents.JobCancellation, {"job_id": TEXT, "agreement_id": TEXT})

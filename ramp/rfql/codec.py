@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import DocumentError, MeaningViolation, SealInvalid
-from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message
+from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message, Performative
 from ramp.model.communicative_acts import DECLARED
+from ramp.model.contents import NotUnderstood
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.rfql import documents, slots
 from ramp.rfql.signing import seals
@@ -151,7 +152,8 @@ def decode(
     if not conversation_id:
         raise DocumentError("metadata: conversation-id is missing")
     seals.check_header("conversation-id", conversation_id)
-    seals.check_header("reply-with", metadata.get("reply-with", ""))
+    for slot in ("reply-with", "in-reply-to"):
+        seals.check_header(slot, metadata.get(slot, ""))
     if not _SEAL_SLOTS.isdisjoint(metadata):
         return _opened(sender, receiver, metadata, conversation_id, body, notary, now)
     # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.
@@ -170,6 +172,23 @@ def decode(
         reply_with=metadata.get("reply-with", ""),
         in_reply_to=metadata.get("in-reply-to", ""),
         reply_by=slots.read_reply_by(metadata.get("reply-by")),
+    )
+
+
+def not_understood(
+    sender: str, receiver: str, metadata: Mapping[str, str], thread: str | None, reason: str
+) -> Message | None:
+    """Return the receiver's answer to a message that it cannot decode; None if that was such an answer."""
+    if metadata.get("performative") == Performative.NOT_UNDERSTOOD.value:
+        return None
+    conversation_id = metadata.get("conversation-id") or thread or "unknown"
+    return Message(
+        Performative.NOT_UNDERSTOOD,
+        receiver,
+        sender,
+        conversation_id,
+        NotUnderstood(reason[:1000]),
+        in_reply_to=metadata.get("reply-with", ""),
     )
 
 

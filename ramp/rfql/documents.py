@@ -61,6 +61,7 @@ _DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document f
     for document in (
         _plain(contents.CallForProposals, offers.write_call, offers.read_call),
         _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
+        _plain(contents.HoldRefused, offers.HOLD_REFUSED.write, offers.read_hold_refused),
         _plain(contents.AmendmentPosted, agreements.AMENDMENT_POSTED.write, agreements.read_posted),
         _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
         _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),

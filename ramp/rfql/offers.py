@@ -46,7 +46,9 @@ PROPOSAL: Final = Record(
 REJECTION: Final = Record(contents.Rejection, {**_REQUEST_AND_OFFER, "reason": SENTENCE})
 ACCEPTANCE: Final = Record(contents.Acceptance, _REQUEST_AND_OFFER)
 HOLD_GRANTED: Final = Record(contents.HoldGranted, {**_REQUEST_AND_OFFER, "reservation_id": TEXT, "hold_for": DURATION})
-HOLD_REFUSED: Final = Record(contents.HoldRefused, {**_REQUEST_AND_OFFER, "code": CODE, "detail": SENTENCE})
+HOLD_REFUSED: Final = Record(
+    contents.HoldRefused, {**_REQUEST_AND_OFFER, "code": CODE, "detail": SENTENCE}, children={"instead": OFFER}
+)
 HOLD_CANCELLED: Final = Record(contents.HoldCancelled, _REQUEST_AND_OFFER)
 CONFIRMED: Final = Record(contents.Confirmed, {"agreement_id": TEXT, "offer_id": TEXT})
 FAILED: Final = Record(contents.Failed, {"agreement_id": TEXT, "offer_id": TEXT, "code": CODE, "detail": SENTENCE})
@@ -103,6 +105,18 @@ def read_proposal(element: Element) -> contents.Proposal:
                 f"Offer {offer.offer_id}: requestId {offer.request_id!r} in a Proposal for {proposal.request_id!r}"
             )
     return proposal
+
+
+def read_hold_refused(element: Element) -> contents.HoldRefused:
+    """Read a refused hold that has passed the schema check.
+
+    Raises:
+        MeaningViolation: for an offer whose slot ends before it starts.
+    """
+    refused = HOLD_REFUSED.read(element)
+    for offer in refused.instead:
+        check_offer(offer)
+    return refused
 
 
 def check_offer(offer: Offer) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
-from ramp.model.acl import SEALED, Message
+from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import (
     Amended,
@@ -103,7 +103,7 @@ class Ports:
         before: called before every effect; the simulator crashes parties here.
         sealed: types of contents that are sealed.
         fault: called with a bug and its conversation, which then restarts; None raises the error, for tests.
-        unsent: called with a message that cannot be sealed because it quotes a peer; None raises the error.
+        unsent: called with a message that cannot be written or sealed; None raises the error.
     """
 
     send: Callable[[Message], None]
@@ -129,6 +129,7 @@ class Host:
         self.party = party
         self.ports = ports
         self._answers: deque[ev.Event] = deque()
+        self._returned: deque[tuple[Message, str]] = deque()
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
         self._taken_up: set[str] = set()
         self._failure: BaseException | None = None
@@ -171,6 +172,11 @@ class Host:
             effects = [fx.TakeUpAgain("", error)]
         self._carry_out(effects, now)
 
+    def not_sent(self, message: Message, reason: str, now: Instant) -> None:
+        """Answer an own message that cannot travel, in the party's own name; only an owner's question heeds it."""
+        if message.performative is not Performative.NOT_UNDERSTOOD:
+            self.deliver(replace(fx.not_understood(message, reason).message, sender=self.name), now)
+
     def command(self, command: ev.Command, now: Instant) -> None:
         self._check_alive()
         self._carry_out(self.party.handle(command, now), now)
@@ -208,6 +214,8 @@ class Host:
                     raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error
             while self._answers:
                 self._carry_out(self.party.handle(self._answers.popleft(), now), now)
+            while self._returned:
+                self.not_sent(*self._returned.popleft(), now)
         except BaseException as error:
             self._failure = self._failure or error
             raise
@@ -246,20 +254,19 @@ class Host:
                 self._ask(self.ports.pricing, effect, now)
             case JudgeRequest() | ReadRevocations() | KeepRevocations():
                 self._ask(self.ports.authority, effect, now)
-            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile():
+            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile() | fx.StageJobInput():
                 self._ask(self.ports.launcher, effect, now)
             case _:
                 self._ask_ledger(effect, now)
 
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:
-            signed = self._signed(message, now, sealed=sealed)
-        except DocumentError as error:  # it can neither be sealed nor written, and counts as lost on the way
+            self.ports.send(self._signed(message, now, sealed=sealed))
+        except DocumentError as error:  # it can neither be sealed nor written
             if self.ports.unsent is None:
                 raise
             self.ports.unsent(message, error)
-            return
-        self.ports.send(signed)
+            self._returned.append((message, str(error)))
 
     def _ask_ledger(self, effect: fx.AskLedger, now: Instant) -> None:
         assert self.ports.ledger is not None, f"{self.name} has no ledger"

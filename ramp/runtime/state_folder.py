@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import secrets
@@ -40,7 +39,12 @@ class StateFolder:
             for folder in (self.path, self.journals, self.reservations, self.logs, self.run):
                 folder.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o700)
-            self.sockets.mkdir(exist_ok=True, mode=0o700)
+            if self._has_short_path:
+                self.sockets.mkdir(exist_ok=True, mode=0o700)
+            elif not _is_private(self.sockets):
+                # nobody can guess the name of the folder, so nobody can take it before
+                made = tempfile.mkdtemp(prefix="ramp-", dir=_runtime_folder())
+                write_private(self._sockets_elsewhere, made)
         except OSError as error:
             raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
         check_private(self.sockets)
@@ -50,6 +54,7 @@ class StateFolder:
         if not self.sockets.is_relative_to(self.path):
             with contextlib.suppress(OSError):
                 self.sockets.rmdir()
+                self._sockets_elsewhere.unlink()
 
     @property
     def keys(self) -> Path:
@@ -129,11 +134,18 @@ class StateFolder:
     @property
     def sockets(self) -> Path:
         """Folder of the control sockets; under the state folder unless its path is too long for a socket."""
-        here = self.run / "control"
-        if len(os.fsencode(here.absolute())) + 40 < SOCKET_PATH_MAX:
-            return here
-        digest = hashlib.sha256(os.fsencode(self.path.absolute())).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"ramp-{os.getuid()}-{digest}"
+        if not self._has_short_path:
+            with contextlib.suppress(OSError):
+                return Path(self._sockets_elsewhere.read_text("utf-8"))
+        return self.run / "control"
+
+    @property
+    def _has_short_path(self) -> bool:
+        return _fits_sockets(self.run / "control")
+
+    @property
+    def _sockets_elsewhere(self) -> Path:
+        return self.run / "sockets-folder"
 
     def socket(self, user: str) -> Path:
         return self.sockets / f"{user}.sock"
@@ -261,11 +273,28 @@ def state_folder(path: Path | str | None) -> StateFolder:
     return StateFolder(Path(path or default_state_dir()).absolute())
 
 
+def _fits_sockets(folder: Path) -> bool:
+    return len(os.fsencode(folder.absolute())) + 40 < SOCKET_PATH_MAX
+
+
+def _runtime_folder() -> Path | None:
+    """Return the user's own runtime folder, or None for the temporary folder."""
+    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")
+    return folder if _is_private(folder) and _fits_sockets(folder / "ramp-12345678") else None
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        check_private(folder)
+    except ConfigurationError:
+        return False
+    return True
+
+
 def check_private(folder: Path) -> None:
     """Check that a folder for control sockets belongs to the user and is closed to others.
 
-    A user who can put a socket there speaks for the agents, and any user may have made a folder in the temporary
-    directory.
+    A user who can put a socket there speaks for the agents.
 
     Raises:
         ConfigurationError: the path is no folder, belongs to another user, or is open to others.

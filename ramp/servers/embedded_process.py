@@ -58,6 +58,7 @@ from pyjabber.stream.utils.Enums import Stage
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.logs.events import log_to_stderr
 from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.embedded_registration import FEATURE, Registration
@@ -341,7 +342,7 @@ def serve(
         )
     loguru.logger.remove()
     loguru.logger.add(sys.stderr, level="WARNING", diagnose=False)  # diagnose would print passwords and documents
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr(logging.WARNING)
     shutil.rmtree(upload_server.TEMP_DIR, ignore_errors=True)  # created on import, for a service that is off
     # Not asyncio.run: it cancels the remaining tasks and waits for them, and some of pyjabber's tasks of closed
     # connections ignore their cancellation. The server would never end nor release the lock of its state directory.

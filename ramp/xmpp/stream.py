@@ -102,6 +102,8 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         on_misaddressed: Callable[[str], None],
     ) -> None:
         super().__init__(jid, password, ssl_context=context)
+        self.auto_authorize = None  # nobody learns whether an agent is there: subscriptions to presence stay unanswered
+        self.auto_subscribe = False
         self.enable_direct_tls = False  # the servers offer STARTTLS on one port
         self.raw = raw
         self._on_message = on_message

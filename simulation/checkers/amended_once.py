@@ -1,6 +1,12 @@
-"""A bought slot has the size that its posted amendments say; each gave back or cost what its part was worth, once."""
+"""A bought slot has the size that its posted amendments say; each gave back or cost what its part was worth, once.
+
+What goes back is counted core by core, apart from RAMP's rules. The chain of what the bank has posted is followed in
+every slot, liars' too.
+"""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
@@ -8,7 +14,8 @@ from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView
+from simulation.checkers.core_prices import given_back
+from simulation.checkers.observation import Checker, MarketView, posted_transfers
 
 
 class AmendedOnce(Checker):
@@ -18,12 +25,15 @@ class AmendedOnce(Checker):
 
     def __init__(self) -> None:
         self._sizes: dict[str, tuple[int, Instant]] = {}
+        self._before: dict[str, str] = {}
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """Remember what every amendment that is signed would make of its slot."""
         content = message.content
         if isinstance(content, Signed) and isinstance(content.body, Amendment):
-            self._sizes[state_digest(content.body)] = content.body.cores, content.body.until
+            digest = state_digest(content.body)
+            self._sizes[digest] = content.body.cores, content.body.until
+            self._before[digest] = content.body.previous
 
     def on_step(self, view: MarketView) -> None:
         """While a slot is being changed no more of it may be used than is paid."""
@@ -67,16 +77,25 @@ class AmendedOnce(Checker):
 
     def at_stop(self, view: MarketView) -> None:
         """What a user has had posted is one chain, and the ledger has moved the same amount for each of it, once."""
+        for payment in posted_transfers(view):
+            posted = [each for each in view.ledger.amendments(payment.agreement_id) if each.is_posted]
+            for before, each in pairwise(posted):
+                if self._before.get(each.digest, before.digest) != before.digest:
+                    raise self._violated(f"amendment {each.number} of {each.agreement_id} changes an outdated state")
         for user in view.honest_users.values():
             for agreement_id, agreement in user.agreements.items():
                 self._follow(view, agreement, user.changes.posted(agreement_id))
 
     def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment, ...]) -> None:
         state = first_state(agreement)
-        for amendment in posted:
+        for number, amendment in enumerate(posted):
             problem = amendment_problem(agreement, state, amendment)
             if problem is not None:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")
+            if not amendment.grows:
+                worth, _ = given_back(agreement, posted[:number], amendment)
+                if amendment.refund != int(worth):
+                    raise self._violated(f"amendment {amendment.number} gives {amendment.refund} back of {worth}")
             kind = TransferKind.PAYMENT if amendment.grows else TransferKind.REBATE
             moved = view.ledger.transfer(amendment.key, kind)
             wanted = amendment.charge if amendment.grows else amendment.refund

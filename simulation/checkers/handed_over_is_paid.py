@@ -6,7 +6,7 @@ from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import Failed
-from ramp.protocol.records import AgreementReceived, Record
+from ramp.protocol.records import AgreementPaid, AgreementReceived, CancellationReceived, Record
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView, posted_transfers
 
@@ -19,15 +19,22 @@ class HandedOverIsPaid(Checker):
     def __init__(self) -> None:
         self._agreements: dict[str, Agreement] = {}
         self._own_will: set[tuple[str, str]] = set()
+        self._accepted: dict[tuple[str, str], Agreement] = {}
+        self._paid: set[tuple[str, str]] = set()
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
-        """A resource has accepted an agreement."""
-        if (
-            name not in view.liars
-            and isinstance(record, AgreementReceived)
-            and isinstance(record.agreement.body, Agreement)
-        ):
+        """A resource has accepted an agreement; once it is paid, it takes a cancellation before its slot only."""
+        if name in view.liars:
+            return
+        if isinstance(record, AgreementReceived) and isinstance(record.agreement.body, Agreement):
             self._agreements[record.agreement.body.agreement_id] = record.agreement.body
+            self._accepted[name, record.offer_id] = record.agreement.body
+        elif isinstance(record, AgreementPaid):
+            self._paid.add((name, record.offer_id))
+        elif isinstance(record, CancellationReceived) and (name, record.offer_id) in self._paid:
+            start = self._accepted[name, record.offer_id].offer.start
+            if view.time_of(name) >= start:
+                raise self._violated(f"{name} agrees to a refund of {record.offer_id} after its slot has begun")
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A resource gives the money back by its own will: it countersigns a cancellation, or says that it failed."""

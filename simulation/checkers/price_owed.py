@@ -1,4 +1,7 @@
-"""What is paid is what is owed: the price offered, or by the second-price rule that of the next offer."""
+"""What is paid is what is owed: the price offered, or by the second-price rule that of the next offer.
+
+It is at most the cost of the cores and the time asked at the buyer's limit, unless the buyer approved a best offer.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,8 @@ class PriceOwed(Checker):
         if self._is_paid_as_offered(agreement):
             if agreement.cost != offer.cost:
                 raise self._violated(f"{agreement.agreement_id} pays {agreement.cost} for an offer of {offer.cost}")
+            if not agreement.best_offer and agreement.cost > (most := _most(offer, agreement.request)):
+                raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, but the limit is {most}")
             return
         if agreement.cost == offer.cost and "" in self._rules[called]:
             return  # a liar called with and without a rule, and the payee heard of no rule
@@ -134,9 +139,7 @@ class PriceOwed(Checker):
 
 
 def _most(offer: Offer, wanted: RequestUnit) -> int:
-    if wanted.moldable is not None and wanted.wall_time is not None:  # the run at its reference size
-        return money.cost(wanted.cpu_hour_cost, wanted.cores.total, wanted.wall_time)
-    return money.cost(wanted.cpu_hour_cost, offer.cores, offer.end - offer.start)
+    return money.cost(wanted.cpu_hour_cost, wanted.cores.total, wanted.wall_time or offer.end - offer.start)
 
 
 def _called(agreement: Agreement) -> _Called:

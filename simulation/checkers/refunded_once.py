@@ -1,11 +1,14 @@
 """What was paid comes back at most once, and whole: after a cancellation, or where its resource has failed.
 
 What amendments have given back of it before is no part of what comes back then, and what was paid for what they have
-added is.
+added is. A seller's account has no other income and no other expenses, so that nobody gains more than was deposited.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+
+from ramp.ledger.account import AccountKind
 from ramp.ledger.transfer import TransferKind
 from simulation.checkers.observation import Checker, MarketView, addition_of, posted_transfers
 
@@ -44,3 +47,22 @@ class RefundedOnce(Checker):
                 user, resource, amount = paid.get(transfer.agreement_id, ("", "", 0))
                 if terms != (resource, user, amount):
                     raise self._violated(f"{transfer.agreement_id} was refunded otherwise than it was paid")
+                paid[transfer.agreement_id] = user, resource, 0
+        self._nobody_gains(view, list(paid.values()))
+
+    def _nobody_gains(self, view: MarketView, kept: list[tuple[str, str, int]]) -> None:
+        """Sellers have what they were paid less what they returned; buyers have no more than was deposited.
+
+        Args:
+            view: the market.
+            kept: user, resource and what is left of its payments, of every agreement, liars' too.
+        """
+        income: Counter[str] = Counter()
+        for _, resource, left in kept:
+            income[resource] += left
+        for balance in view.ledger.balances():
+            name, kind = balance.account.account_id, balance.account.kind
+            if kind is AccountKind.RESOURCE and balance.posted != income[name]:
+                raise self._violated(f"{name} has {balance.posted} minor units, and was paid {income[name]} for good")
+            if kind is AccountKind.USER and balance.posted > view.deposits.get(name, 0):
+                raise self._violated(f"{name} has {balance.posted} minor units, more than was deposited")

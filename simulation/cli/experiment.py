@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ramp.cli.options import example
+from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.experiments.comparison import Verdict
@@ -53,7 +53,7 @@ def list_command(as_json: bool) -> None:
     table = Table("Experiment", "About", box=None, pad_edge=False)
     for one in found:
         table.add_row(one.name, one.about)
-    Console(highlight=False).print(table)
+    console().print(table)
 
 
 @experiment.command(
@@ -200,7 +200,7 @@ def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, 
         for name, summary in summaries.items():
             counts = (str(summary["verdicts"][verdict]) for verdict in Verdict)
             table.add_row(name, *counts, f"{summary['wall_s']:.0f} s")
-        Console(highlight=False).print(table)
+        console().print(table)
     for name, reason in not_run.items():
         click.echo(f"{name} was not run: {reason}", err=True)
 
@@ -236,7 +236,7 @@ def _run_with_progress(chosen: Experiment, out: Path, *, progress_s: float, **op
         lines = progress_lines(chosen.name, time.monotonic, progress_s)
         return run_into(chosen, out, on_progress=lines, **options)
     columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console(error=True), transient=True) as progress:
         task = progress.add_task(chosen.name, total=None)
 
         def advance(done: int, total: int) -> None:

@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from ramp.cli.views.output import print_rows, say
+from ramp.cli.views.visible import console
 from ramp.errors import WorkloadError
 from simulation.workload.fetch import fetch_log
 from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir
@@ -79,9 +79,7 @@ def fetch_command(names: tuple[str, ...], source: str | None) -> None:
         raise WorkloadError(f"--from {source} is one file, but {len(chosen)} logs are wanted; give their folder")
     folder = logs_cache_dir()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not sys.stderr.isatty()
-    ) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=console(error=True), disable=not sys.stderr.isatty()) as bar:
         for log in chosen:
             task = bar.add_task(log.name, total=None)
 

@@ -18,6 +18,7 @@ import click
 
 from ramp.cli.options import example, state_option, user_option
 from ramp.cli.time_arguments import DurationType
+from ramp.cli.views.visible import raw_stream
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
@@ -267,11 +268,11 @@ def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial
 def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool) -> None:
     text = render(view, display, style)
     if clear and sys.stdout.isatty():
-        click.echo(CLEAR_SCREEN, nl=False)
+        click.echo(CLEAR_SCREEN, raw_stream(), nl=False)
     if clear:
         click.echo(f"second {seconds_text(view.now_s)}")
     # colours were decided by --color; click must not strip them again
-    click.echo(text, nl=clear, color=style.color)
+    click.echo(text, raw_stream() if style.color else None, nl=clear, color=style.color)
 
 
 def _write_pictures(

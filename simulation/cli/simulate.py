@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ramp.cli.options import example
+from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
 from simulation.lab import check_pictures, tell_loops
@@ -251,7 +251,7 @@ def _progress(total: int) -> Iterator[Callable[[EndedJob], None] | None]:
         yield None
         return
     columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console(error=True), transient=True) as progress:
         task = progress.add_task("jobs", total=total)
         step = max(total // 200, 1)
         count = 0
@@ -284,6 +284,6 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
     table.add_column(justify="right")
     for key, value in summary.items():
         table.add_row(key, f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")
-    Console(highlight=False).print(table)
+    console().print(table)
     for note in () if malleable is None else malleable.notes:
         click.echo(note)

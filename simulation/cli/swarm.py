@@ -13,9 +13,9 @@ from functools import partial
 from typing import NoReturn
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ramp.cli.views.visible import console
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.shipped_swarms import find_config
 from simulation.cli.executor_option import check_alone, executor_option
@@ -93,7 +93,7 @@ def _run_lot(lot: tuple[range, Callable[[int], SeedReport]]) -> list[SeedReport]
 @contextmanager
 def _progress(total: int) -> Iterator[Progress]:
     columns = (TextColumn("markets"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    with Progress(*columns, console=console(error=True), disable=not sys.stderr.isatty()) as bar:
         bar.add_task("markets", total=total)
         yield bar
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from ramp.cli.options import example
+from ramp.cli.views.visible import console
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.experiment import progress_lines
 from simulation.experiments.discovery import Progress as Told
@@ -76,7 +76,7 @@ def _progress(name: str) -> Iterator[Told]:
         yield progress_lines(name, time.monotonic)
         return
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console(error=True), transient=True) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -96,5 +96,5 @@ def _print(result: SweepResult) -> None:
         values = (row.get(name, "") for name in names)
         table.add_row(*(f"{value:,.3f}" if isinstance(value, float) else str(value) for value in values))
     # as wide as it is: a column that is cut off has no numbers in it
-    width = max(Measurement.get(console := Console(), console.options.update(max_width=WIDTH_MAX), table).maximum, 1)
-    Console(highlight=False, width=width).print(table)
+    width = max(Measurement.get(out := console(), out.options.update(max_width=WIDTH_MAX), table).maximum, 1)
+    console(width=width).print(table)

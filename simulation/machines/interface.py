@@ -155,7 +155,7 @@ class Traits:
     Attributes:
         unit_noun: word for one of its units.
         has_places: units have coordinates and names: it is a `GridMachine`.
-        interchangeable: any free units fit, so that compiled loops may count units only.
+        interchangeable: any free units fit, so that units are only counted; any other machine is a `NumberedMachine`.
         exclusive_cables: jobs hold cables as well as units: it is a `BlueGene` or derived from it.
         wraps: free boxes may run over the seam of a ring.
         chooses_shapes: its allocators choose the shape, so that jobs need only a size.
@@ -277,7 +277,16 @@ class Machine(Protocol):
         ...
 
 
-class GridMachine(Machine, Protocol):
+class NumberedMachine(Machine, Protocol):
+    """A machine whose units are told apart by number: a placement names its units."""
+
+    @property
+    def units_out(self) -> int:
+        """Bit set of the drained and down units."""
+        ...
+
+
+class GridMachine(NumberedMachine, Protocol):
     """A machine whose units have coordinates and names, in any number of dimensions."""
 
     @property
@@ -288,11 +297,6 @@ class GridMachine(Machine, Protocol):
     @property
     def grid(self) -> Grid:
         """Grid of the units."""
-        ...
-
-    @property
-    def units_out(self) -> int:
-        """Bit set of the drained and down units."""
         ...
 
     @property
@@ -320,6 +324,20 @@ class TimedMachine(Machine, Protocol):
 def has_places(machine: Machine) -> TypeGuard[GridMachine]:
     """Return whether the machine's units have coordinates."""
     return machine.traits.has_places
+
+
+def units_out(machine: Machine) -> int:
+    """Return the bit set of a machine's drained and down units.
+
+    Raises:
+        MachineError: the machine does not say it, although its units are not interchangeable.
+    """
+    out = getattr(machine, "units_out", None)
+    if type(out) is not int:
+        kind = f"{type(machine).__module__}.{type(machine).__qualname__}"
+        do = "planning needs it where units are not interchangeable (derive from `simulation.NodeMachine`)"
+        raise MachineError(f"{kind}: `units_out` must be a bit set, got {out!r}; {do}")
+    return out
 
 
 def has_cables(machine: Machine) -> TypeGuard[BlueGene]:

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ramp.client.request import Requestable
-from ramp.client.results import Purchase, purchase_of
+from ramp.client.results import Purchase, Unit, purchase_of
 from ramp.client.submission import ROUND_TIME, ROUNDS, Prefer, auction_options, submission
 from ramp.client.times import duration_of
 from ramp.control import answering
@@ -26,13 +26,14 @@ from ramp.model.acl import Message
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.options import nearest_name
 from ramp.protocol.events import AuctionOptions
+from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, pricing_strategy
 from ramp.runtime.shipped_swarms import find_config
 from simulation.checkers.observation import Checker, MarketView
-from simulation.market.observing import is_heartbeat
+from simulation.market.observing import is_heartbeat, unless_rule_failed
 from simulation.market.simulated_access import REGISTRATION
 from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
@@ -56,8 +57,12 @@ _PRICE_FIELDS: Final = [
     ("offers", np.int64), ("refusals", np.int64), ("duration_s", np.float64),
 ]  # fmt: skip
 _OFFER_FIELDS: Final = [
-    ("request", np.int64), ("round", np.int64), ("unit", np.int64), ("resource", np.str_), ("price", np.int64),
+    ("request", np.int64), ("round", np.int64), ("unit", np.int64), ("resource", np.str_), ("price_offered", np.int64),
     ("cores", np.int64), ("cost", np.int64), ("start_s", np.float64), ("won", np.bool_),
+]  # fmt: skip
+_UNIT_FIELDS: Final = [
+    ("request", np.int64), ("unit", np.int64), ("resource", np.str_), ("cores_asked", np.int64), ("cores", np.int64),
+    ("price_offered", np.int64), ("price_paid", np.float64), ("cost", np.int64), ("start_s", np.float64),
 ]  # fmt: skip
 
 
@@ -106,7 +111,8 @@ class MarketRun:
     def prices(self) -> RecordArray:
         """One entry a request, round and unit.
 
-        `request`, `round`, `unit`; `asked`, the asking price; `best`, the best offer so far, -1 before the first;
+        `request`, `round`, `unit`; `asked`, the asking price; `best`, the price of the best offer so far, both per
+        core-hour asked, -1 before the first;
         `offers` and `refusals`, how many came in this round; `duration_s` of the round. The extra round of best offers
         has the number after the last.
         """
@@ -134,8 +140,8 @@ class MarketRun:
     def offers(self) -> RecordArray:
         """One entry an offer.
 
-        `request`, `round`, `unit`, `resource`, `price`, `cores` charged for, `cost` as offered, `start_s` of its slot,
-        and whether it `won`: was bought or quoted.
+        `request`, `round`, `unit`, `resource`, `price_offered`, `cores` charged for, `cost` as offered, `start_s` of
+        its slot, and whether it `won`: was bought or quoted.
         """
         return RecordArray.of(
             _OFFER_FIELDS,
@@ -152,11 +158,42 @@ class MarketRun:
                     offer.offer_id in won,
                 )
                 for number, each in enumerate(self.purchases, 1)
-                for won in ({unit.bought.offer.offer_id for unit in each.units},)
+                for won in ({unit.bought.offer.offer_id for unit in _won(each)},)
                 for record in each.rounds
                 for offer in record.offers
             ),
         )
+
+    @cached_property
+    def units(self) -> RecordArray:
+        """One entry a unit bought or quoted.
+
+        `request`, `unit`, `resource`; `cores_asked`, and `cores` charged for; `price_offered` and `price_paid`, which
+        differ under a rule with a price of its own; `cost` as paid, `start_s` of the slot.
+        """
+        return RecordArray.of(
+            _UNIT_FIELDS,
+            (
+                (
+                    number,
+                    unit.number,
+                    unit.bought.offer.resource,
+                    unit.cores_asked,
+                    unit.cores,
+                    unit.price_offered,
+                    float(unit.price_paid),
+                    unit.cost,
+                    (unit.bought.offer.start - self._opening) / SECOND,
+                )
+                for number, each in enumerate(self.purchases, 1)
+                for unit in _won(each)
+            ),
+        )
+
+
+def _won(purchase: Purchase) -> tuple[Unit, ...]:
+    """Return the units bought or quoted; a request without a sufficient offer lists the best others."""
+    return purchase.units if purchase.status in (RequestStatus.COMMITTED, RequestStatus.QUOTED) else ()
 
 
 def market(
@@ -250,7 +287,7 @@ def _trade(
     if pause is not None:
         _run(world, recorder, ids, (len(ids) - 1) * pause + limit)
     return MarketRun(
-        tuple(purchase_of(recorder.ended[each].outcome, {}, "") for each in ids),
+        tuple(purchase_of(unless_rule_failed(recorder.ended[each].outcome), {}, "") for each in ids),
         users,
         dict(recorder.messages.most_common()),
         (world.now - opening) / SECOND,
@@ -276,7 +313,7 @@ def _duration(given: str | timedelta, name: str) -> Duration:
 
 def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
     if users is None:
-        return [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
+        return [UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users]
     if users < 1:
         raise ConfigurationError(f"users must be at least 1, got {users}", key="users")
     return [UserSpec(f"user{number}", PLENTY, config.auction_rule) for number in range(1, users + 1)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final, Protocol
 
+from ramp.errors import ConfigurationError
 from ramp.model.acl import Message
 from ramp.model.contents import Registered, Registration
 from ramp.model.instant import SECOND, Duration, Instant
@@ -13,12 +14,24 @@ from ramp.model.ports import Notary
 from ramp.model.seal import Seal
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.events import Answer
+from ramp.protocol.outcome import RequestOutcome
 
 TELLING: Final = ("key", "code", "reason", "status", "state", "unit", "number", "round_number")
 """Fields whose values are written beside identifiers."""
 
 WORDS_MAX: Final = 8
 """Values written of one message, record or call."""
+
+
+def unless_rule_failed(outcome: RequestOutcome) -> RequestOutcome:
+    """Return an outcome; in a study a failed auction rule must not pass for a failed purchase.
+
+    Raises:
+        ConfigurationError: the auction rule failed.
+    """
+    if outcome.code:
+        raise ConfigurationError(f"request {outcome.request_id}: {outcome.reason} ({outcome.code})", key="rule")
+    return outcome
 
 
 class Observer(Protocol):

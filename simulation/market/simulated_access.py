@@ -59,7 +59,7 @@ def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAc
     """
     name = config.users[0].name if user is None else config.user(user).name
     heard: list[tuple[str, pr.Progress]] = []
-    users = [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
+    users = [UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users]
     world = World(
         configured(config.resources, START, seed),
         users,

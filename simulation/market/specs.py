@@ -28,14 +28,13 @@ class ResourceSpec:
     terms: StaticTerms
     prices: PriceRange
     strategy: PricingStrategy = paper_price
-    credit_limit: int = 10**9
     launching: LaunchTerms | None = None
     launcher: VirtualLauncher | None = None
 
     @property
     def account(self) -> OpeningAccount:
         """What it begins with."""
-        return OpeningAccount(self.name, AccountKind.RESOURCE, self.credit_limit)
+        return OpeningAccount(self.name, AccountKind.RESOURCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,6 @@ def configured(
             each.terms,
             each.prices,
             given[each.name] if each.name in given else pricing_strategy(each.pricing),
-            each.credit_limit,
         )
         for each in resources
     ]

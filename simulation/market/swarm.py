@@ -54,7 +54,14 @@ from simulation.market.drawing.resizes import (
     run_on,
     with_time_for_changes,
 )
-from simulation.market.drawing.units import draw_sizes, draw_starts, joining_a_queue, of_any_size, without_reserving
+from simulation.market.drawing.units import (
+    WholeParts,
+    draw_sizes,
+    draw_starts,
+    joining_a_queue,
+    of_any_size,
+    without_reserving,
+)
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.observing import Happened, NewInterceptor, Observer
@@ -147,7 +154,7 @@ def as_configured(config: SwarmConfig, drawn: SeedMarket) -> SeedMarket:
     return replace(
         drawn,
         resources=configured(config.resources, START, drawn.seed),
-        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users],
+        users=[UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users],
         composition=composition_of(config),
     )
 
@@ -210,7 +217,8 @@ def run_seed(
 
 def _draw_market(seed: int, *, ruled: bool) -> SeedMarket:
     random = stream(seed, "market")
-    resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
+    parts = stream(seed, "parts") if ruled and draw_rules(seed) is not None else None
+    resources = [_draw_resource(f"res{number}", random, parts) for number in range(random.randint(2, 4))]
     users = [
         UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
         for number in range(random.randint(1, 3))
@@ -255,12 +263,14 @@ def _draw_timing(random: Random) -> Timing:
     )
 
 
-def _draw_resource(name: str, random: Random) -> ResourceSpec:
+def _draw_resource(name: str, random: Random, parts: Random | None) -> ResourceSpec:
     cores = random.choice((16, 16, 64, 64, 256))
     minimum = random.randint(20, 60)
-    machine = ForgetfulMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
+    kind = WholeParts if parts is not None and parts.random() < 0.5 else ForgetfulMachine
+    machine = kind(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
-    return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
+    terms = StaticTerms(cores, operating_system=random.choice((None, "Linux")))
+    return ResourceSpec(name, machine, terms, prices)
 
 
 def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:

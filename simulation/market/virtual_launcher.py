@@ -82,6 +82,8 @@ class VirtualLauncher:
                     return ev.JobFileRead(call_id, None, code="no_file", detail=f"no file {name}")
                 data = base64.b64encode(b"done\n").decode("ascii")
                 return ev.JobFileRead(call_id, data, 5, True)
+            case fx.StageJobInput(call_id, _, offset, data):
+                return ev.JobFileRead(call_id, "", offset + len(base64.b64decode(data)))
             case _:
                 pass
         if fate.refused:
@@ -90,7 +92,7 @@ class VirtualLauncher:
         return ev.JobSeen(job.job_id, None if fate.lost else self._sight(job.job_id, fate, now))
 
     def _in_doubt(self, question: fx.AskLauncher) -> ev.Answer:
-        if isinstance(question, fx.ReadJobFile):
+        if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
             return ev.JobFileRead(question.call_id, None, code="in_doubt", detail="the launcher does not answer")
         return ev.JobSeen(question.job.job_id, ev.MachineInDoubt("the launcher does not answer"))
 

@@ -188,6 +188,7 @@ class World(MarketView):
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 sealed=self.composition.sealed,
+                unsent=None if self._wire is None else self._unsent,
                 **fixed,  # type: ignore[arg-type]
             )
 
@@ -256,8 +257,10 @@ class World(MarketView):
             checker.on_step(self)
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
-        """Return the message as its receiver reads it, or None where the shell drops it for its seal."""
-        read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+        """Return the message as its receiver reads it, or None where the shell drops or answers it."""
+        read, answer = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+        if answer is not None:
+            self._send(answer)
         self.refused += read is None
         return read
 
@@ -386,6 +389,9 @@ class World(MarketView):
             self._transmit(message)
         else:
             self._say(liar.says(message, self.time_of(message.sender)))
+
+    def _unsent(self, message: Message, error: DocumentError) -> None:
+        self.refused += 1
 
     def _say(self, said: Sequence[Said]) -> None:
         for message, kept_back in said:

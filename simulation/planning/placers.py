@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement, has_cables
+from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, has_cables, units_out
 from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order, tables_of
 from simulation.planning.floors import Floors, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
@@ -123,14 +123,15 @@ class CabledPlacer:
 class UnitPlacer:
     """Placer of a machine whose jobs exclude one another from units only: taken units are drained on a copy."""
 
-    def __init__(self, machine: GridMachine) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine: Any = machine.copy()
         for job_id in list(self._machine.running):
             self._machine.release(job_id)
         self.units = Grid(machine.extents).size
         self.unit_words = -(-self.units // WORD_BITS)
-        self._serviceable = (1 << self.units) - 1 & ~machine.units_out
-        self.out = self._vector(machine.units_out)
+        out = units_out(machine)
+        self._serviceable = (1 << self.units) - 1 & ~out
+        self.out = self._vector(out)
         self._union = np.zeros_like(self.out)
 
     def mask(self, placement: Placement) -> StateVector:
@@ -186,6 +187,6 @@ def units_of(words: StateVector) -> int:
     return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
-def placer_of(machine: GridMachine) -> Placer:
+def placer_of(machine: Machine) -> Placer:
     """Return the placer of a machine in its present state of service."""
     return CabledPlacer(machine) if has_cables(machine) else UnitPlacer(machine)

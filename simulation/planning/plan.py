@@ -2,8 +2,8 @@
 
 A plan knows what holds the machine now and until when that is expected to last, and what is booked for later. It
 answers with a start and a placement that stays clear of everything during the whole time asked for. It works on any
-machine: where units have coordinates, on a table of what is taken when, units and cables alike
-(`simulation.planning.space_time`); units without identity (a flat machine's) are counted.
+machine: on a table of what is taken when, units and cables alike (`simulation.planning.space_time`); interchangeable
+units (a flat machine's) are counted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from simulation.machines.interface import JobRequest, Machine, Placement, has_places
+from simulation.machines.interface import JobRequest, Machine, Placement
 from simulation.planning.placers import ALWAYS, placer_of
 from simulation.planning.space_time import SpaceTime
 
@@ -27,7 +27,9 @@ class Plan:
 
     def __init__(self, machine: Machine, now: int, bookings: Sequence[tuple[int, int, int, Placement]] = ()) -> None:
         self._now = now
-        self._times = SpaceTime(placer_of(machine), now) if has_places(machine) else CountedTime(machine, now)
+        self._times = (
+            CountedTime(machine, now) if machine.traits.interchangeable else SpaceTime(placer_of(machine), now)
+        )
         self._bookings = {key: (begin, end, placement) for key, begin, end, placement in bookings}
         self._times.book_all(list(self._bookings.values()))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from example_counts import examples
 from hypothesis import given, settings
@@ -11,9 +13,10 @@ from ramp.model.agreement import Agreement
 from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer
-from ramp.model.price_paid import cap_cost, price_problem
+from ramp.model.price_paid import price_problem
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
+from ramp.model.sizes.moldable import cost_cap, price_with
 from ramp.protocol.events import Preference
 from ramp.protocol.rules.auction_rule import Bidding, UnitBids
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX, CheckedRule
@@ -33,14 +36,14 @@ UNITS = st.builds(
 
 @st.composite
 def auctions(draw: st.DrawFn) -> tuple[RequestUnit, list[Offer], Preference]:
-    """A unit and offers that meet it, in the order of their arrival."""
+    """A unit and offers that meet it, in the order of their arrival; some machines charge more than was asked."""
     unit = draw(UNITS)
     offers = []
     for number in range(draw(st.integers(1, 5))):
-        price = draw(st.integers(0, unit.cpu_hour_cost))
         start = draw(st.sampled_from((HOUR, 2 * HOUR)))
         cores = unit.cores.total + draw(st.sampled_from((0, 0, 1)))
         length = HOUR + draw(st.sampled_from((0, 0, MINUTE)))
+        price = draw(st.integers(0, price_with(unit, cores, length)))
         offers.append(
             Offer(f"o{number}", "r", 1, f"res{number}", price, start, start + length, cores, 0.5, 10 * MINUTE)
         )
@@ -77,7 +80,7 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
     prices = PaidPrices(rule, {1: bids}, seals)
     for index, winner in enumerate(winners):
         priced = prices.of(1, winner, winners[index + 1 :], MINUTE)
-        assert winner.cost <= priced.cost <= cap_cost(unit, winner)
+        assert winner.cost <= priced.cost <= cost_cap(unit, winner.end - winner.start)
         agreement = Agreement(
             "a", "r", 1, "user", winner.resource, "bank", unit, winner, "R", priced.cost, MINUTE, "order", 3 * MINUTE,
             price=priced.price,
@@ -99,8 +102,9 @@ def test_every_auction_ends_and_asks_for_no_more_than_before(
     for held in range(1, ROUNDS_MAX + 2):
         bids = []
         for number, (unit, offers, _) in enumerate(units, 1):
-            wanted = RequestUnit(number, unit.cpu_hour_cost, unit.deadline, unit.cores)
-            fitting = [offer for offer in offers if offer.cpu_hour_cost <= asked[number]]
+            wanted = replace(unit, number=number)
+            called = replace(wanted, cpu_hour_cost=asked[number])
+            fitting = [offer for offer in offers if offer.cost <= cost_cap(called, offer.end - offer.start)]
             if fitting and data.draw(st.booleans()):
                 offer = data.draw(st.sampled_from(fitting))
                 if number not in best or offer.cost < best[number].cost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -13,7 +14,7 @@ from ramp.errors import BankSuperseded, LedgerUnavailable
 from ramp.ledger.account import AccountKind
 from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.model.instant import SECOND, Duration
-from ramp.runtime.ledger.bank_lease import BankLease, FencedLedger
+from ramp.runtime.ledger.bank_lease import BankLease, FencedLedger, _make
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.slow]
 
@@ -214,3 +215,21 @@ def test_a_database_that_does_not_answer_makes_nobody_the_bank() -> None:
     lease = BankLease("postgresql://nobody@127.0.0.1:1/none", "bank", duration=LEASE)
     with pytest.raises(LedgerUnavailable):
         lease.take()
+
+
+def test_a_bank_that_waits_for_the_others_tables_finds_them(
+    claim: Callable[[str], BankLease], postgresql_url: str
+) -> None:
+    """Two banks start on an empty database: one makes the tables while the other one waits for the lock."""
+    engine = create_engine(postgresql_url)
+    waits = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    with ThreadPoolExecutor(1) as other, engine.connect() as first, engine.connect() as watch:
+        with first.begin():
+            _make(first)
+            second = other.submit(claim("second").take)
+            end = time.monotonic() + WAIT_S
+            while not watch.execute(waits).scalar_one():
+                watch.rollback()
+                assert time.monotonic() < end
+        assert second.result(WAIT_S)
+    engine.dispose()

@@ -60,6 +60,14 @@ def test_an_older_proposal_is_void(paid: Ledger) -> None:
     assert balances(paid) == (8_500, 1_500)
 
 
+def test_a_number_that_an_order_pays_for_as_an_addition_refunds_nothing(paid: Ledger) -> None:
+    """Else the bank would tell the seller that amendment 1 is posted, and that it is void when the order expires."""
+    paid.reserve_order("o-2", "alice", [OrderLine("a-1#1", "hector", 700, "", "state-0", "state-9")], 90, at=30)
+    assert paid.post_amendment(FIRST, at=40).code == "out_of_order"
+    assert paid.countersign("a-1#1", at=50, starts_at=60).code == "out_of_order"
+    assert balances(paid) == (7_500, 2_500)
+
+
 def test_its_time_ends_with_the_very_instant(paid: Ledger) -> None:
     assert paid.post_amendment(FIRST, at=500).code == "expired"
     assert paid.post_amendment(FIRST, at=30).code == "expired"  # the clock was set back meanwhile

@@ -204,7 +204,7 @@ def test_a_broken_ledger_is_found_and_what_is_broken_is_named(filled_url: str, k
 
 @pytest.fixture
 def grown_url(ledger_url: str) -> str:
-    """Alice has bought a slot of hector for 25.00, which has grown for 7.00."""
+    """Alice has bought a slot of hector for 25.00, which has grown for 7.00, and another for 10.00."""
     with LedgerStore.open(ledger_url) as store:
         store.open_account("alice", AccountKind.USER, at=1)
         store.open_account("hector", AccountKind.RESOURCE, at=1)
@@ -214,6 +214,8 @@ def grown_url(ledger_url: str) -> str:
         added = OrderLine("a-1#1", "hector", 700, "", "state-0", "state-1")
         store.reserve_order("o-2", "alice", [added], 500, at=30)
         store.countersign("a-1#1", at=31, starts_at=40)
+        store.reserve_order("o-3", "alice", [OrderLine("a-2", "hector", 1_000)], 100, at=32)
+        store.countersign("a-2", at=33, starts_at=5_000)
     return ledger_url
 
 

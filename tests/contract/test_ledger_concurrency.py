@@ -403,7 +403,7 @@ def test_the_database_itself_refuses_what_is_against_the_invariants(store_url: s
         ("UPDATE transfers SET amount = 1", "alice has 10000 minor units posted, its transfers give 1"),
         ("DELETE FROM entries WHERE transfer_id IS NOT NULL", "its transfers give 0"),
         ("UPDATE accounts SET kind = 'resource', posted = posted + 1 WHERE account_id = 'alice'", "sum to 1"),
-        ("UPDATE accounts SET posted = -5 WHERE account_id = 'hector'", "hector has -5 minor units posted"),
+        ("UPDATE accounts SET posted = 5 WHERE account_id = 'hector'", "hector has 5 minor units posted"),
         ("UPDATE transfers SET voided_at = 5 WHERE agreement_id = 'a-1'", "o-1 is reserved, but its a-1 is not"),
         (
             "UPDATE orders SET state = 'voided', settled_at = 5 WHERE order_id = 'o-1'",

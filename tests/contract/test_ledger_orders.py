@@ -123,6 +123,17 @@ def test_the_sum_of_the_lines_counts_and_not_each(funded: Ledger) -> None:
     assert "10.00 available, needs 12.00" in refused.reason
 
 
+def test_an_expired_order_is_voided_before_the_next_one_is_judged(funded: Ledger) -> None:
+    """Nobody has swept since the first one expired; it reserves nothing any more."""
+    lines = [OrderLine("a-1", "hector", 900)]
+    assert funded.reserve_order("o-1", "bob", lines, UNTIL, at=10).state is OrderState.RESERVED
+    again = [OrderLine("a-2", "kelvin", 900)]
+    assert funded.reserve_order("o-2", "bob", again, 2 * UNTIL, at=UNTIL).state is OrderState.RESERVED
+    voided = funded.order("o-1")
+    assert voided is not None
+    assert (voided.state, voided.code) == (OrderState.VOIDED, "expired")
+
+
 @pytest.mark.parametrize(
     ("user", "lines", "at", "code"),
     [

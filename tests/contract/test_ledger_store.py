@@ -32,7 +32,7 @@ def test_opening_is_idempotent_and_keeps_its_terms(ledger: Ledger) -> None:
     first = ledger.open_account("alice", AccountKind.USER, credit_limit=5, at=7)
     assert ledger.open_account("alice", AccountKind.USER, credit_limit=5, at=99) == first
     assert first.opened_at == 7
-    for kind, limit in ((AccountKind.RESOURCE, 5), (AccountKind.USER, 6)):
+    for kind, limit in ((AccountKind.RESOURCE, 0), (AccountKind.USER, 6)):
         assert refusal_code(lambda k=kind, n=limit: ledger.open_account("alice", k, credit_limit=n, at=8)) == (
             "duplicate_differs"
         )
@@ -69,6 +69,7 @@ def test_unknown_accounts_are_named(funded: Ledger) -> None:
         ("alice", AMOUNT_MAX + 1, 3, "amount_too_large"),
         ("alice", 1.5, 3, "malformed_value"),
         ("alice", True, 3, "malformed_value"),
+        ("hector", 1, 3, "wrong_account"),
         ("", 1, 3, "malformed_value"),
         ("al ice", 1, 3, "malformed_value"),
         ("al\x00ice", 1, 3, "malformed_value"),
@@ -79,6 +80,12 @@ def test_unknown_accounts_are_named(funded: Ledger) -> None:
 def test_bad_deposits_are_refused_by_code(funded: Ledger, account_id: str, amount: int, at: int, code: str) -> None:
     assert refusal_code(lambda: funded.deposit("d-2", account_id, amount, at=at)) == code
     assert funded.transfer("d-2", TransferKind.DEPOSIT) is None
+
+
+def test_a_resource_has_no_overdraft(ledger: Ledger) -> None:
+    assert refusal_code(lambda: ledger.open_account("kelvin", AccountKind.RESOURCE, credit_limit=1, at=3)) == (
+        "wrong_account"
+    )
 
 
 def test_only_an_empty_account_closes_and_then_for_good(funded: Ledger) -> None:

@@ -10,12 +10,14 @@ import random
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from simulation.lab import AS_WRITTEN
 from simulation.machine_files import load_machine
+from simulation.machines.description import build_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
@@ -24,6 +26,7 @@ from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.planner import placements_conflict
 
+OWN = Path(__file__).parents[2] / "examples" / "own_machine.py"
 pytestmark = pytest.mark.loops
 
 SECOND = 1_000_000
@@ -33,12 +36,18 @@ MACHINES = {
     "flat": (("flat:16",), {}),
     "cabled": (("bgl-half",), {}),
     "boxes": (("angara-4x4x2",), {}),
+    "fat-tree": (("fat-tree",), {}),
+    "dragonfly": (("dragonfly",), {}),
     "boxes-told-of-ends": (("angara-4x4x2",), {"allocator": "room-ahead"}),
 }
 
 
 @cache
 def loaded(machine: str) -> Machine:
+    if machine in ("fat-tree", "dragonfly"):
+        kind = f"{OWN}:{machine.upper().replace('-', '_')}"
+        own = {"kind": kind, "name": machine, "switches": 4, "nodes_per_switch": 4}
+        return build_machine(own, source="test")
     names, further = MACHINES[machine]
     return load_machine(*names, **further)
 
@@ -112,9 +121,10 @@ def test_nobody_runs_in_a_reservation_of_all(name: str, machine: str) -> None:
         assert one.reason is not EndReason.RESERVATION_BEGAN
 
 
+@pytest.mark.parametrize("machine", ["cabled", "boxes", "fat-tree", "dragonfly"])
 @pytest.mark.parametrize("name", SCHEDULER_NAMES)
-def test_no_two_jobs_share_a_cable(name: str) -> None:
-    ended = known_history(name, "cabled", Overrun.CUT)
+def test_no_two_jobs_share_a_unit_or_cable(name: str, machine: str) -> None:
+    ended = known_history(name, machine, Overrun.CUT)
     for index, one in enumerate(ended):
         for other in ended[:index]:
             if one.start_time < other.end_time and other.start_time < one.end_time:

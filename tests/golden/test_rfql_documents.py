@@ -70,14 +70,14 @@ BY_HAND = [
                     placement="midplanes <R00, R01> & more",
                 ),
             ),
-            (Refusal(2, RefusalCode.PRICE, nearest="45 credits/core-hour", detail='the "minimum"\n'),),
+            (Refusal(2, RefusalCode.PRICE, nearest="45 credits/core-hour", detail='the "minimum"'),),
         ),
         (
             '<Proposal xmlns="urn:ramp:market:1" requestId="request-4" roundNumber="2"><Offer offerId="offer-17" '
             'requestId="request-4" unit="1" resource="thunder1@localhost" cpuHourCost="55" '
             'start="2026-11-21T09:00:00Z" end="2026-11-21T12:00:00Z" cores="128" load="0.25" validFor="PT30S" '
             'placement="midplanes &lt;R00, R01&gt; &amp; more"/><Refusal unit="2" code="price_below_minimum" '
-            'nearest="45 credits/core-hour" detail="the &quot;minimum&quot;&#10;"/></Proposal>'
+            'nearest="45 credits/core-hour" detail="the &quot;minimum&quot;"/></Proposal>'
         ),
     ),
     (

@@ -133,7 +133,7 @@ def test_an_agreement_is_followed_through_its_amendments(capsys: pytest.CaptureF
     """64 of 128 cores for two of three hours, a third; then an hour of 64, a sixth: half of 21 120.00 in all."""
     expected = (
         "agreement agreement-9 and its 2 amendments are one chain: 64 cores until 2026-11-21T11:00:00Z, "
-        "10 560.00 credits given back of 21 120.00 credits"
+        "10 560.00 credits returned of 21 120.00 credits"
     )
     assert chain(capsys, SECOND, "countersigned-agreement", FIRST) == (0, [expected])
 
@@ -158,8 +158,8 @@ def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
             "failure": "",
             "cores": 64,
             "end": "2026-11-21T12:00:00Z",
-            "given_back": said["chains"][0]["given_back"],
-            "charged": 0.0,
+            "returned": said["chains"][0]["returned"],
+            "charged": "0.00",
         }
     ]
-    assert (said["holds"], said["chains"][0]["given_back"]) == (True, 7040.0)
+    assert (said["holds"], said["chains"][0]["returned"]) == (True, "7040.00")

@@ -42,6 +42,7 @@ def test_an_auction_rule_of_ones_own_buys_by_its_place(monkeypatch: pytest.Monke
         usual = market.quote(wanted, rounds=1)
         bought = market.submit(wanted, rounds=1, rule=place)
         second = market.quote(wanted, rule="second-price")
+        mean = market.quote(wanted, rule=place.replace("AsLongAsItFalls", "HalfWay"))
         with pytest.raises(ramp.MarketRefused, match="did you mean 'second-price'"):
             market.quote(wanted, rule="secondprice")
     assert bought.committed
@@ -49,9 +50,11 @@ def test_an_auction_rule_of_ones_own_buys_by_its_place(monkeypatch: pytest.Monke
     assert len(bought.rounds) > 3, "it goes on as long as the price falls, whatever the user wants"
     asked = [dict(record.asked)[1] for record in bought.rounds]
     assert asked == sorted(asked, reverse=True)
-    assert bought.units[0].price == min(asked)
+    assert bought.units[0].price_paid == min(asked)
     assert bought.outcome.rule.endswith("own_auction_rule.py:AsLongAsItFalls")
     assert all(not record.refusals or record.offers for record in second.rounds)
     (best,) = second.units
     offers = sorted(offer.cost for offer in second.rounds[0].offers)
     assert (best.bought.offer.cost, best.cost) == (offers[0], offers[1])
+    (half,) = mean.units
+    assert (half.bought.offer.cost, half.cost) == (offers[0], (offers[0] + offers[1]) // 2)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -48,6 +49,7 @@ def test_every_file_and_command_of_the_page_works(tmp_path: Path) -> None:
     files = {match.start(2): match for match in FILE.finditer(page)}
     for match in files.values():
         (tmp_path / match[1]).write_text(match[2])
+    shutil.copy(PAGE.parents[1] / "examples" / "own_machine.py", tmp_path)
     install(tmp_path)
     steps: list[tuple[list[str], str]] = []
     for block in BLOCK.finditer(page):

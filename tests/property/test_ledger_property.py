@@ -157,6 +157,8 @@ class LedgerMachine(RuleBasedStateMachine):
             code = None if there == (account_id, amount) else "duplicate_differs"
         elif account_id == "nobody" or account_id in self.closed:
             code = "unknown_account" if account_id == "nobody" else "account_closed"
+        elif account_id not in USERS:
+            code = "wrong_account"
         else:
             self.deposits[reference] = (account_id, amount)
             self.keep(reference, "deposit")
@@ -183,6 +185,9 @@ class LedgerMachine(RuleBasedStateMachine):
             else:
                 differs = "duplicate_differs"
         else:
+            for other in self.deals.values():
+                if other.user == user:
+                    self.lapse(other)
             deal = Deal(user, lines, until, "reserved")
             if self.now < self.remembered.get((order_id, user), 0):
                 deal.state, deal.code = "voided", "unwanted"

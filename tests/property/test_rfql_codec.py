@@ -38,6 +38,7 @@ from ramp.rfql import codec, documents, request_for_quotation
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.keys.store import KeyStore
+from ramp.text import IDENTIFIER
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 USER = "alice@localhost"
@@ -46,20 +47,12 @@ RESOURCE = "thunder1@localhost"
 # Whatever XML 1.0 can carry: no control characters but tab and line ends, no surrogates, no noncharacters at the top.
 # Excluded rather than filtered out, character by character, which takes three times as long.
 NOT_IN_XML = "".join(chr(code) for code in range(0x20) if chr(code) not in "\t\n\r") + "\ufffe\uffff"
-LINE_ENDS = "\n\r\x85\u2028\u2029"
+raw_texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=NOT_IN_XML), max_size=40)
 
-
-def text_without(characters: str, shortest: int = 0) -> st.SearchStrategy[str]:
-    """Text that XML can carry, of up to 40 characters that are none of these."""
-    return st.text(
-        st.characters(exclude_categories=("Cs",), exclude_characters=NOT_IN_XML + characters),
-        min_size=shortest,
-        max_size=40,
-    )
-
-
-texts = text_without("")
-identifiers = text_without("", 1)
+PRINTABLE = st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"), exclude_characters="\u2065\ufffe\uffff")
+texts = st.text(PRINTABLE, max_size=40)
+words = st.text(PRINTABLE, min_size=1, max_size=40)
+identifiers = st.from_regex(IDENTIFIER, fullmatch=True)
 codes = st.text(string.ascii_lowercase + "_", min_size=1, max_size=20).filter(lambda text: text[0] != "_")
 instants = st.integers(0, from_iso("8999-12-31T23:59:59Z"))
 durations = st.integers(-(10**15), 10**15)
@@ -262,6 +255,7 @@ LINES = {
     contents.PaymentOrder: contents.OrderLine,
     contents.FundsReserved: contents.OrderLine,
 }
+paths = st.lists(st.text(st.sampled_from("aZ9 ü.-_'&<"), min_size=1, max_size=9), min_size=1, max_size=4).map("/".join)
 file_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", fullmatch=True)
 in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
 signing_requests = st.binary(min_size=1, max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
@@ -299,6 +293,8 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "arguments": tuples_of(contents.JobArgument, 1),
     "inputs": tuples_of(contents.JobInput),
     "peers": tuples_of(contents.JobPeer),
+    "variables": tuples_of(contents.JobVariable),
+    "archive": st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
     "begin_at": instants,
     "due_at": instants,
     "moved_at": instants,
@@ -314,11 +310,12 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "certificate": pems,
     "server_certificate": st.just("") | pems,
     "revocations": st.just("") | pems,
+    **dict.fromkeys(("detail", "reason", "memo"), texts),
     "unit": counts,
     "offset": ordinals,
     "size": ordinals,
 }
-_words = st.none() | identifiers
+_words = st.none() | words
 _amounts = st.none() | ordinals
 _properties = (_words, _words, _words, _amounts, _amounts, _amounts, _amounts, _amounts, st.booleans())
 static_terms = st.builds(StaticTerms, counts, counts, *_properties)
@@ -336,9 +333,13 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobOrder, "cores"): counts,
     (contents.JobPeer, "cores"): counts,
     (contents.JobStatus, "cores"): ordinals,
+    (contents.HoldRefused, "instead"): st.lists(offers(), max_size=1).map(tuple),
+    (contents.JobArgument, "value"): raw_texts,
+    (contents.MachineStatus, "snapshot"): raw_texts,
     (contents.JobInput, "name"): file_names,
-    (contents.JobOutput, "name"): file_names,
-    (contents.JobOutputQuery, "name"): file_names,
+    (contents.JobVariable, "name"): st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,63}", fullmatch=True),
+    (contents.JobOutput, "name"): paths,
+    (contents.JobOutputQuery, "name"): paths,
     (contents.OrderLine, "amends"): st.just("") | digests,
     (contents.OrderLine, "becomes"): st.just("") | digests,
     (contents.AmendmentCall, "cores"): counts,
@@ -397,8 +398,8 @@ PLAIN = [
 
 NAMES = {role: f"{role}1@localhost" for role in Role}
 # Slots cannot hold what any reader takes for the end of a line: they are lines of what is sealed.
-slots = text_without(LINE_ENDS)
-some_slots = text_without(LINE_ENDS, 1)
+slots = texts
+some_slots = words
 
 
 @pytest.fixture(scope="module")

@@ -263,7 +263,6 @@ class ScriptedMarket:
                 StaticTerms(cores, operating_system=os or None),
                 PriceRange(options.whole("start", 60), options.whole("minimum", 20)),
                 STRATEGIES[options.text("strategy", "ramp")],
-                credit_limit=options.whole("credit", 1_000_000) * 100,
                 launching=self._launching(options.text("launches", "")),
                 launcher=VirtualLauncher(lambda job: self.job_fates.setdefault(job.job_id, JobFate())),
             )

@@ -153,7 +153,7 @@ def test_the_protocol_keeps_its_invariants_on_live_machines_under_faults(
 ) -> None:
     """The swarm's small markets, with every checker, where each machine is a live torus."""
 
-    def live_resource(name: str, random: Random) -> ResourceSpec:
+    def live_resource(name: str, random: Random, _: Random | None) -> ResourceSpec:
         options = {"machine": random.choice(("angara-4x4x2", "angara-4x2x2x2")), "load": random.choice((0, 0.5))}
         settings = PluginSettings(name, 256, 8, START, options | {"base_time_s": 86_400}, seed=seed)
         minimum = random.randint(20, 60)

@@ -47,12 +47,23 @@ def draw_liars(seed: int, roles: Mapping[str, Role], *, ruled: bool = True) -> d
             honest = [name for name, of in roles.items() if of is role and name not in liars]
             if len(honest) > 1:
                 liars[random.choice(honest)] = draw_liar(role, random)
+    else:
+        liars = in_league(seed, roles)
     if ruled and (rules := draw_rules(seed)) is not None:
         for name, spec in liars.items():
             if spec.role is Role.USER and rules.random() < 0.5:
                 liars[name] = replace(spec, habits=(*spec.habits, Habit.WRONG_PRICE))
         return with_wrong_sizes(seed, liars)
     return liars
+
+
+def in_league(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
+    """In some markets without other liars, a buyer and a seller who sign whatever suits the other."""
+    random = stream(seed, "league")
+    users, resources = ([name for name, of in roles.items() if of is role] for role in (Role.USER, Role.RESOURCE))
+    if random.random() < 0.8 or len(users) < 2 or len(resources) < 2:
+        return {}
+    return {random.choice(names): LiarSpec(roles[names[0]], (Habit.IN_LEAGUE,), 1.0) for names in (users, resources)}
 
 
 def with_wrong_sizes(seed: int, liars: Mapping[str, LiarSpec]) -> dict[str, LiarSpec]:

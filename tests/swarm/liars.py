@@ -17,11 +17,12 @@ from typing import Any, Final
 from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
+from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
+from ramp.model.sizes.amended import order_line
 from simulation.market.actors import BANK
 from simulation.market.observing import Interceptor, NewInterceptor, Said
 from tests.swarm.lies import Forger, missized
@@ -33,6 +34,9 @@ KEPT_MAX: Final = 60
 """Messages that a liar remembers."""
 
 DELAYS: Final[tuple[Duration, ...]] = (0, 0, SECOND, 10 * SECOND, MINUTE, 4 * MINUTE)
+
+OUTDATED: Final = "a-state-that-is-gone"
+"""Digest of the state that a pair in league changes again and again."""
 
 BAIT: Final = (c.Registration, c.CallForProposals, c.Proposal, c.Acceptance)
 """What brings a liar into business; it seldom lies there."""
@@ -46,6 +50,7 @@ class Habit(StrEnum):
     RESHAPE = "changes"
     REPLAY = "replays what it said and heard to everybody"
     INVENT = "invents"
+    IN_LEAGUE = "adds with its partner to states that their slots do not have, and gives them back meanwhile"  # of two
     # a buyer's
     WRONG_AGREEMENT = "commits to something else than was agreed"
     WRONG_VOTE = "commits with another vote"
@@ -162,6 +167,8 @@ class Liar:
                 lies.append((self._replayed(now), self._delay()))
             if self._lies(Habit.INVENT):
                 lies.append((self._invented(now), self._delay()))
+            if Habit.IN_LEAGUE in self._spec.habits:
+                lies += self._in_league(message, now)
         return lies
 
     def says(self, message: Message, now: Instant) -> list[Said]:
@@ -205,6 +212,54 @@ class Liar:
             (model.conversation_id, model.reply_with) if isinstance(model, Message) else (self._name, "")
         )
         return self._forger.message(receiver, conversation_id, content, now, reply)
+
+    def _in_league(self, message: Message, now: Instant) -> list[Said]:
+        """The buyer orders two additions to one state, and may cancel; the seller countersigns whatever comes."""
+        content = message.content
+        signed = content.agreement if isinstance(content, c.Settled) else content
+        body = signed.body if isinstance(signed, Signed) else None
+        if isinstance(body, Amendment) and (body.resource, body.previous) == (self._name, OUTDATED):
+            return [(self._form(BANK, self._forger.signed(signed, now), now, message), self._delay())]
+        if not isinstance(body, Agreement) or body.user != self._name:
+            return []
+        said: list[Said] = []
+        for number in (1, 2):
+            more = Amendment(
+                agreement_id=body.agreement_id,
+                number=number,
+                previous=OUTDATED,
+                offer_id=body.offer.offer_id,
+                user=self._name,
+                resource=body.resource,
+                bank=BANK,
+                cores=body.offer.cores + 1,
+                until=body.offer.end,
+                effective_at=now + SECOND,
+                refund=0,
+                issued_at=now,
+                valid_until=now + 5 * MINUTE,
+                charge=100,
+                cpu_hour_cost=1,
+                order_id=f"{body.agreement_id}-{number}",
+            )
+            order = c.PaymentOrder(more.order_id, (order_line(more),), more.valid_until)
+            said.append((self._form(BANK, order, now, message), 0))
+            said.append((self._form(body.resource, self._forger.signed(more, now), now, message), SECOND))
+        return (
+            said if self._random.random() < 0.5 else [*said, (self._cancelled(body, BANK, now, message), self._delay())]
+        )
+
+    def _cancelled(self, body: Agreement, receiver: str, now: Instant, like: Message) -> Message:
+        wish = Cancellation(
+            f"cancellation-of-{body.agreement_id}",
+            body.agreement_id,
+            body.offer.offer_id,
+            self._name,
+            body.resource,
+            "a change of mind",
+            now,
+        )
+        return self._form(receiver, self._forger.signed(wish, now), now, like)
 
     # -- anybody's habits ----------------------------------------------------------------------------------------
 
@@ -282,20 +337,10 @@ class Liar:
         if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
             return None
         body = content.agreement.body
-        wish = Cancellation(
-            f"cancellation-of-{body.agreement_id}",
-            body.agreement_id,
-            body.offer.offer_id,
-            self._name,
-            body.resource,
-            "a change of mind",
-            now,
-        )
-        signed = self._forger.signed(wish, now)
         late = max(0, body.offer.start - now) + self._random.choice((-MINUTE, 0, SECOND, HOUR))
         delay = self._random.choice((*DELAYS, late))
         receivers = self._random.choice(((BANK,), (body.resource,), (body.resource, BANK)))
-        return [(message, 0), *((self._form(each, signed, now, message), max(0, delay)) for each in receivers)]
+        return [(message, 0), *((self._cancelled(body, each, now, message), max(0, delay)) for each in receivers)]
 
     def _doctored_claim(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content

@@ -9,9 +9,16 @@ from typing import Final
 from unittest.mock import patch
 
 from ramp.ledger import payment_rules
+from ramp.ledger.amendments import amendment_rules
 from ramp.ledger.book import _Index
 from ramp.ledger.orders import order_rules
+from ramp.ledger.payment_rules import Problem
+from ramp.ledger.records import Records
+from ramp.ledger.refusals import RefusalCode
 from ramp.model.agreement import Amendment
+from ramp.model.contents import OrderLine
+from ramp.model.sizes import amended
+from ramp.model.sizes.amended import Bought
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
 from ramp.protocol.records import Record
@@ -74,6 +81,43 @@ def additions_not_noted() -> Context:
     return patch.object(order_rules, "addition_posted", lambda *_: None)
 
 
+def first_bought_first_back() -> Context:
+    """A smaller slot keeps what was added last and gives back what was bought first."""
+
+    def resized(bought: tuple[Bought, ...], cores: int) -> tuple[Bought, ...]:
+        kept: list[Bought] = []
+        for each in reversed(bought):
+            left = min(each.cores, cores)
+            if left > 0:
+                kept.append(Bought(left, each.price))
+            cores -= left
+        return tuple(reversed(kept))
+
+    return patch.object(amended, "_resized", resized)
+
+
+def addition_to_any_state() -> Context:
+    """An order's line may add to a state that its slot no longer has."""
+    original = amendment_rules.addition_problem
+
+    def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
+        with patch.object(amendment_rules, "standing_digest", lambda _: ""):
+            return original(records, user, line)
+
+    return patch.object(order_rules, "addition_problem", addition_problem)
+
+
+def addition_outlives_refund() -> Context:
+    """An addition that is open when its slot is refunded is paid nevertheless."""
+    original = amendment_rules.addition_problem
+
+    def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
+        problem = original(records, user, line)
+        return None if problem is not None and problem[0] is RefusalCode.REFUNDED else problem
+
+    return patch.object(order_rules, "addition_problem", addition_problem)
+
+
 OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
     "paid_back_untaken": (paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"),
     "decisions_forgotten": (
@@ -101,6 +145,21 @@ OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
         additions_not_noted,
         "the ledger is paid for what is added, and does not note the amendment",
         "amended_once",
+    ),
+    "first_bought_first_back": (
+        first_bought_first_back,
+        "a smaller slot gives back what was bought first, at its price",
+        "amended_once",
+    ),
+    "addition_to_any_state": (
+        addition_to_any_state,
+        "an order's line adds to a state that its slot no longer has",
+        "amended_once",
+    ),
+    "addition_outlives_refund": (
+        addition_outlives_refund,
+        "a refund leaves an open addition standing, which is then paid",
+        "refunded_once",
     ),
 }
 """By the name of each: how it is planted, what it is, and the checker that sees it."""

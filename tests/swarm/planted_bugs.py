@@ -19,6 +19,7 @@ from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.records import Records
+from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import Offer, RefusalCode
@@ -38,7 +39,7 @@ from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
 from tests.swarm.planted_amendment_bugs import OF_AMENDMENTS
-from tests.swarm.planted_size_bugs import ideal_speed_up, length_believed
+from tests.swarm.planted_size_bugs import ideal_speed_up, length_believed, limit_of_charged
 
 FAR: Instant = 2**62
 """Later than any instant of a run."""
@@ -368,6 +369,36 @@ def _refunded_twice() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _compensated() -> Iterator[None]:
+    """With what it returns a seller pays its buyer a compensation, out of what others have paid it."""
+
+    def make(original: Any) -> Any:
+        def give_back(records: Records, charge: Any, at: Instant, memo: str = "") -> Any:
+            refund = original(records, charge, at, memo)
+            more = replace(refund, kind=TransferKind.DEPOSIT, amount=700, reverses=None, order_id="")
+            name = f"compensation-{refund.agreement_id}"
+            records.append(TransferEntered(replace(more, transfer_id=f"deposit:{name}", agreement_id=name)))
+            return refund
+
+        return give_back
+
+    with _replaced(order_rules, "give_back", make), _replaced(payment_rules, "give_back", make):
+        yield
+
+
+def _refund_after_the_start() -> Context:
+    """A seller agrees to a refund of a slot that has begun."""
+
+    def make(original: Any) -> Any:
+        def on_cancellation(participant: Participant, signed: Any, now: Instant) -> Any:
+            return original(participant, signed, min(now, participant.offer.start - 1))
+
+        return on_cancellation
+
+    return _replaced(Participant, "on_cancellation", make)
+
+
 PLANTED_BUGS: dict[str, PlantedBug] = {
     "decision_not_persisted": PlantedBug(
         _not_persisted(rc.CommitDecided), "the user does not write its decision", _DROPPED
@@ -424,6 +455,12 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     "refunded_twice": PlantedBug(
         _refunded_twice, "what was given back or has failed is refunded twice", "refunded_once"
     ),
+    "compensated": PlantedBug(
+        _compensated, "a refund is compensated out of what others have paid the seller", "refunded_once"
+    ),
+    "refund_after_the_start": PlantedBug(
+        _refund_after_the_start, "a seller agrees to a refund of a slot that has begun", "handed_over_is_paid"
+    ),
     "paid_before_its_start": PlantedBug(
         _paid_before_its_start, "a job that waits in a queue is paid before it has started", "paid_for_its_start"
     ),
@@ -432,6 +469,9 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     ),
     "ideal_speed_up": PlantedBug(
         ideal_speed_up, "a run is taken to get shorter as its cores get more, whatever its law", "size_owed"
+    ),
+    "limit_of_charged": PlantedBug(
+        limit_of_charged, "a buyer's limit is taken for the price of a core-hour that is charged", "price_owed"
     ),
     "length_believed": PlantedBug(
         length_believed, "a buyer takes a seller's word for how long its run takes at a size", "size_owed"

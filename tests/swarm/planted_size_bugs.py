@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from unittest.mock import patch
 
 from ramp.model import shortcoming
 from ramp.model.instant import Duration
 from ramp.model.request import RequestUnit
 from ramp.model.sizes import moldable
+from ramp.protocol.resource import seller
 
 
 def ideal_speed_up() -> contextlib.AbstractContextManager[object]:
@@ -20,6 +22,16 @@ def ideal_speed_up() -> contextlib.AbstractContextManager[object]:
         return unit.wall_time * unit.cores.total // cores
 
     return patch.object(moldable, "run_time_with", run_time_with)
+
+
+@contextlib.contextmanager
+def limit_of_charged() -> Iterator[None]:
+    """The buyer's price is compared with that of a core-hour charged, however many cores are charged."""
+    with (
+        patch.object(seller, "price_with", lambda unit, cores, length: unit.cpu_hour_cost),
+        patch.object(shortcoming, "cost_cap", lambda unit, length: 10**9),
+    ):
+        yield
 
 
 def length_believed() -> contextlib.AbstractContextManager[object]:

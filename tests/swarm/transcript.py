@@ -146,6 +146,8 @@ def _money(content: c.Content) -> str:
     match content:
         case c.DepositOrder():
             return f"{content.deposit_id}: {credits_text(content.amount)} to {content.account}"
+        case c.RefundOrder():
+            return f"refund {content.agreement_id}: {content.reason}"
         case c.DepositMade():
             return f"{content.deposit_id}: {credits_text(content.amount)}"
         case c.KeeperRefused():
@@ -366,7 +368,7 @@ def _record(record: rc.Record) -> str:
 def _progress(progress: pr.Progress) -> str:
     match progress:
         case pr.RoundClosed(record=record, best=best):
-            prices = ", ".join(f"unit {number} {offer.cpu_hour_cost} of {offer.resource}" for number, offer in best)
+            prices = ", ".join(f"unit {number} {bid.cpu_hour_cost} of {bid.resource}" for number, bid in best)
             return f"closes round {record.round_number} after {record.duration / SECOND:g} s: best {prices or 'none'}"
         case pr.ApprovalAsked(offers=offers, meets=meets):
             shown = ", ".join(
@@ -378,7 +380,8 @@ def _progress(progress: pr.Progress) -> str:
             return _outcome(outcome)
         case pr.CancellationEnded(outcome=ended):
             if ended.done:
-                return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
+                how = f" ({ended.code})" if ended.code else ""
+                return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
         case pr.AmendmentAdvanced(amendment):
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"

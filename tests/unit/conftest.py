@@ -16,6 +16,7 @@ from ramp.control.codec import VERSION, decode_request, encode_event
 from ramp.control.events import MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
 from ramp.control.requests import Hello
 from ramp.control.status import ServerStatus, SwarmStatus
+from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
@@ -49,6 +50,7 @@ class Script:
         1,
         ((1, 70),),
         (offer("thunder1", 30), offer("ricc2", 33)),
+        (Bid(1, "thunder1@localhost", 30), Bid(1, "ricc2@localhost", 33)),
         (
             ResourceRefusal("curie2@localhost", Refusal(1, RefusalCode.PRICE, "85 credits/core-hour")),
             ResourceRefusal("curie1@localhost", Refusal(1, RefusalCode.PRICE, "80 credits/core-hour", "too cheap")),
@@ -57,7 +59,7 @@ class Script:
         250_000,
     )
     opened = RoundOpened("request-1", 1, ((1, 70),), 5)
-    closed = RoundClosed("request-1", record, ((1, record.offers[0]),))
+    closed = RoundClosed("request-1", record, ((1, record.bids[0]),))
     advanced = UnitAdvanced("request-1", 1, "thunder1@localhost", "agreed", "thunder1-7")
     asked = ApprovalAsked("request-1", (record.offers[0],), (True,), (960_000,))
     unknown: ClassVar = Refused(MarketRefusalCode.UNKNOWN_REQUEST, "there is no request request-1")

@@ -19,7 +19,7 @@ from typing import Final, Generic, TypeVar
 from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
 from ramp.agents.guests.probes import PROBED, Probes
 from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
-from ramp.errors import ConfigurationError, PluginError, plain
+from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -35,6 +35,7 @@ from ramp.runtime.guests.answers import (
 )
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.storage_errors import reason_of
+from ramp.text import one_line
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
@@ -193,7 +194,7 @@ class IsolatedGuest(Generic[Asking]):
             if first is not None:
                 first.set_result(None)
             return True
-        reason = plain(said.reason) if isinstance(said, NotOpened) else "unexpected answer"
+        reason = one_line(said.reason) if isinstance(said, NotOpened) else "unexpected answer"
         if first is not None and isinstance(said, NotOpened) and said.blame is not Blame.NOBODY:
             is_option = said.blame is Blame.CONFIGURATION
             first.set_exception(ConfigurationError(reason) if is_option else PluginError(self._opening.name, reason))
@@ -263,7 +264,7 @@ class IsolatedGuest(Generic[Asking]):
                 waiting = self._asked = self._waiting.popleft()
                 problem = await self._put(process, waiting)
                 if problem:
-                    sentence = f"{waiting.call}: {plain(problem)}"
+                    sentence = f"{waiting.call}: {one_line(problem)}"
                     self._health.failed(waiting.call, sentence, self._now())
                     self._probes.failed(waiting.question)
                     self._answer(waiting, without_answer(waiting.question, sentence, asked=True))
@@ -306,7 +307,7 @@ class IsolatedGuest(Generic[Asking]):
         if any(OUT_OF_MEMORY in reason for reason in failures):
             return OUT_OF_MEMORY  # a restart frees its memory
         for reason in failures:
-            self._health.failed(waiting.call, plain(reason), self._now())
+            self._health.failed(waiting.call, one_line(reason), self._now())
         if failures:
             self._probes.failed(waiting.question)
         else:

@@ -20,6 +20,7 @@ from ramp.agents.guests.messages import LENGTH_BYTES, FromGuest, ToGuest
 from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
 from ramp.launching.processes import ControlGroup, end_marked
 from ramp.runtime.guests.answers import OUT_OF_MEMORY
+from ramp.text import printable
 
 END_LIMIT_S: Final = 2.0
 """Timeout in seconds of a warden that ends its guest; then the agent kills the warden."""
@@ -204,4 +205,4 @@ async def _show_lines(stream: asyncio.StreamReader | None, say: Callable[[str], 
 
 def _printable(line: bytes) -> str:
     text = line[: 4 * LINE_MAX].decode("utf-8", "replace")[:LINE_MAX]
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable(text)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ramp.agents.guests import warden
+from ramp.text import one_line
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -127,13 +128,13 @@ class _Worker:
 
 def _not_opened(error: Exception) -> Any:
     from ramp.agents.guests.messages import Blame, NotOpened
-    from ramp.errors import ConfigurationError, PluginError, plain
+    from ramp.errors import ConfigurationError, PluginError
     from ramp.runtime.guests.answers import raised
 
     if isinstance(error, ConfigurationError):
-        return NotOpened(plain(str(error)), Blame.CONFIGURATION)
+        return NotOpened(one_line(str(error)), Blame.CONFIGURATION)
     if isinstance(error, PluginError):
-        return NotOpened(plain(error.reason), Blame.NOBODY if error.transient else Blame.GUEST)
+        return NotOpened(one_line(error.reason), Blame.NOBODY if error.transient else Blame.GUEST)
     return NotOpened(raised(error), Blame.NOBODY)
 
 

@@ -14,7 +14,7 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.errors import EnrolmentRefused, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest
+from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.enrolment.applicant import Applicant
 from ramp.protocol.progress import Progress, QueryAnswered
@@ -134,4 +134,6 @@ async def _apply(
         return answered
     if isinstance(answered, EnrolmentDenied):
         raise EnrolmentRefused(answered.code, answered.detail)
+    if isinstance(answered, NotUnderstood):
+        raise TransportError(f"{office} cannot read the request: {answered.reason}")
     raise TransportError(f"{office} does not answer; use `--request FILE` to send a request by other means")

@@ -7,8 +7,9 @@ import pwd
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,9 +20,10 @@ from ramp.batch.gridengine.machine import GridEngineMachine
 from ramp.batch.gridengine.markup import limit_of
 from ramp.batch.gridengine.questions import Programs, ask_of_some
 from ramp.batch.gridengine.system import NAME, GridEngine
+from ramp.batch.inspecting import Remark
 from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
-from ramp.model.instant import SECOND, Duration
+from ramp.model.instant import SECOND, Duration, Instant
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
 
@@ -94,6 +96,7 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
         settings.state_dir,
         snapshot_age_s=options.snapshot_age_s,
         verified=options.verify and not shown,
+        conditions=(lambda _: ()) if shown else partial(conditions, settings.resource, system),
     )
     if not shown:
         machine.begin(time.time_ns() // 1000)
@@ -212,7 +215,6 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
             f"`qconf -aattr queue pe_list {environment} {queue}` adds it",
             key=f"{settings.resource}.parallel_environment",
         )
-    _check_rights(run, programs, settings)
     scheduler = ask(questions.scheduler_settings(programs), run)
     offset = re.search(r"DURATION_OFFSET=(\d+)", scheduler.get("params", ""), re.IGNORECASE)
     if (int(offset[1]) if offset else OFFSET_DEFAULT_S) > OFFSET_MAX_S:
@@ -225,21 +227,22 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
     return None if default is None else default // SECOND * SECOND
 
 
-def _check_rights(run: Runner, programs: Programs, settings: PluginSettings) -> None:
-    """Check that the agent's account may reserve and change usersets."""
+def conditions(resource: str, system: GridEngine, now: Instant) -> Sequence[Remark]:
+    """Check that the agent's account may reserve and change usersets; a remark that is a finding forbids sales."""
+    del now
+    run, programs = system.run, system.programs
     account = pwd.getpwuid(os.geteuid()).pw_name
     managers, operators = (ask_of_some(question, run) for question in questions.administrators(programs))
     reservers = ask_of_some(questions.usersets(programs, (RESERVERS,)), run).get(RESERVERS, ())
     missing = []
     if account not in {*managers, *operators}:
-        missing.append(f"`qconf -ao {account}` (to change who may use a reservation)")
+        missing.append(f"`qconf -ao {account}` (lets it change who may use a reservation)")
     if account not in {*managers, *reservers}:
-        missing.append(f"`qconf -au {account} {RESERVERS}` (to reserve)")
+        missing.append(f"`qconf -au {account} {RESERVERS}` (lets it reserve)")
     if missing:
-        raise ConfigurationError(
-            f"the account {account} may not sell slots; a manager allows it with {' and '.join(missing)}",
-            key=settings.resource,
-        )
+        do = f"as a manager, run {' and '.join(missing)}"
+        return [Remark("privilege", resource, f"the account {account} may not sell slots", do)]
+    return [Remark("privilege", resource, f"the account {account} may reserve in {system.environment}")]
 
 
 def _check_cores(run: Runner, programs: Programs, queue: str, settings: PluginSettings) -> None:

@@ -31,8 +31,9 @@ from ramp.batch.system import (
     WaitingJob,
     WantedReservation,
 )
-from ramp.errors import BatchSystemError, CommandFailed, SystemRefused, plain
+from ramp.errors import BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant
+from ramp.text import one_line
 
 NAME: Final = "gridengine"
 START_NOW: Final[Duration] = 5 * SECOND
@@ -45,7 +46,17 @@ GONE_S: Final = 10.0
 """Seconds to wait until a deleted reservation is gone; its jobs are killed first."""
 
 _PAUSE_S: Final = 0.2
-_OUT_OF_ORDER: Final = frozenset("duEsSDCco")
+_OUT_OF_ORDER: Final = {
+    "d": "disabled",
+    "u": "unreachable",
+    "E": "in error",
+    "s": "suspended",
+    "S": "suspended by another queue",
+    "D": "disabled by its calendar",
+    "C": "suspended by its calendar",
+    "c": "configured ambiguously",
+    "o": "no longer configured",
+}
 """States of a queue that starts no job; load alarms are not among them, because they pass by themselves."""
 
 _BEGUN: Final = frozenset("rE")
@@ -105,7 +116,7 @@ class GridEngine:
         done = self.run(argv, "", questions.ANSWER_S)
         slots = verified_slots(done.stdout + done.stderr)
         if slots is None and not _is_no(done):
-            raise CommandFailed(done.argv, done.code, plain(done.stderr or done.stdout))
+            raise CommandFailed(done.argv, done.code, one_line(done.stderr or done.stdout))
         return slots or 0
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
@@ -127,7 +138,7 @@ class GridEngine:
         if number is not None:
             _log.info("%s is advance reservation %d", wanted.name, number)
             return
-        said = plain(done.stderr or done.stdout) or "nothing"
+        said = one_line(done.stderr or done.stdout) or "nothing"
         if _is_no(done):
             self._remove_userset(wanted.name)
             raise SystemRefused(f"qrsub says: {said}", busy=True)
@@ -162,7 +173,7 @@ class GridEngine:
         done = self.run(argv, "", questions.ORDER_S)
         said = done.stdout + done.stderr
         if done.code != 0 and "does not exist" not in said:
-            raise CommandFailed(done.argv, done.code, plain(said))
+            raise CommandFailed(done.argv, done.code, one_line(said))
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -189,7 +200,7 @@ class GridEngine:
             done = self._configure("-Au", str(path))
             if "already exists" in done.stdout + done.stderr:
                 done = self._configure("-Mu", str(path))
-        said = plain(done.stderr or done.stdout)
+        said = one_line(done.stderr or done.stdout)
         if done.code != 0 or ("added" not in said and "modified" not in said):
             if "denied" in said or "must be" in said:
                 raise SystemRefused(f"qconf says: {said}; make the account {self.market_user} an operator")
@@ -199,7 +210,7 @@ class GridEngine:
         done = self._configure("-dul", name)
         said = done.stdout + done.stderr
         if done.code != 0 and "does not exist" not in said:
-            raise CommandFailed(done.argv, done.code, plain(said))
+            raise CommandFailed(done.argv, done.code, one_line(said))
 
     def _configure(self, verb: str, argument: str) -> Completed:
         return self.run((*self.programs.qconf, verb, argument), "", questions.ORDER_S)
@@ -298,14 +309,10 @@ class GridEngine:
 
 
 def _node(instance: QueueInstance) -> Node:
-    broken = _OUT_OF_ORDER & set(instance.states)
-    return Node(
-        name=instance.name,
-        cores=instance.slots_total,
-        usable=not broken,
-        state=instance.states,
-        reason=f"the queue instance is in state {instance.states}" if broken else "",
-    )
+    broken = [_OUT_OF_ORDER[letter] for letter in instance.states if letter in _OUT_OF_ORDER]
+    state = " and ".join(broken) or instance.states
+    reason = f"state {instance.states}" if broken else ""
+    return Node(instance.name, instance.slots_total, not broken, state, reason)
 
 
 def _members(users: Sequence[str], usersets: dict[str, tuple[str, ...]]) -> tuple[str, ...]:

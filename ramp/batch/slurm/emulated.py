@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -54,10 +55,10 @@ SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+{more}
 NodeName={name}[1-{nodes}] NodeAddr=127.0.0.1 NodeHostName={host} Port=[{first}-{last}] CPUs={cores} Boards=1 \
 SocketsPerBoard=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-{more}
 """
 
 
@@ -74,18 +75,20 @@ class EmulatedCluster:
         name: of the cluster; its nodes have this name with a number.
         nodes: how many nodes.
         cores: cores of each.
-        more: further lines of `slurm.conf`.
-        topology: text of `topology.conf`; empty for no such file.
+        more: further lines of `slurm.conf`, before those of nodes and partition.
+        files: texts of further files beside it, by name (`topology.conf`).
     """
 
-    def __init__(self, folder: Path, name: str, nodes: int, cores: int, more: str = "", topology: str = "") -> None:
+    def __init__(
+        self, folder: Path, name: str, nodes: int, cores: int, more: str = "", files: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.name = name
         self.nodes = nodes
         self.cores = cores
         self.conf = folder / "slurm.conf"
         self._more = more
-        self._topology = topology
+        self._files = files or {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
@@ -129,8 +132,8 @@ class EmulatedCluster:
             "more": self._more,
         }
         self.conf.write_text(_CONFIGURATION.format(**values), encoding="utf-8")
-        if self._topology:
-            (self.folder / "topology.conf").write_text(self._topology, encoding="utf-8")
+        for name, text in self._files.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)

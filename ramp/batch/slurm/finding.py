@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.commands import Question, Runner, ask
-from ramp.batch.slurm.nodes import NodeList, nodes_question
+from ramp.batch.slurm.nodes import ALL, Choice, NodeList, nodes_question
 from ramp.errors import BatchSystemError, ConfigurationError
 
 CONF_VARIABLE: Final = "SLURM_CONF"
@@ -65,16 +65,17 @@ def default_partition(run: Runner) -> str:
     return found
 
 
-def static_terms(run: Runner, partition: str) -> dict[str, Any]:
-    """Return a partition's static terms, as a table `[machines.NAME]` has them.
+def static_terms(run: Runner, partition: str, choice: Choice = ALL) -> dict[str, Any]:
+    """Return the static terms of a partition's nodes for sale, as a table `[machines.NAME]` has them.
 
     Raises:
-        BatchSystemError: the cluster cannot be asked, or the partition has no nodes.
+        BatchSystemError: the cluster cannot be asked, or the partition has no nodes for sale.
     """
-    listed: NodeList = ask(nodes_question(partition), run)
+    listed: NodeList = ask(nodes_question(partition, choice), run)
     nodes = listed.nodes
     if not nodes:
-        raise BatchSystemError(f"sinfo shows no nodes of partition {partition!r}", transient=False)
+        why = "" if choice == ALL else " for sale; see the options nodes, features and gpus"
+        raise BatchSystemError(f"sinfo shows no nodes of partition {partition!r}{why}", transient=False)
     found: dict[str, Any] = {
         "cores": sum(node.cores for node in nodes),
         "cores_per_node": max(node.cores for node in nodes),

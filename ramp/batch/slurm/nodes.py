@@ -1,4 +1,4 @@
-"""Slurm's nodes: `sinfo -N`. sinfo(1), "NODE STATE CODES"."""
+"""Slurm's nodes: `sinfo -N`, and which of them are for sale. sinfo(1), "NODE STATE CODES"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from ramp.batch.commands import Question
 from ramp.batch.system import Node
 
-_FIELDS: Final = "%N|%T|%X|%Y|%Z|%c|%m|%E"
+_FIELDS: Final = "%N|%T|%X|%Y|%Z|%c|%m|%G|%f|%E"
 _STATE: Final = re.compile(r"([a-z_]+)([^a-z_]*)")
 _USABLE: Final = frozenset({"idle", "mixed", "allocated", "reserved", "planned", "completing"})
 _SILENT: Final = "*"
@@ -20,6 +20,7 @@ another state before the suffix.
 _AWAY: Final = frozenset(f"{_SILENT}@^")
 """Suffixes of nodes that do not answer, or will restart soon."""
 
+_GPU: Final = re.compile(r"(?:^|,)gpu\b")
 _NOT_SEEN: Final = "unknown"
 """State of a node that has not answered a controller since the controller's start."""
 
@@ -32,12 +33,36 @@ class NodeList:
     threads: int
 
 
-def nodes_question(partition: str) -> Question[NodeList]:
-    """Ask for the nodes of a partition, a line each."""
-    return Question(("sinfo", "-N", "-h", "-p", partition, "-o", _FIELDS), parse_nodes)
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which nodes of a partition are for sale.
+
+    Attributes:
+        names: their names; empty for all.
+        features: features that each must have.
+        gpus: whether nodes with GPUs are among them. Slurm lets the jobs in a reservation use the GPUs of its nodes.
+    """
+
+    names: frozenset[str] = frozenset()
+    features: frozenset[str] = frozenset()
+    gpus: bool = True
+
+    def takes(self, name: str, features: str, resources: str) -> bool:
+        """Whether a node is for sale, by its name, and its features and generic resources in `sinfo`'s words."""
+        named = not self.names or name in self.names
+        return named and self.features <= set(features.split(",")) and (self.gpus or not _GPU.search(resources))
 
 
-def parse_nodes(text: str) -> NodeList:
+ALL: Final = Choice()
+
+
+def nodes_question(partition: str, choice: Choice = ALL) -> Question[NodeList]:
+    """Ask for the nodes of a partition that are for sale, a line each."""
+    argv = ("sinfo", "-N", "-h", "-p", partition, "-o", _FIELDS)
+    return Question(argv, lambda text: parse_nodes(text, choice))
+
+
+def parse_nodes(text: str, choice: Choice = ALL) -> NodeList:
     """Read the lines of `nodes_question`.
 
     Raises:
@@ -46,10 +71,12 @@ def parse_nodes(text: str) -> NodeList:
     nodes: list[Node] = []
     threads: set[int] = set()
     for line in text.splitlines():
-        words = line.strip().split("|", 7)
-        if len(words) != 8:
-            raise ValueError(f"{line[:120]!r} has {len(words)} of 8 fields")
-        name, state, sockets, cores, per_core, cpus, memory, reason = words
+        words = line.strip().split("|", 9)
+        if len(words) != 10:
+            raise ValueError(f"{line[:120]!r} has {len(words)} of 10 fields")
+        name, state, sockets, cores, per_core, cpus, memory, resources, features, reason = words
+        if not choice.takes(name, features, resources):
+            continue
         match = _STATE.match(state)
         if match is None:
             raise ValueError(f"invalid node state: {state[:40]!r}")

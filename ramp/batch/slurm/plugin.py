@@ -9,14 +9,18 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Final
 
 from ramp.batch.commands import CommandRunner
 from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import SNAPSHOT_AGE_S
+from ramp.batch.node_lists import expand
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
+from ramp.batch.slurm.conditions import conditions
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
+from ramp.batch.slurm.nodes import Choice
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
@@ -25,6 +29,16 @@ from ramp.plugins.found_terms import tells_terms
 from ramp.plugins.interface import PluginSettings
 
 _PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w.-]*", text) is not None)
+
+
+def _is_node_list(text: str) -> bool:
+    try:
+        return text == "" or bool(expand(text))
+    except ValueError:
+        return False
+
+
+_NODES: Final = Wanted("a list of nodes such as c[1-8],d3", _is_node_list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,9 @@ class SlurmOptions:
         spare_planned: whether jobs that Slurm plans to start keep their places in offers.
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
         command_limit_s: seconds that one command may take.
+        nodes: nodes that are for sale, as a list in Slurm's form (`"c[1-8],d3"`); empty for all of the partition.
+        features: features that each of them must have.
+        gpus: whether nodes with GPUs are for sale, for the price of their cores.
         for_sale: the part that is for sale, and when.
         torus: for nodes in a torus: its `extents`, the source of `coordinates` (`order`, `names`, `table`; or `slurm`,
             then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its
@@ -54,8 +71,15 @@ class SlurmOptions:
     spare_planned: bool = True
     snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
     command_limit_s: Annotated[int, Bounds(1, 25)] = 15
+    nodes: Annotated[str, _NODES] = ""
+    features: tuple[str, ...] = ()
+    gpus: bool = False
     for_sale: ForSale = field(default_factory=ForSale)
     torus: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(frozenset(expand(self.nodes)), frozenset(self.features), self.gpus)
 
 
 def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
@@ -67,7 +91,7 @@ def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
     """
     read = read_options(options, SlurmOptions, within=f"machines.{machine}.options")
     run = runner_of(read)
-    found = static_terms(run, read.partition or default_partition(run))
+    found = static_terms(run, read.partition or default_partition(run), read.choice)
     return {**found, "torus": True} if read.torus else found
 
 
@@ -97,6 +121,7 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
         spare_planned=options.spare_planned,
         snapshot_age_s=options.snapshot_age_s,
         places=places,
+        conditions=partial(conditions, settings.resource, options.wrapper, system.partition, system.run),
     )
     machine.begin(time.time_ns() // 1000)
     return machine
@@ -124,7 +149,7 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
         raise ConfigurationError(error.reason, key=f"{settings.resource}.{error.key or 'conf'}") from error
     try:
         partition = options.partition or default_partition(run)
-        system = SlurmSystem(run, partition, user, options.wrapper)
+        system = SlurmSystem(run, partition, user, options.wrapper, options.choice)
         wrong = check_cluster(run)
         if wrong:
             raise ConfigurationError(wrong, key=settings.resource)

@@ -3,7 +3,8 @@
 The text comes first, because with a thousand waiting jobs it costs a tenth of the JSON. It has only fields that no user
 can write into (no names of jobs, no paths). The reason, which may contain spaces and commas, comes last. The total of
 CPUs gives the cores of each node for jobs on one node or on whole nodes. For other jobs, versions with JSON name the
-cores; without JSON a job counts with as much of each node as it may have. squeue(1), scontrol(1); JSON of 22.05 (data
+cores; without JSON a job counts with as much of each node as it may have. Where Slurm allots memory, a second question
+asks for that of each running job. squeue(1), scontrol(1); JSON of 22.05 (data
 parser v0.0.38) and of 23.11 and later, where numbers are tables.
 """
 
@@ -13,6 +14,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import ceil
 from typing import Any, Final
 
 from ramp.batch.commands import Question
@@ -21,7 +24,13 @@ from ramp.batch.slurm.times import duration_of, instant_of
 from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
 
 _FIELDS: Final = "%i|%T|%u|%P|%l|%S|%e|%V|%C|%D|%N|%v|%Q|%Y|%r"
-_STATES: Final = "PD,R,S,CG,CF,SO,RS"
+_HAVING: Final = "R,S,CG,CF,SO,RS"
+"""States of jobs that have cores."""
+
+_STATES: Final = f"PD,{_HAVING}"
+_MEMORY: Final = re.compile(r"(?:^|,)mem=([\d.]+)([KMGTP]?)(?:,|$)")
+_MEGABYTES: Final = {"K": Decimal(1) / 1024, "": Decimal(1), "M": Decimal(1), "G": Decimal(2**10), "T": Decimal(2**20)}
+_MEGABYTES["P"] = Decimal(2**30)
 _WAITING: Final = "PENDING"
 _ABSENT: Final = frozenset({"", "(null)", "N/A", "None"})
 _NOT_FOR_CORES: Final = re.compile(
@@ -109,6 +118,27 @@ def _count(text: str) -> int:
     return int(text[:-1]) * 1024 if text.endswith("K") else int(text)
 
 
+def memory_question() -> Question[dict[str, int]]:
+    """Ask for the memory of all jobs that have cores, in MB by job."""
+    fields = "JobArrayID:64,tres-alloc:256"
+    return Question(("squeue", "-a", "-r", "-h", "-t", _HAVING, "-O", fields), parse_memories)
+
+
+def parse_memories(text: str) -> dict[str, int]:
+    """Read the lines of `memory_question`.
+
+    Raises:
+        ValueError: at an invalid line.
+    """
+    found = {}
+    for line in text.splitlines():
+        job_id, allotted = line.split()
+        match = _MEMORY.search(allotted)
+        if match is not None:
+            found[job_id] = ceil(Decimal(match[1]) * _MEGABYTES[match[2]])
+    return found
+
+
 def allocation_question(threads: int) -> Question[dict[str, Parts]]:
     """Ask for the cores of each node of running jobs, from versions with JSON; a core has `threads` CPUs."""
     return Question(("squeue", "-a", "--json"), lambda text: parse_allocations(text, threads))
@@ -185,7 +215,11 @@ def _told_by_text(job: QueuedJob, cores: Mapping[str, int], threads: int) -> Par
 
 
 def running_jobs(
-    jobs: Sequence[QueuedJob], nodes: Sequence[Node], allocations: Mapping[str, Parts], threads: int
+    jobs: Sequence[QueuedJob],
+    nodes: Sequence[Node],
+    allocations: Mapping[str, Parts],
+    threads: int,
+    memories: Mapping[str, int],
 ) -> tuple[RunningJob, ...]:
     """Return the jobs that use cores of our nodes.
 
@@ -194,8 +228,10 @@ def running_jobs(
         nodes: our nodes.
         allocations: cores by job, if they were asked for.
         threads: hardware threads, which Slurm calls CPUs, of a core.
+        memories: MB by job; empty where Slurm does not allot memory.
     """
     cores = {node.name: node.cores for node in nodes}
+    sizes = {node.name: node.memory_mb for node in nodes}
     found = []
     for job in jobs:
         if not any(name in cores for name in job.node_names):
@@ -208,10 +244,25 @@ def running_jobs(
         start, fields = job.fields["start"], job.fields
         if start is None:
             raise ValueError(f"job {job.job_id} runs and has no start")
-        found.append(
-            RunningJob(job.job_id, job.user, start, fields["end"], ours, fields["reservation"], fields["submitted"])
+        memory = memories.get(job.job_id, 0)
+        takes = tuple(
+            (name, max(count, min(_cores_with(_memory_on(memory, name, parts), cores[name], sizes[name]), cores[name])))
+            for name, count in ours
         )
+        running = RunningJob(job.job_id, job.user, start, fields["end"], ours, fields["reservation"])
+        found.append(replace(running, submitted=fields["submitted"], takes=takes if takes != ours else ()))
     return tuple(found)
+
+
+def _memory_on(memory: int, node: str, parts: Parts) -> int:
+    """Return the most memory that a job may have on one of its nodes: Slurm allots it by nodes or by CPUs."""
+    by_cores = -(-memory * dict(parts)[node] // max(sum(count for _, count in parts), 1))
+    return max(-(-memory // len(parts)), by_cores)
+
+
+def _cores_with(memory: int, cores: int, size: int | None) -> int:
+    """Return how many of a node's cores have a share of an amount of its memory."""
+    return -(-memory * cores // size) if size else 0
 
 
 def waiting_jobs(jobs: Sequence[QueuedJob], partition: str, threads: int) -> tuple[WaitingJob, ...]:

@@ -127,8 +127,12 @@ def guard_name(name: str, number: int) -> str:
 
 
 def users_question(name: str, user: str) -> tuple[str, ...]:
-    """Return the arguments that hand a reservation over."""
-    return ("update", f"ReservationName={name}", f"Users={user}")
+    """Return the arguments that hand a reservation over.
+
+    Slurm checks the nodes anew, and refuses where a job has other cores of them. So jobs are ignored: the reservation
+    keeps its cores, which were checked when it was made.
+    """
+    return ("update", f"ReservationName={name}", f"Users={user}", "Flags=IGNORE_JOBS")
 
 
 def delete_question(name: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """A live Slurm cluster as a `ramp.batch.system.BatchSystem`.
 
-`docs/slurm.md` lists Slurm's peculiarities. A snapshot takes three or four commands. Slurm fully checks reservations of
-one form only, see `ramp.batch.slurm.reservations`. An answer of the kind "cannot say" never counts as a no.
+`docs/slurm.md` lists Slurm's peculiarities. A snapshot takes five to seven commands. It has all that decides whether a
+job in a reservation will start; quotes, the care of sold slots and `ramp doctor` all use it. Slurm fully checks
+reservations of one form only, see `ramp.batch.slurm.reservations`. An answer of the kind "cannot say" never counts as a
+no.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ramp.batch.commands import Question, Runner, ask
-from ramp.batch.slurm import nodes, queue, reservations
-from ramp.batch.system import Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
+from ramp.batch.slurm import nodes, partition, queue, reservations
+from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
 from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import Instant
+from ramp.text import one_line
 
 NAME: Final = "slurm"
 
@@ -24,6 +27,7 @@ REMOVAL_LIMIT_S: Final = 20.0
 """Seconds to wait until the cancelled jobs of a reservation have ended; removal is retried after that."""
 
 PAUSE_S: Final = 0.2
+PING: Final = ("scontrol", "ping")
 _BUSY: Final = (
     "Requested nodes are busy",
     "overlaps with another reservation",
@@ -51,6 +55,7 @@ class SlurmSystem:
         market_user: the local account that may run in reservations before they are handed over.
         wrapper: command that makes, hands over and deletes reservations and cancels their jobs, with the privilege for
             it (`sudo -n /usr/local/sbin/ramp-slurm-reservations`); empty if the agent may itself.
+        choice: nodes of the partition that are for sale.
         wait: waits the given seconds.
     """
 
@@ -62,6 +67,7 @@ class SlurmSystem:
         partition: str,
         market_user: str,
         wrapper: tuple[str, ...] = (),
+        choice: nodes.Choice = nodes.ALL,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self.market_user = market_user
@@ -71,19 +77,44 @@ class SlurmSystem:
         self._wait = wait
         self._cores: Mapping[str, int] | None = None
         self._json = True
+        self._choice = choice
+        self._allots_memory: bool | None = None
+        self._lists: bool | None = None
+        """Whether this version reads lists of cores; None before the first one."""
+        self._of_qos: tuple[str, Limits] = ("", NO_LIMITS)
 
     # -- questions -----------------------------------------------------------------------------------------------
 
     def snapshot(self, now: Instant) -> SystemSnapshot:
+        self._check_controller()
         listed = self.nodes()
         cores = {node.name: node.cores for node in listed.nodes}
+        limits = self._limits(listed.threads)
         jobs = ask(queue.queue_question(), self.run)
         allocations = self._allocations(jobs, cores, listed.threads)
         found = ask(reservations.list_question(cores), self.run)
-        running = queue.running_jobs(jobs, listed.nodes, allocations, listed.threads)
-        return SystemSnapshot(
-            now, listed.nodes, running, queue.waiting_jobs(jobs, self.partition, listed.threads), found
-        )
+        memories = ask(queue.memory_question(), self.run) if self._memory_counts() else {}
+        running = queue.running_jobs(jobs, listed.nodes, allocations, listed.threads, memories)
+        waiting = queue.waiting_jobs(jobs, self.partition, listed.threads)
+        return SystemSnapshot(now, listed.nodes, running, waiting, found, limits)
+
+    def _limits(self, threads: int) -> Limits:
+        """Return the limits of the partition, and of its QOS where that can be read."""
+        limits, qos = ask(partition.partition_question(self.partition, threads), self.run)
+        if qos != self._of_qos[0]:
+            try:
+                self._of_qos = qos, ask(partition.qos_question(qos, threads), self.run) if qos else NO_LIMITS
+            except BatchSystemError as error:
+                _log.warning("limits of QOS %s are not known: %s", qos, error)
+                self._of_qos = qos, NO_LIMITS
+        return partition.both(limits, self._of_qos[1])
+
+    def _memory_counts(self) -> bool:
+        """Whether Slurm allots memory to jobs."""
+        if self._allots_memory is None:
+            parameters = ask(settings_question(), self.run).get("SelectTypeParameters", "")
+            self._allots_memory = "MEMORY" in parameters.upper()
+        return self._allots_memory
 
     def nodes(self) -> nodes.NodeList:
         """Read the nodes of the partition.
@@ -91,9 +122,10 @@ class SlurmSystem:
         Raises:
             BatchSystemError: they cannot be read, or the list is empty, as it may be without the controller.
         """
-        listed = ask(nodes.nodes_question(self.partition), self.run)
+        listed = ask(nodes.nodes_question(self.partition, self._choice), self.run)
         if not listed.nodes:
-            raise BatchSystemError(f"sinfo shows no nodes of partition {self.partition!r}")
+            chosen = "" if self._choice == nodes.ALL else " for sale; see the options nodes, features and gpus"
+            raise BatchSystemError(f"sinfo shows no nodes of partition {self.partition!r}{chosen}")
         self._cores = {node.name: node.cores for node in listed.nodes}
         return listed
 
@@ -111,7 +143,18 @@ class SlurmSystem:
                 return {}
             raise
 
+    def _check_controller(self) -> None:
+        """Ask whether the controller answers: without it this takes a tenth of a second, other questions 9 s.
+
+        Raises:
+            BatchSystemError: it does not answer.
+        """
+        done = self.run(PING, "", None)
+        if " is DOWN" in done.stdout and " is UP" not in done.stdout:  # a backup controller may be up
+            raise CommandFailed(done.argv, done.code, one_line(done.stdout.splitlines()[0]))
+
     def reservations(self) -> tuple[SystemReservation, ...]:
+        self._check_controller()
         if self._cores is None:
             self.nodes()
         assert self._cores is not None
@@ -195,6 +238,7 @@ class SlurmSystem:
     def _guarded(self, name: str, guarded: Sequence[_Guarded]) -> Iterator[None]:
         """Guard cores while a reservation gets them in a form that Slurm does not check.
 
+        Recent versions read one number where others read a list of cores, so there each node has a guard of its own.
         Sweeps remove leftover guards.
 
         Raises:
@@ -202,10 +246,20 @@ class SlurmSystem:
         """
         made: list[str] = []
         try:
-            for number, (parts, start, end) in enumerate(guarded, start=1):
-                guard = reservations.guard_name(name, number)
+            left = list(guarded)
+            while left:
+                parts, start, end = left.pop(0)
+                if len(parts) > 1 and self._lists is False:
+                    left[:0] = [((part,), start, end) for part in parts]
+                    continue
+                guard = reservations.guard_name(name, len(made) + 1)
                 made.append(guard)
                 self._guard(WantedReservation(guard, start, end, parts))
+                if len(parts) > 1 and self._lists is None:
+                    self._lists = any(each.name == guard and each.has_just(parts) for each in self.reservations())
+                    if not self._lists:
+                        self._order(reservations.delete_question(made.pop()))
+                        left.insert(0, (parts, start, end))
             yield
         finally:
             for guard in made:

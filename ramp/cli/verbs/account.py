@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import example, market_options
+from ramp.cli.options import csv_option, example, market_options
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_line, print_pairs, print_rows
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    moment_text,
+    print_csv,
+    print_json,
+    print_line,
+    print_pairs,
+    print_rows,
+)
 from ramp.cli.views.postings import FOR, reference_object, reference_texts
 from ramp.client import dialogues
 from ramp.client.jobs.job import deliveries, job_of
@@ -19,6 +29,24 @@ from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
 
+STATEMENT_COLUMNS: Final = (
+    "time",
+    "kind",
+    "counterparty",
+    "agreement_id",
+    "deposit_id",
+    "transfer_id",
+    "amount",
+    "balance",
+    "delivery",
+)
+"""Columns of a statement as CSV: the names of the lines in JSON."""
+
+
+def _one_format(as_csv: bool, as_json: bool) -> None:
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other")
+
 
 def account_object(account: Account) -> dict[str, object]:
     """Convert a balance to JSON types, in credits."""
@@ -26,47 +54,58 @@ def account_object(account: Account) -> dict[str, object]:
         "account": account.name,
         "balance": amount_json(account.balance),
         "reserved": amount_json(account.reserved),
-        "credit_limit": amount_json(account.credit_limit),
+        "overdraft": amount_json(account.overdraft),
         "available": amount_json(account.available),
         "time": iso(account.statement.bank_time),
     }
 
 
-@click.command(epilog=example("ramp balance --user bob"))
+@click.command(epilog=example("ramp balance --user bob", "ramp balance --csv"))
+@csv_option
 @market_options
-def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
+def balance(as_csv: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show your account's balance; the bank answers a query signed with your key."""
+    _one_format(as_csv, as_json)
     account = ask(open_market(state, user), dialogues.account(), "asking the bank")
-    if as_json:
-        print_json(account_object(account))
+    if as_json or as_csv:
+        found = account_object(account)
+        print_csv(tuple(found), [found]) if as_csv else print_json(found)
         return
     print_pairs(
         (
             ("Account", account.name),
             ("Balance", amount_text(account.balance)),
             ("Reserved", amount_text(account.reserved)),
-            ("Overdraft", amount_text(account.credit_limit)),
+            ("Overdraft", amount_text(account.overdraft)),
             ("Available", amount_text(account.available)),
             ("At", moment_text(account.statement.bank_time)),
         )
     )
 
 
-@click.command(epilog=example("ramp statement --since 2026-11-21 --until now"))
+@click.command(epilog=example("ramp statement --since 2026-11-21 --until now", "ramp statement --csv > statement.csv"))
 @click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
 @click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
+@csv_option
 @market_options
 def statement(
-    since: Instant | None, until: Instant | None, user: str | None, state: StateFolder, as_json: bool
+    since: Instant | None,
+    until: Instant | None,
+    as_csv: bool,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
 ) -> None:
     """Show every payment and refund with the balance after it, and the delivery of slots that ran jobs.
 
-    --json gives the reason of a line as `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the bank's own.
+    --json and --csv give the reason of a line as `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the
+    bank's own.
 
-    The resource records delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), `unknown`, or
-    `pending`.
-    Only slots with a launched job have it; see `ramp jobs` for details.
+    The resource records delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), `unknown`,
+    `cancelled` (before the job started), or `pending`. Only slots with a launched job have it; see `ramp jobs` for
+    details.
     """
+    _one_format(as_csv, as_json)
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
     market = open_market(state, user)
@@ -76,6 +115,9 @@ def statement(
     lines = account.statement.lines
     if as_json:
         print_json({**account_object(account), "lines": [_line_object(line, delivered) for line in lines]})
+        return
+    if as_csv:
+        print_csv(STATEMENT_COLUMNS, [_line_object(line, delivered) for line in lines])
         return
     some = bool(delivered.keys() & {line.agreement_id for line in lines})
     columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", FOR, *["Delivery"] * some)

@@ -27,6 +27,7 @@ from ramp.client.identifiers import shortened
 from ramp.client.line import SocketLine
 from ramp.client.market import converse
 from ramp.client.results import short_name
+from ramp.client.swarm import status
 from ramp.ledger.interface import Ledger
 from ramp.model.contents import AccountLine, TradeLine
 from ramp.model.instant import Instant, iso
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 @click.group(epilog=example("ramp bank overview", "ramp bank deposit alice 5000"))
 def bank() -> None:
-    """Show all accounts as the market's keeper, credit accounts, and audit the ledger.
+    """Show all accounts as the market's keeper, credit accounts, refund agreements, and audit the ledger.
 
     The keeper's agent signs overviews and deposits with the keeper's key, and the bank logs them. An audit reads the
     ledger itself.
@@ -53,8 +54,8 @@ def bank() -> None:
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
     """Show every account and all payments, refunds and deposits.
 
-    Deposits come from the account `market`. Its balance is minus the money in circulation, and it has no credit limit
-    (--json: `credit_limit` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
+    Deposits come from the account `market`. Its balance is minus the money in circulation, and its overdraft has no
+    limit (--json: `overdraft` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
     deposits.
     """
     if since is not None and until is not None and since > until:
@@ -75,7 +76,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     reserved = sum(account.reserved for account in found.accounts)
     print_line(
         f"{count_text(len(found.accounts), 'account')}, {count_text(len(found.trades), 'transfer')}, "
-        f"{amount_text(reserved)} set aside at {moment_text(found.bank_time)}"
+        f"{amount_text(reserved)} reserved at {moment_text(found.bank_time)}"
     )
 
 
@@ -114,8 +115,27 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
         print_line(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
 
 
+@bank.command(epilog=example('ramp bank refund agreement-1f0c9a5e --reason "the machine was down all night"'))
+@click.argument("agreement", metavar="AGREEMENT")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason for the records of the bank, one line.")
+@state_option
+@json_option
+def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> None:
+    """Refund what is left of an agreement's payments to its buyer, also after the slot.
+
+    Use it where nobody could measure whether a slot was delivered. The seller loses what it was paid, less earlier
+    refunds. The keeper's agent signs the order, and the bank logs it. To refund again changes nothing.
+    """
+    made = ask_keeper(state, dialogues.refund(agreement, reason))
+    if as_json:
+        found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
+        print_json({**found, "refund": amount_json(made.amount)})
+    else:
+        print_line(f"Agreement {made.agreement_id}: {amount_text(made.amount)} refunded")
+
+
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
-@click.option("--ledger", metavar="URL", help="URL of the ledger's database, if the configuration names one.")
+@click.option("--ledger", metavar="URL", help="URL of the ledger's database (default: the configuration's).")
 @state_option
 @json_option
 @click.pass_context
@@ -125,14 +145,14 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
     The database compares whole tables, as at every start of the bank. Then every entry is read in order. This takes
     some seconds for 20 000 orders; the market may be running. Exit code 1 if the audit finds a fault.
     """
-    if ledger is None and not state.ledger.exists():
-        reason = (
-            f"ledger not found: {state.ledger}; give --state-dir, or --ledger if the configuration names a database"
-        )
-        raise click.UsageError(reason)
+    from ramp.doctor.examination import known_config
     from ramp.runtime.ledger.store import LedgerStore  # its imports take longer than other commands run
 
-    with waiting("reading the ledger"), LedgerStore.open(ledger or state.ledger) as store:
+    config = known_config(status(state), state) if ledger is None else None
+    location = ledger or (config.ledger_url if config is not None else "") or state.ledger
+    if location == state.ledger and not state.ledger.exists():
+        raise click.UsageError(f"ledger not found: {state.ledger}; give --state-dir, or --ledger of a database")
+    with waiting("reading the ledger"), LedgerStore.open(location) as store:
         accounts = len(store.balances())
         findings = list(dict.fromkeys(store.contradictions() + _walked(store)))
     if as_json:
@@ -164,7 +184,7 @@ def _account_object(account: AccountLine) -> dict[str, object]:
         "kind": account.kind,
         "balance": amount_json(account.balance),
         "reserved": amount_json(account.reserved),
-        "credit_limit": amount_json(account.credit_limit) if account.is_limited else None,
+        "overdraft": amount_json(account.credit_limit) if account.is_limited else None,
     }
 
 
@@ -182,7 +202,7 @@ def _trade_object(trade: TradeLine) -> dict[str, object]:
 
 
 def _print_accounts(accounts: Sequence[AccountLine], domain: str) -> None:
-    columns = ("Account", "Kind", "Balance (credits)", "Set aside (credits)", "Overdraft (credits)")
+    columns = ("Account", "Kind", "Balance (credits)", "Reserved (credits)", "Overdraft (credits)")
     rows = [
         (
             short_name(each.account, domain),

@@ -107,7 +107,7 @@ def show(name: str | None, state: StateFolder, as_json: bool) -> None:
     )
     print_rows(
         ("User", "Opening deposit (credits)", "Overdraft (credits)"),
-        [(user.name, credits_text(user.deposit), credits_text(user.credit_limit)) for user in loaded.users],
+        [(user.name, credits_text(user.deposit), credits_text(user.overdraft)) for user in loaded.users],
         right=("Opening deposit (credits)", "Overdraft (credits)"),
     )
     columns = ("Resource", "Cores", "Start price", "Minimum price", "Rounds expected", "Pricing", "Plug-in", "Options")
@@ -191,7 +191,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
             {
                 "name": user.name,
                 "deposit": amount_json(user.deposit),
-                "credit_limit": amount_json(user.credit_limit),
+                "overdraft": amount_json(user.overdraft),
             }
             for user in loaded.users
         ],
@@ -205,7 +205,6 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
                 "start_price": resource.prices.start_price,
                 "minimum_price": resource.prices.minimum_price,
                 "rounds_expected": resource.prices.rounds_expected,
-                "credit_limit": amount_json(resource.credit_limit),
                 "terms": asdict(resource.terms),
             }
             for resource in loaded.resources

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import shlex
 import sys
-import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +13,10 @@ import click
 
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, example, file_type, market_options
-from ramp.cli.views.output import moment_text, print_json, print_line, print_pairs, print_rows, say
+from ramp.cli.views.output import count_text, moment_text, print_json, print_line, print_pairs, print_rows, say
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened
+from ramp.client.jobs.files import JobFile
 from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
 from ramp.client.market import Market
@@ -23,21 +26,20 @@ from ramp.model.instant import from_datetime, iso, seconds
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
 
-LOOK_AGAIN_S: Final = 1.0
-"""Pause between two looks at a job that is waited for, in seconds."""
-
-TOLD_EVERY_S: Final = 10.0
-"""Interval in seconds between state lines while waiting for a job."""
-
 WAITED: Final = (
-    "0 done; 1 refused, failed, or no market is running; with --wait also if the job did not end well; 2 bad input"
+    "0 done; 1 refused, failed, or no market is running; with --wait and --follow also if the job did not end well; "
+    "2 bad input"
 )
+
+input_type: Final = click.Path(exists=True, path_type=Path)
+folder_type: Final = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command(
     epilog=example(
         "ramp launch thunder3-1 -- hostname",
         "ramp launch request-1f0c9a5e --script job.sh --input data.csv -- --steps 100",
+        "ramp launch thunder3-1 --input model/ --env OMP_NUM_THREADS=8 -- model/run",
     ),
     context_settings={"ignore_unknown_options": True},
 )
@@ -47,7 +49,10 @@ WAITED: Final = (
     "--script", type=file_type, metavar="FILE", help="Script to stage and run; COMMAND becomes its arguments."
 )
 @click.option(
-    "--input", "inputs", type=file_type, multiple=True, metavar="FILE", help="Input file to stage; repeatable."
+    "--input", "inputs", type=input_type, multiple=True, metavar="PATH", help="Input file or folder; repeatable."
+)
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the job; repeatable."
 )
 @click.option("--cores", type=WholeNumber(min=1), metavar="N", help="Number of cores on each slot (default: all).")
 @click.option("--apart", is_flag=True, help="Start each unit with its own slot, independent of the others.")
@@ -57,6 +62,7 @@ def launch(
     command: tuple[str, ...],
     script: Path | None,
     inputs: tuple[Path, ...],
+    variables: tuple[str, ...],
     cores: int | None,
     apart: bool,
     user: str | None,
@@ -70,11 +76,12 @@ def launch(
     separated by spaces).
 
     The site runs the job in its own folder, as the local account of the buyer, with a clean environment, and ends it at
-    the end of the slot. For a simulated machine it runs on the agent's computer, and the output says so. Follow it with
-    `ramp jobs` and `ramp job ID --output`.
+    the end of the slot. Inputs may have up to 32 MiB compressed. For a simulated machine the job runs on the agent's
+    computer, and the output says so. Follow it with `ramp jobs` and `ramp job ID --follow`.
     """
     market = open_market(state, user)
-    work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart)
+    environment = dict(_variable(each) for each in variables)
+    work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart, environment=environment)
     found = _jobs(market, ask(market, dialogues.launch(any_id, work, RandomIds().new), f"launching on {any_id}"))
     if as_json:
         print_json([job_object(each) for each in found])
@@ -85,13 +92,21 @@ def launch(
             say(f"ramp: job {each.job_id}: {each.detail}")
 
 
+def _variable(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals:
+        raise click.UsageError(f"invalid --env: got {given!r}, expected NAME=VALUE")
+    return name, value
+
+
 @click.command(epilog=example("ramp jobs", "ramp jobs --json"))
 @market_options
 def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show all jobs with their state and the delivery of their slots.
 
     Delivery is `on_time` or `late` if the site has delivered the slot, `undelivered` (the resource refunds it),
-    `unknown` if the site has no record (the money stays), or `pending` before that is known.
+    `unknown` if the site has no record (the money stays), `cancelled` if the slot or the job was cancelled before the
+    job started, or `pending` before that is known.
     """
     market = open_market(state, user)
     found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
@@ -114,7 +129,7 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
             each.cores or "",
             "" if each.exit_code is None else each.exit_code,
             each.delivery,
-            " ".join(each.command),
+            shlex.join(each.command),
         )
         for each in found
     ]
@@ -126,13 +141,17 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
 @click.command(
     epilog=example(
         "ramp job 3f9a1c", "ramp job 3f9a1c --wait --output", "ramp job 3f9a1c --file result.csv > result.csv",
+        "ramp job 3f9a1c --follow", "ramp job 3f9a1c --files", "ramp job 3f9a1c --fetch results/",
         "ramp job 3f9a1c --cancel", exits=WAITED,
     )
 )  # fmt: skip
 @click.argument("any_id", metavar="ID")
 @click.option("--output", "name", flag_value=STDOUT, help="Print its standard output so far.")
 @click.option("--errors", "name", flag_value="stderr", help="Print its standard error so far.")
-@click.option("--file", "file_name", metavar="NAME", help="Print this file of its folder.")
+@click.option("--file", "file_name", metavar="PATH", help="Print this file of its folder.")
+@click.option("--files", is_flag=True, help="List its files.")
+@click.option("--fetch", type=folder_type, metavar="FOLDER", help="Save its files (or the one of --file) here.")
+@click.option("--follow", is_flag=True, help="Print its standard output until it ends.")
 @click.option("--cancel", is_flag=True, help="Cancel the job; its slot stays bought.")
 @click.option("--wait", is_flag=True, help="Wait until the job ends.")
 @market_options
@@ -142,47 +161,80 @@ def job(
     any_id: str,
     name: str | None,
     file_name: str | None,
+    files: bool,
+    fetch: Path | None,
+    follow: bool,
     cancel: bool,
     wait: bool,
     user: str | None,
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Show a job, its output, or a file of it; end it, or wait for it."""
-    wanted = name or file_name
-    if wanted is not None and as_json:
-        raise click.UsageError("--json excludes --output, --errors and --file")
+    """Show a job, its output, or its files; end it, or wait for it."""
+    wanted = STDOUT if follow and name is None and file_name is None else name if file_name is None else file_name
+    if as_json and (wanted is not None or fetch is not None):
+        raise click.UsageError("--json excludes --output, --errors, --file, --fetch and --follow")
     if name is not None and file_name is not None:
         raise click.UsageError("--output, --errors and --file exclude each other; give one")
+    if fetch is not None and follow:
+        raise click.UsageError("--fetch and --follow exclude each other; give one")
     market = open_market(state, user)
     asking = f"asking for {any_id}"
     if cancel:
         found = job_of(ask(market, dialogues.cancel_job(any_id), f"ending {any_id}"), market.access.domain)
     else:
         found = job_of(ask(market, dialogues.job(any_id), asking), market.access.domain)
+    if follow and wanted is not None:
+        _write(market.follow_job(found.job_id, wanted))
+        found = market.job(found.job_id)
     if wait:
         found = _waited(market, found)
-    if wanted is not None:
-        sys.stdout.buffer.write(ask(market, dialogues.job_output(found.job_id, wanted), asking))
-        sys.stdout.buffer.flush()
+    if fetch is not None:
+        paths = () if wanted is None else (wanted,)
+        saved = ask(market, dialogues.fetched(found.job_id, fetch, paths), asking)
+        print_line(f"Saved {count_text(len(saved), 'file')} in {fetch}")
+    elif files:
+        _print_files(ask(market, dialogues.job_files(found.job_id), asking), as_json=as_json)
+    elif follow:
+        pass
+    elif wanted is not None:
+        _write((ask(market, dialogues.job_output(found.job_id, wanted), asking),))
     elif as_json:
         print_json(job_object(found))
     else:
         _print(found)
-    if wait and found.state != "done":
+    if (wait or follow) and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
         ctx.exit(1)
 
 
 def _waited(market: Market, found: Job) -> Job:
-    told = time.monotonic()
-    while not found.has_ended:
-        if time.monotonic() - told > TOLD_EVERY_S:
-            told = time.monotonic()
-            say(f"ramp: job {found.job_id}: {found.state}, due {_moment(found)}")
-        time.sleep(LOOK_AGAIN_S)
-        found = job_of(ask(market, dialogues.job(found.job_id), "asking"), market.access.domain)
-    return found
+    def tell(now: Job) -> None:
+        if not now.has_ended:
+            say(f"ramp: job {now.job_id}: {now.state}, due {_moment(now)}")
+
+    return found if found.has_ended else market.wait_job(found.job_id, tell)
+
+
+def _write(pieces: Iterable[bytes]) -> None:
+    """Write a job's output: the bytes themselves to a file or a pipe, text without hidden characters to a terminal."""
+    if sys.stdout.isatty():
+        for text in codecs.iterdecode(pieces, "utf-8", "replace"):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        return
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+
+
+def _print_files(found: Sequence[JobFile], *, as_json: bool) -> None:
+    listed = [(each.path, each.size, from_datetime(each.changed)) for each in found]
+    if as_json:
+        print_json([{"path": path, "bytes": size, "changed": iso(changed)} for path, size, changed in listed])
+        return
+    rows = [(path, size, moment_text(changed)) for path, size, changed in listed]
+    print_rows(("Path", "Bytes", "Changed"), rows, right=("Bytes",), wrap=("Path",))
 
 
 def _jobs(market: Market, found: tuple[JobStanding, ...]) -> tuple[Job, ...]:
@@ -204,7 +256,7 @@ def _print(found: Job) -> None:
         (
             ("Job", found.job_id),
             ("State", f"{found.state}{f' ({found.detail})' if found.detail else ''}"),
-            ("Command", " ".join(found.command)),
+            ("Command", shlex.join(found.command)),
             ("Agreement", found.agreement_id),
             ("Resource", f"{found.resource}{_where(found)}"),
             ("Due", _moment(found)),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import console, count_text, moment_text, print_json, print_line, print_rows, say, waiting
+from ramp.cli.views.output import count_text, moment_text, print_json, print_line, print_rows, say, waiting
+from ramp.cli.views.visible import console
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
@@ -255,7 +256,7 @@ def _watch(state: StateFolder, as_json: bool) -> None:
         found = status(state)
         line = _none_text(state) if found is None else headline(found).sentence
         if sys.stdout.isatty() and not as_json:
-            click.clear()
+            console().clear()
             if found is None:
                 click.echo(line)
             else:
@@ -281,7 +282,7 @@ def _show(found: SwarmStatus, state: StateFolder) -> None:
                 state_text(agent),
                 agent.pid,
                 agent.restarts,
-                "" if agent.clock_offset_ms is None else f"{agent.clock_offset_ms:+.0f}",
+                f"{agent.clock_offset_ms:+.0f}" if agent.clock_offset_ms else "",
                 moment_text(from_iso(agent.since)) if agent.since else "",
                 "" if agent.state in ILL else agent.detail,
             )

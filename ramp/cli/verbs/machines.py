@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -67,6 +67,8 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
     shares = [part.load for part in shown.projected_load]
     if shares:
         print_line(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
+    if why := shown.snapshot.get("not_selling"):
+        print_line(f"It sells nothing for now: {why}")
     _print_jobs("Running", shown.running, shown.running_total, limit)
     _print_jobs("Queued", shown.queued, shown.queued_total, limit)
     _print_reservations(shown.reservations, limit)
@@ -87,9 +89,10 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 def resources(
     brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show the sellers that the next request would call: cores, architecture, free cores and starting price.
+    """Show the sellers that the next request would call: cores, architecture, free cores and start price.
 
-    Every machine is asked; one that does not answer in time shows `?`. With several sites, a column names the site.
+    Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or sells nothing for now,
+    shows the reason. With several sites, a column names the site.
     """
     if brief and with_load:
         raise click.UsageError("--brief and --load exclude each other")
@@ -98,14 +101,19 @@ def resources(
     several = len({each.site for each in found}) > 1
     found = _of_sites(found, sites)
     states: dict[str, MachineState] = {}
+    failures: dict[str, str] = {}
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):
-            states = market.machines([each.address for each in found])
+            states = market.machines([each.address for each in found], failures=failures)
+    for name, shown in states.items():
+        if why := shown.snapshot.get("not_selling"):
+            failures[name] = str(why)
     if as_json:
         print_json(
             [
                 {"resource": each.name, "address": each.address, "site": each.site, "draining": each.draining}
                 | ({} if brief else machine_object(states.get(each.address)))
+                | ({} if brief else {"not_selling": failures.get(each.address)})
                 for each in found
             ]
         )
@@ -115,7 +123,7 @@ def resources(
         rows = [(each.name, each.address, "draining" if each.draining else "") for each in found]
         print_rows(("Resource", "Address", ""), rows)  # an address says the site
     else:
-        _print_resources([(each, states.get(each.address)) for each in found], with_load, with_site=several)
+        _print_resources([(each, states.get(each.address)) for each in found], failures, with_load, with_site=several)
 
 
 def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource, ...]:
@@ -128,19 +136,24 @@ def _told(resource: Resource) -> str:
 
 
 def _print_resources(
-    found: Sequence[tuple[Resource, MachineState | None]], with_load: bool, *, with_site: bool
+    found: Sequence[tuple[Resource, MachineState | None]],
+    failures: Mapping[str, str],
+    with_load: bool,
+    *,
+    with_site: bool,
 ) -> None:
-    columns = ("Resource", "Cores", "Free cores", "Load", "Architecture", "Starting price (credits/core-hour)")
+    columns = ("Resource", "Cores", "Free cores", "Load", "Architecture", "Start price (credits/core-hour)")
     jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
     rows: list[tuple[object, ...]] = []
     for each, state in found:
         name, site = _told(each), (each.site,) if with_site else ()
+        why = f"not selling: {failures[each.address]}" if each.address in failures else ""
         if state is None:
-            rows.append((name, *site, *("?",) * (len(columns) + len(jobs) - 1), "(no answer)"))
+            rows.append((name, *site, *("?",) * (len(columns) + len(jobs) - 1), why or "(no answer)"))
             continue
         price, architecture = known(state.start_price), known(state.architecture)
         row = (name, *site, state.cores, state.cores_free, f"{state.load:.1%}", architecture, price)
-        rows.append((*row, *((state.running_total, state.queued_total) if with_load else ()), state.source))
+        rows.append((*row, *((state.running_total, state.queued_total) if with_load else ()), why or state.source))
     right = (*columns[1:4], columns[5], *jobs)
     shown = (columns[0], "Site", *columns[1:]) if with_site else columns
     print_rows((*shown, *jobs, "Queue driven by"), rows, right=right)

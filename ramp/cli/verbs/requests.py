@@ -34,6 +34,7 @@ from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.instant import Instant, from_datetime, iso, seconds
 from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.outcome import ALREADY_CANCELLED
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.state_folder import StateFolder
 
@@ -72,7 +73,9 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         return
     short = shortened([entry.request_id for entry in listed])
     ruled = any(entry.rule != PAPER_RULE for entry in listed)
-    columns = ("Request", "Status", "Units", *["Rule"] * ruled, "Submitted", "Took", "Cost (credits)", "Reason")
+    back = any(entry.returned for entry in listed)
+    costs = ("Cost (credits)", *["Returned (credits)"] * back)
+    columns = ("Request", "Status", "Units", *["Rule"] * ruled, "Submitted", "Took", *costs, "Reason")
     rows = [
         (
             short[entry.request_id],
@@ -81,12 +84,13 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
             *[entry.rule] * ruled,
             moment_text(entry.started_at),
             "" if entry.outcome is None else duration_text(entry.outcome.duration),
-            "" if entry.outcome is None else money.credits_text(entry.outcome.cost),
+            "" if entry.outcome is None else money.credits_text(entry.cost),
+            *[money.credits_text(entry.returned) if entry.returned else ""] * back,
             entry.doubt if entry.outcome is None else entry.outcome.reason,
         )
         for entry in listed
     ]
-    print_rows(columns, rows, right=("Units", "Took", "Cost (credits)"), wrap=("Reason",))
+    print_rows(columns, rows, right=("Units", "Took", *costs), wrap=("Reason",))
     for agreement in ask(market, dialogues.agreements(), WHOM):
         if agreement.doubt:
             print_line(f"In doubt: {agreement.doubt}")
@@ -129,7 +133,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
     columns = ("Reservation", "State", "Resource", "Start", "End", "Cores", "Cost (credits)", "Agreement")
     rows = [
         (
-            entry.agreement.reservation_id,
+            entry.reservation_id,
             shown_state(entry, now),
             market.short(entry.agreement.resource),
             moment_text(entry.agreement.offer.start),
@@ -182,7 +186,8 @@ def cancel(
     """Cancel reservations for a refund, or withdraw a running request.
 
     ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
-    before the command ends. Exit code 1 if anything could not be cancelled.
+    before the command ends. Cancelling again changes nothing, refunds nothing and is no failure. Exit code 1 if
+    anything could not be cancelled.
     """
     market = open_market(state, user)
     results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]
@@ -190,7 +195,9 @@ def cancel(
         print_json([_cancellation_object(result) for result in results])
     for result in [] if as_json else results:
         if result.withdrawn:
-            print_line(f"Request {result.request_id}: withdrawn")
+            print_line(f"Request {result.request_id}: {'already ' if result.code else ''}withdrawn")
+        elif result.done and result.code:
+            print_line(f"Agreement {result.agreement_id}: already cancelled; {result.detail}")
         elif result.done:
             print_line(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
         else:
@@ -286,7 +293,7 @@ def _find(
     """Find what an id means, also in the archive unless it is exactly the id of something listed."""
     requests = ask(market, dialogues.requests(), WHOM)
     agreements = ask(market, dialogues.agreements(), WHOM)
-    ids = {value for each in agreements for value in (each.agreement.agreement_id, each.agreement.reservation_id)}
+    ids = {value for each in agreements for value in (each.agreement.agreement_id, each.reservation_id)}
     if any_id not in ids.union(each.request_id for each in requests):
         requests, agreements = (*requests, *past.listed()), (*agreements, *past.agreements())
     return belonging(any_id, requests, agreements)
@@ -300,16 +307,16 @@ def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tup
         _, entries = _find(market, past, any_id)
         if not entries or not all(entry.archived for entry in entries):
             raise
-    return tuple(
-        Cancelled(
-            entry.agreement.agreement_id,
-            entry.agreement.request_id,
-            done=False,
-            code=PAST,
-            detail=f"it is {entry.state}; only a reservation that has not begun can be cancelled",
-        )
-        for entry in entries
-    )
+    return tuple(_cancelled_before(entry) for entry in entries)
+
+
+def _cancelled_before(entry: AgreementStanding) -> Cancelled:
+    ids = entry.agreement.agreement_id, entry.agreement.request_id
+    if entry.state == "cancelled":
+        detail = f"it was cancelled before, with a refund of {amount_text(entry.refunded)}"
+        return Cancelled(*ids, done=True, code=ALREADY_CANCELLED, detail=detail)
+    detail = f"it is {entry.state}; only a reservation that has not begun can be cancelled"
+    return Cancelled(*ids, done=False, code=PAST, detail=detail)
 
 
 def _cancellation_object(result: Cancelled) -> dict[str, object]:
@@ -337,7 +344,9 @@ def _request_summary(entry: RequestStanding) -> dict[str, object]:
         "archived": entry.archived,
         "started_at": iso(entry.started_at),
         "duration_s": None if outcome is None else seconds(outcome.duration),
-        "cost": None if outcome is None else amount_json(outcome.cost),
+        "cost": None if outcome is None else amount_json(entry.cost),
+        "charged": None if outcome is None else amount_json(entry.charged),
+        "returned": None if outcome is None else amount_json(entry.returned),
     }
 
 
@@ -356,12 +365,13 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
     if full is None:
         full = ask(market, dialogues.outcome(entry.request_id), f"asking for {entry.request_id}")
     outcome = full or entry.outcome
-    files = {
-        standing.agreement.agreement_id: standing.file
+    bought = {
+        standing.agreement.agreement_id: standing
         for standing in (past.agreements() if entry.archived else ask(market, dialogues.agreements(), WHOM))
         if standing.agreement.request_id == entry.request_id
     }
+    files = {agreement_id: standing.file for agreement_id, standing in bought.items()}
     if as_json:
-        print_json(outcome_object(outcome, files, market.short))
+        print_json(outcome_object(outcome, files, market.short, bought))
     else:
-        print_outcome(outcome, files, market.short)
+        print_outcome(outcome, files, market.short, bought)

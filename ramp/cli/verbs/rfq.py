@@ -55,7 +55,7 @@ _TERMS: Final = (
     click.option("--nodes", type=_COUNT, metavar="N", help="Number of nodes; with --node-cores, instead of --cores."),
     click.option("--node-cores", type=_COUNT, metavar="M", help="Number of cores on each node."),
     click.option("--price", type=_COUNT, metavar="CREDITS", required=True,
-                 help="Maximum price in credits/core-hour, a whole number."),
+                 help="Maximum price in credits per core-hour asked, a whole number."),
     click.option("--start", type=MomentType(), metavar="TIME", help=f"Earliest start, {MOMENT_HELP} (default: now)."),
     click.option("--end", type=MomentType(), metavar="TIME",
                  help="Deadline of the run (default: start + walltime + slack)."),

@@ -45,6 +45,9 @@ EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
 PENDING_LIMIT_S: Final = 3.0
 """Time limit in seconds for the state of a request after a second Ctrl-C."""
 
+TERMINATED_LIMIT_S: Final = 2.0
+"""Time limit in seconds for the end of a request after SIGTERM; a bank without its database cannot end one."""
+
 _auction_options = (
     click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True,
                  help="Number of bidding rounds."),
@@ -85,7 +88,7 @@ def auction_options(command: Any) -> Any:
               help="Maximum total cost of all units in credits.")  # fmt: skip
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
               help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "
-                   "the request, buy the best offer without asking.")  # fmt: skip
+                   "the request, buy the best offer within --max-cost without asking.")  # fmt: skip
 @market_options
 @click.pass_context
 def submit(
@@ -191,7 +194,7 @@ def follow(
     view: AuctionView,
     approve: Approver = nobody_approves,
 ) -> RequestEnded:
-    """Submit a request and show it until it ends; Ctrl-C and SIGTERM withdraw it."""
+    """Submit a request and show it until it ends; Ctrl-C and SIGTERM withdraw it, SIGTERM with a time limit."""
     request_id = market.access.new_id("request")
     following = Following.begin(submission([request], options, market.access.now(), request_id))
 
@@ -215,7 +218,8 @@ def follow(
         say("ramp: the User Agent ended during the request; waiting for its restart")
 
     try:
-        with interrupted_by(signal.SIGTERM), view:  # sent by a batch system at the end of a job
+        # batch systems send SIGTERM at the end of a job
+        with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), view:
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")

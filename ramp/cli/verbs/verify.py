@@ -106,7 +106,7 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
             "failure": chain.failure,
             "cores": chain.states[-1].cores,
             "end": iso(chain.states[-1].until),
-            "given_back": amount_json(chain.given_back),
+            "returned": amount_json(chain.given_back),
             "charged": amount_json(chain.charged),
         }
         for chain in chains
@@ -122,7 +122,7 @@ def _print_chain(chain: Chain) -> None:
     last, paid = chain.states[-1], amount_text(chain.agreement.cost + chain.charged)
     print_line(
         f"agreement {name} and its {count_text(len(chain.amendments), 'amendment')} are one chain: {last.cores} cores "
-        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back of {paid}"
+        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} returned of {paid}"
     )
     for amendment in chain.amendments:
         print_line(f"  {amendment_text(amendment)}")

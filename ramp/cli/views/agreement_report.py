@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ramp.cli.views.outcome_report import probable_start_text
+from ramp.cli.views.outcome_report import cost_text, probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.instant import Instant, iso
 from ramp.model.price_paid import how_priced
 from ramp.model.request import Nodes, RequestUnit
+from ramp.model.sizes.moldable import cost_cap
 
 ShortName = Callable[[str], str]
 
@@ -35,8 +36,9 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "agreement_id": agreement.agreement_id,
         "request_id": agreement.request_id,
         "order_id": agreement.order_id,
-        "reservation_id": agreement.reservation_id,
+        "reservation_id": entry.reservation_id,
         "state": entry.state,
+        "cause": entry.cause or None,
         "unit": agreement.request.number,
         "units_total": agreement.units_total,
         "resource": short(agreement.resource),
@@ -46,7 +48,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "cores": entry.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
         "cost": amount_json(entry.cost),
-        "paid": amount_json(entry.paid),
+        "charged": amount_json(entry.charged),
+        "returned": amount_json(entry.returned),
         "offered": amount_json(offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "load": round(offer.load, 4),
@@ -70,10 +73,10 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
     print_pairs(
         (
             ("Agreement", agreement.agreement_id),
-            ("State", shown_state(entry, now)),
+            ("State", f"lost by the seller: {entry.cause}" if entry.cause else shown_state(entry, now)),
             ("Request", f"{agreement.request_id}, unit {agreement.request.number} of {agreement.units_total}"),
             ("Payment order", agreement.order_id),
-            ("Reservation", agreement.reservation_id),
+            ("Reservation", entry.reservation_id),
             ("Resource", short(agreement.resource)),
             ("Start", moment_text(offer.start)),
             ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),
@@ -81,15 +84,23 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Placement" if entry.cores == offer.cores else f"Placement of {offer.cores} cores", offer.placement),
             ("Moved to", _moved(entry)),
             ("Probable start", probable_start_text(offer)),
-            ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
-            ("Cost", _cost_text(entry)),
+            ("Price", price_text(offer.cpu_hour_cost)),
+            ("Cost", cost_text(entry.charged, entry.returned, always=bool(entry.amendments))),
             ("Price paid", how_priced(agreement)),
+            ("Maximum cost", _limit_text(agreement)),
             ("Amendments", "; ".join(amendment_text(each) for each in entry.amendments)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
             ("Signed", moment_text(agreement.issued_at)),
             ("File", entry.file),
         )
     )
+
+
+def _limit_text(agreement: Agreement) -> str:
+    unit, offer = agreement.request, agreement.offer
+    limit = f"{amount_text(cost_cap(unit, offer.end - offer.start))}, {unit.cores.total} cores at"
+    limit = f"{limit} {price_text(unit.cpu_hour_cost)}"
+    return f"{limit}; you approved a best offer" if agreement.best_offer else limit
 
 
 def _amendment_object(amendment: Amendment) -> dict[str, object]:
@@ -115,11 +126,6 @@ def amendment_text(amendment: Amendment) -> str:
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
     )
-
-
-def _cost_text(entry: AgreementStanding) -> str:
-    back = f" ({amount_text(entry.paid)} paid, {amount_text(entry.paid - entry.cost)} given back)"
-    return amount_text(entry.cost) + (back if entry.amendments else "")
 
 
 def _moved(entry: AgreementStanding) -> str:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 import click
 
 from ramp.cli.views.outcome_report import ShortName, reasons_text
-from ramp.cli.views.output import console, count_text, duration_text, new_table, price_text
+from ramp.cli.views.output import count_text, duration_text, new_table, price_text
+from ramp.cli.views.visible import console
 from ramp.control.events import Event, Refused, RequestEnded, Submitted
-from ramp.model.offer import Offer
+from ramp.model.contents import Bid
 from ramp.protocol.outcome import RoundRecord
 from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
 
@@ -98,7 +99,7 @@ class AuctionStory:
         self.rows += [UnitRow(name, unit, price) for unit, price in event.asked]
         return []
 
-    def _closed(self, record: RoundRecord, best: Mapping[int, Offer]) -> list[str]:
+    def _closed(self, record: RoundRecord, best: Mapping[int, Bid]) -> list[str]:
         name = _round_name(record.round_number, record.best_offer)
         mine = {row.unit: row for row in self.rows if row.round_name == name}
         lines = []
@@ -107,13 +108,13 @@ class AuctionStory:
             if row is None:
                 row = UnitRow(name, unit, price)
                 self.rows.append(row)
-            offers = [offer for offer in record.offers if offer.unit == unit]
+            offers = [bid for bid in record.bids if bid.unit == unit]
             row.offers = str(len(offers))
             codes = [each.refusal.code for each in record.refusals if each.refusal.unit == unit]
             row.refusals, row.refused_by = reasons_text(codes), str(len(codes))
             row.took = duration_text(record.duration)
             if record.best_offer and offers:
-                cheapest = min(offers, key=lambda offer: offer.cpu_hour_cost)
+                cheapest = min(offers, key=lambda bid: bid.cpu_hour_cost)
                 row.best = f"{cheapest.cpu_hour_cost} by {self.short(cheapest.resource)}, not as asked"
             elif unit in best:
                 row.best = f"{best[unit].cpu_hour_cost} by {self.short(best[unit].resource)}"
@@ -207,7 +208,7 @@ class LiveView(QuietView):
                 "Round", "Unit", "Asked", "Offers", "Best", "Refused", "Time",
                 right=("Unit", "Asked", "Offers", "Refused", "Time") if narrow else ("Unit", "Asked", "Offers", "Time"),
                 wrap=() if narrow else ("Refused",),
-                title="Bidding (prices in credits/core-hour)", narrow=narrow,
+                title="Bidding (prices in credits/core-hour asked)", narrow=narrow,
             )  # fmt: skip
             shown = ""
             for row in self._story.rows:

@@ -9,6 +9,7 @@ On Blue Gene/L (M. Jette and others, "SLURM resource management for Blue Gene/L"
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Final
 
@@ -17,6 +18,7 @@ from ramp.model.agreement import Agreement
 from ramp.model.instant import SECOND, iso
 from ramp.model.offer import Offer
 from ramp.model.request import Nodes
+from ramp.text import printable
 
 ShortName = Callable[[str], str]
 PROCESSORS_A_COMPUTE_NODE: Final = 2
@@ -27,11 +29,23 @@ SIMULATED: Final = frozenset({"log", "synthetic"})
 
 
 def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
-    """Return a launch snippet of a style (a key of `SNIPPETS`); raises `ConfigurationError` if it does not fit."""
+    """Return a launch snippet of a style (a key of `SNIPPETS`); raises `ConfigurationError` if it does not fit.
+
+    The seller has chosen the reservation's id and the placement, and the buyer runs the snippet: each text is a
+    `_comment`, a `_word` of a shell, or a literal of Python.
+    """
     if agreement.offer.in_queue and style != "env":
         job = f"agreement {agreement.agreement_id} is job {agreement.reservation_id} of a queue, not a reservation"
         raise ConfigurationError(f"{job}; `ramp launch {agreement.agreement_id} -- command` runs in that job")
     return SNIPPETS[style](agreement, short(agreement.resource))
+
+
+def _word(text: str) -> str:
+    return shlex.quote(printable(text))
+
+
+def _comment(text: str) -> str:
+    return f"# {printable(text)}"
 
 
 def clock_text(duration: int) -> str:
@@ -49,9 +63,9 @@ def _facts(agreement: Agreement) -> tuple[str, Offer, str]:
 def _where(agreement: Agreement, resource: str) -> str:
     offer = agreement.offer
     placement = f": {offer.placement}" if offer.placement else ""
-    line = f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}{placement}"
+    line = _comment(f"on {resource}, from {iso(offer.start)} to {iso(offer.end)}{placement}")
     if offer.source in SIMULATED:
-        line += f"\n# {resource} is simulated: it has no batch system,"
+        line += "\n" + _comment(f"{resource} is simulated: it has no batch system,")
         line += "\n# so this is only an example"
     return line
 
@@ -67,7 +81,7 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     nodes = _nodes(agreement)
     size = f"--ntasks={offer.cores}" if nodes is None else f"--nodes={nodes[0]} --ntasks-per-node={nodes[1]}"
-    return f"{_where(agreement, resource)}\nsbatch --reservation={reservation} {size} --time={limit} job.sh"
+    return f"{_where(agreement, resource)}\nsbatch --reservation={_word(reservation)} {size} --time={limit} job.sh"
 
 
 def _qsub(agreement: Agreement, resource: str) -> str:
@@ -76,8 +90,8 @@ def _qsub(agreement: Agreement, resource: str) -> str:
     # folder, and holds in error those whose folder is missing on the node: `-cwd` runs them where they are submitted.
     return (
         f"{_where(agreement, resource)}\n"
-        f"qsub -cwd -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
-        f"qsub -q {reservation} -l ncpus={offer.cores} -l walltime={limit} job.sh     # PBS"
+        f"qsub -cwd -ar {_word(reservation)} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
+        f"qsub -q {_word(reservation)} -l ncpus={offer.cores} -l walltime={limit} job.sh     # PBS"
     )
 
 
@@ -120,6 +134,7 @@ def _psij(agreement: Agreement, resource: str) -> str:
 def _parsl(agreement: Agreement, resource: str) -> str:
     reservation, _, limit = _facts(agreement)
     lines, nodes, each = _layout(agreement)
+    option = f"#SBATCH --reservation={_word(reservation)}"
     return (
         f"{_where(agreement, resource)}\n"
         "from parsl.config import Config\n"
@@ -129,7 +144,8 @@ def _parsl(agreement: Agreement, resource: str) -> str:
         f"{lines}"
         "\n"
         "provider = SlurmProvider(\n"
-        f'    scheduler_options=f"#SBATCH --reservation={reservation}\\n#SBATCH --ntasks-per-node={{{each}}}",\n'
+        f"    scheduler_options={option!r}\n"
+        f'    f"\\n#SBATCH --ntasks-per-node={{{each}}}",\n'
         f"    nodes_per_block={nodes},\n"
         f'    walltime="{limit}",\n'
         "    exclusive=False,\n"
@@ -153,7 +169,8 @@ def _mpirun(agreement: Agreement, resource: str) -> str:
     return (
         "#!/bin/sh\n"
         f"{_where(agreement, resource)}\n"
-        f"# sbatch --reservation={reservation} --time={limit} job.sh runs this script where the reservation begins.\n"
+        f"{_comment(f'sbatch --reservation={_word(reservation)} --time={limit} job.sh runs this script')}\n"
+        "# where the reservation begins.\n"
         "# Slurm names the job's block in BGL_PARTITION_ID (from Slurm 1.0 on in MPIRUN_PARTITION).\n"
         f'mpirun -partition "${{BGL_PARTITION_ID:-$MPIRUN_PARTITION}}" -mode {"VN" if virtual else "CO"} -np {tasks} '
         '-cwd "$PWD" -exe "$PWD/program"'
@@ -168,10 +185,10 @@ def _env(agreement: Agreement, resource: str) -> str:
         "RAMP_AGREEMENT": agreement.agreement_id,
         "RAMP_START": iso(offer.start),
         "RAMP_END": iso(offer.end),
-        "RAMP_CORES": offer.cores,
+        "RAMP_CORES": str(offer.cores),
         "RAMP_WALLTIME": limit,
     }
-    return "\n".join(f"export {name}={value}" for name, value in values.items())
+    return "\n".join(f"export {name}={_word(value)}" for name, value in values.items())
 
 
 SNIPPETS: Final[dict[str, Callable[[Agreement, str], str]]] = {

@@ -17,6 +17,7 @@ from ramp.cli.views.output import (
     print_line,
     print_rows,
 )
+from ramp.control.events import AgreementStanding
 from ramp.model import money
 from ramp.model.instant import iso, seconds
 from ramp.model.offer import Offer, ease
@@ -25,6 +26,8 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE
 
 ShortName = Callable[[str], str]
 Files = Mapping[str, str | None]
+Bought = Mapping[str, AgreementStanding]
+"""Agreements with their present state, by id."""
 
 NEAREST_SHOWN: Final = 3
 """Number of nearest acceptable values in the table; JSON has all."""
@@ -54,7 +57,10 @@ def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
         "round": record.round_number,
         "best_offer_round": record.best_offer,
         "asked": {str(unit): price for unit, price in record.asked},
-        "offers": [offer_object(offer, short) for offer in record.offers],
+        "offers": [
+            {**offer_object(offer, short), "cpu_hour_cost_asked": bid.cpu_hour_cost}
+            for offer, bid in zip(record.offers, record.bids, strict=True)
+        ],
         "refusals": [
             {
                 "resource": short(entry.resource),
@@ -69,8 +75,9 @@ def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
     }
 
 
-def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
+def unit_object(unit: BoughtUnit, short: ShortName, bought: Bought) -> dict[str, object]:
     """Convert a bought or quoted unit to JSON types."""
+    charged, returned = _money_of(unit, bought)
     return {
         **offer_object(unit.offer, short),
         "unit": unit.unit,
@@ -79,13 +86,38 @@ def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
         "agreement_id": unit.agreement_id,
         "transfer_id": unit.transfer_id,
         "meets_request": unit.meets_request,
-        "cost": amount_json(unit.cost),
+        "price_offered": unit.offer.cpu_hour_cost,
+        "price_paid": money.price_number(unit.price_paid),
+        "cost": amount_json(charged - returned),
+        "charged": amount_json(charged),
+        "returned": amount_json(returned),
         "offered": amount_json(unit.offer.cost),
     }
 
 
-def outcome_object(outcome: RequestOutcome, files: Files, short: ShortName) -> dict[str, object]:
-    """Convert the result of a request to JSON types, as `ramp submit --json` prints it."""
+def _money_of(unit: BoughtUnit, bought: Bought) -> tuple[int, int]:
+    """Return what a unit was charged and what was returned of it, in minor units."""
+    standing = bought.get(unit.agreement_id)
+    return (unit.cost, 0) if standing is None else (standing.charged, standing.returned)
+
+
+def _money(outcome: RequestOutcome, bought: Bought) -> tuple[int, int]:
+    found = [_money_of(unit, bought) for unit in outcome.units]
+    return sum(charged for charged, _ in found), sum(returned for _, returned in found)
+
+
+def outcome_object(
+    outcome: RequestOutcome, files: Files, short: ShortName, bought: Bought | None = None
+) -> dict[str, object]:
+    """Convert the result of a request to JSON types, as `ramp submit --json` prints it.
+
+    Args:
+        outcome: the result.
+        files: paths of the agreements, by id.
+        short: shortens names.
+        bought: the agreements at present; None just after the purchase.
+    """
+    charged, returned = _money(outcome, bought or {}) if outcome.cost or bought else (0, 0)
     return {
         "request_id": outcome.request_id,
         "status": outcome.status,
@@ -93,9 +125,11 @@ def outcome_object(outcome: RequestOutcome, files: Files, short: ShortName) -> d
         "code": outcome.code,
         "rule": outcome.rule or PAPER_RULE,
         "rounds": [round_object(record, short) for record in outcome.rounds],
-        "units": [unit_object(unit, short) for unit in outcome.units],
+        "units": [unit_object(unit, short, bought or {}) for unit in outcome.units],
         "agreements": [path for path in files.values() if path is not None],
-        "cost": amount_json(outcome.cost),
+        "cost": amount_json(charged - returned),
+        "charged": amount_json(charged),
+        "returned": amount_json(returned),
         "started_at": iso(outcome.started_at),
         "duration_s": seconds(outcome.duration),
     }
@@ -107,11 +141,11 @@ def reasons_text(codes: Iterable[str]) -> str:
     return ", ".join(f"{number}×{code}" for code, number in counted)
 
 
-def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName) -> None:
-    """Print the result of a request."""
-    print_line(_headline(outcome))
+def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName, bought: Bought | None = None) -> None:
+    """Print the result of a request; the arguments are those of `outcome_object`."""
+    print_line(_headline(outcome, bought or {}))
     if outcome.units:
-        _print_units(outcome, short)
+        _print_units(outcome, short, bought or {})
     if outcome.status is RequestStatus.NO_OFFERS:
         _print_explanation(outcome, short)
     for path in files.values():
@@ -119,13 +153,12 @@ def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName) -> No
             click.echo(f"Agreement: {path}")
 
 
-def _headline(outcome: RequestOutcome) -> str:
+def _headline(outcome: RequestOutcome, bought: Bought) -> str:
     took = f"{count_text(len(outcome.rounds), 'round')} in {duration_text(outcome.duration)}"
     text = f"Request {outcome.request_id}: {outcome.status.replace('_', ' ')}, {took}"
     text += f" by the rule {outcome.rule}" if outcome.rule else ""
     if outcome.status in (RequestStatus.COMMITTED, RequestStatus.QUOTED):
-        total = sum(unit.cost for unit in outcome.units)
-        text += f", {count_text(len(outcome.units), 'unit')} for {amount_text(total)}"
+        text += f", {count_text(len(outcome.units), 'unit')} for {cost_text(*_money(outcome, bought))}"
     text += f": {outcome.reason}" if outcome.reason else ""
     return f"{text} ({outcome.code})" if outcome.code else text
 
@@ -133,23 +166,32 @@ def _headline(outcome: RequestOutcome) -> str:
 TITLES: Final = {RequestStatus.QUOTED: "Best offers", RequestStatus.COMMITTED: "Bought"}
 
 
-def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
-    bought = any(unit.reservation_id for unit in outcome.units)
+def cost_text(charged: int, returned: int, *, always: bool = False) -> str:
+    """Describe a cost after refunds; `always` with what was charged, else only if some of it was returned."""
+    parts = f" ({amount_text(charged)} charged, {amount_text(returned)} returned)"
+    return amount_text(charged - returned) + (parts if returned or always else "")
+
+
+def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> None:
+    reserved = any(unit.reservation_id for unit in outcome.units)
+    some_returned = any(_money_of(unit, bought)[1] for unit in outcome.units)
     meets_shown = not all(unit.meets_request for unit in outcome.units)
     apart = any(unit.paid is not None for unit in outcome.units)
-    columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", *["Offered"] * apart, "Cost"]
-    columns += ["Meets request"] * meets_shown + ["Reservation"] * bought
+    prices = ["Price offered", "Price paid"] if apart else ["Price"]
+    columns = ["Unit", "Resource", "Start", "End", "Cores", *prices, "Cost"]
+    columns += ["Returned"] * some_returned + ["Meets request"] * meets_shown + ["Reservation"] * reserved
     paid = any(unit.transfer_id for unit in outcome.units)
     title = TITLES.get(outcome.status, "Paid, but failed" if paid else "Best offers, not bought")
     rows = []
     for unit in outcome.units:
         offer = unit.offer
         row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
-        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.credits_text(offer.cost)] * apart]
-        row += [money.credits_text(unit.cost)]
-        row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * bought
+        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.price_number(unit.price_paid)] * apart]
+        charged, returned = _money_of(unit, bought)
+        row += [money.credits_text(charged - returned), *[money.credits_text(returned)] * some_returned]
+        row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * reserved
         rows.append(row)
-    right = ("Unit", "Cores", "Price", "Offered", "Cost")
+    right = ("Unit", "Cores", *prices, "Cost", "Returned")
     print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
     for unit in outcome.units:
         if probable := probable_start_text(unit.offer):
@@ -186,7 +228,7 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]))):
         nearest = [each for each in entries if each.refusal.nearest]
         nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-        passing = [f"{short(each.resource)}: {each.refusal.nearest}" for each in nearest]
+        passing = [f"{short(each.resource)}: {each.refusal.passing}" for each in nearest]
         rows.append((str(unit), code, str(len(entries)), _first(passing, "; ") or _details(entries, short)))
     if rows:
         columns = ("Unit", "Refused because", "Resources", "What would pass")

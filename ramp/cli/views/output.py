@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from ramp.cli.views.visible import console, raw_stream
 from ramp.model.instant import SECOND, Instant, iso
-from ramp.model.money import MINOR_UNITS_PER_CREDIT, credits_text
+from ramp.model.money import credits_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
 WIDEST: Final = 2000
@@ -34,6 +36,15 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 def print_json(value: object) -> None:
     """Print one JSON value on standard output."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV with a header on standard output; None is an empty field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    click.echo(text.getvalue(), nl=False)
 
 
 def say(text: str) -> None:
@@ -67,13 +78,6 @@ def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[st
 def silence_output() -> None:
     """Send further standard output nowhere, because its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def console(*, error: bool = False) -> Console:
-    """Make a rich console that does not change its text."""
-    from rich.console import Console
-
-    return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
 def new_table(
@@ -140,7 +144,7 @@ def print_rows(
             with out.capture() as capture:
                 out.print(table)
             for line in capture.get().splitlines():
-                click.echo(line.rstrip(), err=error, color=out.is_terminal)
+                click.echo(line.rstrip(), raw_stream(error=error), color=out.is_terminal)
             return
     _print_paragraphs(columns, rows, title, error)
 
@@ -175,9 +179,9 @@ def amount_text(minor_units: int) -> str:
     return f"{credits_text(minor_units)} credits"
 
 
-def amount_json(minor_units: int) -> float:
-    """Convert an amount to credits for JSON; the nearest double prints exactly two decimals."""
-    return minor_units / MINOR_UNITS_PER_CREDIT
+def amount_json(minor_units: int) -> str:
+    """Write an amount for JSON and CSV: credits as an exact decimal string, `1234.50`."""
+    return credits_text(minor_units).replace(" ", "")
 
 
 def price_text(cpu_hour_cost: int) -> str:

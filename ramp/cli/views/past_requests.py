@@ -6,14 +6,15 @@ The archive is read from its file, because the User Agent does not load it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.control.events import AgreementStanding, RequestStanding, by_request
 from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import SlotMoved
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.archive import Archive
 from ramp.runtime.model_json import model_converter
@@ -37,6 +38,7 @@ class PastRequests:
     def listed(self) -> tuple[RequestStanding, ...]:
         """List all requests, oldest first, without rounds; raises `StateDamaged` for a damaged archive."""
         found = []
+        money = by_request(self.agreements())
         for request in self._archive.requests():
             outcome = _outcome({"rounds": [], **request["outcome"]})
             found.append(
@@ -49,6 +51,8 @@ class PastRequests:
                     outcome,
                     archived=True,
                     rule=outcome.rule or PAPER_RULE,
+                    charged=money.get(request["request_id"], (0, 0))[0],
+                    returned=money.get(request["request_id"], (0, 0))[1],
                 )
             )
         return tuple(found)
@@ -60,16 +64,16 @@ class PastRequests:
         return _outcome(found[-1]) if found else None
 
     def agreements(self) -> tuple[AgreementStanding, ...]:
-        """List all agreements: `past`, `cancelled`, or `void` with its order."""
+        """List all agreements: `past`, `cancelled`, `lost`, or `void` with its order."""
         bought = {
             unit["agreement_id"]
             for concluded in self._archive.of_kind("RequestConcluded")
             for unit in concluded["outcome"]["units"]
         }
         given_back = {
-            concluded["outcome"]["agreement_id"]
+            outcome.agreement_id: outcome
             for concluded in self._archive.of_kind("CancellationConcluded")
-            if concluded["outcome"]["done"]
+            if (outcome := _converter().structure(concluded["outcome"], CancellationOutcome)).done
         }
         amended = self._amended()
         moved = {each["word"]["agreement_id"]: each["word"] for each in self._archive.of_kind("MoveHeard")}  # the last
@@ -78,10 +82,16 @@ class PastRequests:
             for plain in asked["agreements"]:
                 agreement = _converter().structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
-                state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
+                back = given_back.get(agreement_id)
+                state = PAST if agreement_id in bought else "void"
+                if back is not None:
+                    state = "lost" if back.cause else "cancelled"
                 word = moved.get(agreement_id)
                 last = _converter().structure(word, SlotMoved) if word else None
-                found.append(self._standing(agreement, state, last, amended.get(agreement_id, ())))
+                standing = self._standing(agreement, state, last, amended.get(agreement_id, ()))
+                if back is not None:
+                    standing = replace(standing, refunded=back.refund, cause=back.cause)
+                found.append(standing)
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[Amendment, ...]]:

@@ -119,7 +119,7 @@ class Lines:
                     f"{machine.cores_busy} of {count_text(machine.cores, 'core')} taken, {figures['running']} running, "
                     f"{figures['queued']} waiting, {figures['held']} held, {figures['sold']} sold"
                 )
-                text += "" if machine.start_price is None else f", asks {price_text(machine.start_price)}"
+                text += "" if machine.start_price is None else f", start price {price_text(machine.start_price)}"
                 found.append(
                     Line(seen.at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price})
                 )
@@ -177,11 +177,10 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
         case CancellationEnded(outcome=cancelled):
             fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
             fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
-            how = (
-                f"given back, {amount_text(cancelled.refund)}"
-                if cancelled.done
-                else f"not given back: {cancelled.detail}"
-            )
+            back = f"{amount_text(cancelled.refund)} refunded"
+            if cancelled.cause:
+                return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
+            how = f"cancelled, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
         case AmendmentEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
@@ -202,7 +201,7 @@ def _round(event: RoundClosed) -> tuple[str, dict[str, Any]]:
     record = event.record
     reasons = Counter(each.refusal.code.value for each in record.refusals)
     leaders: dict[str, dict[str, Any]] = {
-        str(unit): {"resource": offer.resource, "price": offer.cpu_hour_cost} for unit, offer in sorted(event.best)
+        str(unit): {"resource": bid.resource, "price": bid.cpu_hour_cost} for unit, bid in sorted(event.best)
     }
     named = ", ".join(f"{number} {code}" for code, number in reasons.most_common(REASONS_SHOWN))
     parts = [

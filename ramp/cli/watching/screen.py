@@ -201,9 +201,9 @@ class Screen:
         return _filled(table, self._agent_rows(), rows, "none")
 
     def _machines(self, rows: int, *, bars: bool) -> RenderableType:
-        columns = ["Machine", "Cores", "Taken", "Jobs", "Waiting", "Held", "Sold", "Asks"]
+        columns = ["Machine", "Cores", "Taken", "Jobs", "Waiting", "Held", "Sold", "Start price"]
         columns += ["Next hour"] if bars else []
-        table = _table("Machines (asks: credits/core-hour)", columns, right=columns[1:8], prose="Machine")
+        table = _table("Machines (prices in credits/core-hour)", columns, right=columns[1:8], prose="Machine")
         found: list[Sequence[str | Text]] = []
         for name, machine in sorted(self._board.machines.items()):
             figures = machine_figures(machine)

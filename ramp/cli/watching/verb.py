@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import console
+from ramp.cli.views.visible import console
 from ramp.cli.watching.lines import KINDS, Lines
 from ramp.cli.watching.stream import Seen, watch_market
 from ramp.client.access import running

@@ -11,7 +11,7 @@ from ramp.client.identifiers import matching, not_one
 from ramp.client.results import short_name
 from ramp.control.events import JobStanding
 from ramp.errors import ConfigurationError
-from ramp.model.contents.jobs import Delivery, JobState
+from ramp.model.contents.jobs import Delivery, JobState, JobStatus
 from ramp.model.instant import Instant, to_datetime
 
 UNANSWERED: Final = "unanswered"
@@ -19,6 +19,15 @@ UNANSWERED: Final = "unanswered"
 
 REFUSED: Final = "refused"
 """State of a job that its resource does not run."""
+
+CANCELLED: Final = "cancelled"
+"""Delivery of a slot whose job cannot start any more."""
+
+UNKNOWN: Final = "unknown"
+"""Delivery of a slot whose job ended without a measurement."""
+
+MEASURED: Final = frozenset(each.value for each in Delivery if each is not Delivery.PENDING)
+"""Deliveries that a resource has measured."""
 
 
 def one_job(jobs: Sequence[JobStanding], any_id: str) -> JobStanding:
@@ -42,7 +51,8 @@ class Job:
         unit: the unit's number in the request.
         command: the command and its arguments.
         state: `taken`, `queued`, `running`, `done`, `failed`, `cancelled`; `unanswered` or `refused` by its resource.
-        delivery: `pending`, `on_time`, `late`, `undelivered` or `unknown`, by the site's own records.
+        delivery: `pending`, `on_time`, `late`, `undelivered` or `unknown`, by the site's own records; `cancelled` if
+            the slot or the job was cancelled before the job started.
         simulated: whether it runs on the agent's own computer, for the machine is simulated.
         account: the local account that it runs as.
         cores: that it was given, 0 while that is not known.
@@ -79,14 +89,17 @@ class Job:
 def job_of(standing: JobStanding, domain: str) -> Job:
     """Convert a job of the control channel for programs."""
     order, status, refused = standing.order, standing.status, standing.refused
+    state = REFUSED if refused is not None else UNANSWERED if status is None else status.state.value
+    if standing.slot == "cancelled" and (status is None or not status.state.is_final) and refused is None:
+        state = JobState.CANCELLED.value  # its resource, which may have forgotten it, ends it with its slot
     return Job(
         job_id=order.job_id,
         agreement_id=order.agreement_id,
         resource=short_name(standing.resource, domain),
         unit=order.unit,
         command=tuple(each.value for each in order.arguments),
-        state=REFUSED if refused is not None else UNANSWERED if status is None else status.state.value,
-        delivery=Delivery.PENDING.value if status is None else status.delivery.value,
+        state=state,
+        delivery=_delivery(state, status),
         simulated=status is not None and status.executor == "local",
         account="" if status is None else status.account,
         cores=0 if status is None else status.cores,
@@ -99,6 +112,15 @@ def job_of(standing: JobStanding, domain: str) -> Job:
     )
 
 
+def _delivery(state: str, status: JobStatus | None) -> str:
+    """Return the delivery of a job's slot; it is pending only as long as the job may still start."""
+    if status is not None and status.delivery is not Delivery.PENDING:
+        return status.delivery.value
+    if state in (JobState.CANCELLED, REFUSED):
+        return CANCELLED
+    return UNKNOWN if state in (JobState.DONE, JobState.FAILED) else Delivery.PENDING.value
+
+
 def _moment(instant: Instant | None) -> datetime | None:
     return None if instant is None else to_datetime(instant)
 
@@ -108,6 +130,6 @@ def deliveries(jobs: Sequence[Job]) -> Mapping[str, Job]:
     found: dict[str, Job] = {}
     for job in jobs:
         known = found.get(job.agreement_id)
-        if known is None or known.delivery == Delivery.PENDING:
+        if known is None or known.delivery not in MEASURED:
             found[job.agreement_id] = job
     return found

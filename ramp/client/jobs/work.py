@@ -1,17 +1,29 @@
-"""The command and files of a job, and the orders to run it."""
+"""The command, files and variables of a job, and the orders to run it.
+
+Small inputs go into the order. Larger ones, folders, and names with other characters go before it, as one archive.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ramp.client.jobs.files import archive_of, files_below
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer
-from ramp.model.contents.jobs import INPUT_BYTES_MAX, limits_problem
+from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer, JobVariable
+from ramp.model.contents.jobs import (
+    INPUT_BYTES_MAX,
+    INPUTS_MAX,
+    PLAIN_NAME,
+    STREAMS,
+    limits_problem,
+    path_problem,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +35,16 @@ class Work:
         inputs: staged files.
         cores: number of cores on each slot; None for all.
         together: whether the units of a request begin together, when the last of their slots has begun.
+        variables: environment variables.
+        archive: further inputs, a compressed archive; empty without one.
     """
 
     arguments: tuple[str, ...]
     inputs: tuple[JobInput, ...] = ()
     cores: int | None = None
     together: bool = True
+    variables: tuple[JobVariable, ...] = ()
+    archive: bytes = b""
 
 
 def work_of(
@@ -38,31 +54,47 @@ def work_of(
     inputs: Sequence[str | Path] = (),
     cores: int | None = None,
     together: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> Work:
     """Read a command or script and its files; raises `ConfigurationError` for no command or bad files."""
     words = tuple(shlex.split(command) if isinstance(command, str) else command)
-    files = [_staged(Path(each), executable=False) for each in inputs]
+    files: dict[str, Path] = {}
+    for given in inputs if script is None else (*inputs, script):
+        for name, path in files_below(Path(given)):
+            problem = path_problem(name)
+            if problem or name in files:
+                raise ConfigurationError(problem or f"two input files are called {name!r}", path=path)
+            files[name] = path
     if script is not None:
-        staged = _staged(Path(script), executable=True)
-        files.append(staged)
-        words = (f"./{staged.name}", *words)
+        words = (f"./{Path(script).name}", *words)
     if not words:
         raise ConfigurationError('nothing to run: give a command, such as "hostname", or a script')
-    return Work(words, tuple(files), cores, together)
+    variables = tuple(JobVariable(name, value) for name, value in (environment or {}).items())
+    starter = None if script is None else Path(script).name
+    small = _small(files, starter)
+    if small is not None:
+        return Work(words, small, cores, together, variables)
+    return Work(words, (), cores, together, variables, archive_of(files, starter))
 
 
-def _staged(path: Path, *, executable: bool) -> JobInput:
-    try:
-        with path.open("rb") as file:
-            data = file.read(INPUT_BYTES_MAX + 1)
-            mode = path.stat().st_mode
-    except OSError as error:
-        raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
-    if len(data) > INPUT_BYTES_MAX:
-        raise ConfigurationError(
-            f"is too large: all staged files together may have at most {INPUT_BYTES_MAX} bytes", path=path
-        )
-    return JobInput(path.name, base64.b64encode(data).decode("ascii"), executable or bool(mode & 0o100))
+def _small(files: Mapping[str, Path], starter: str | None) -> tuple[JobInput, ...] | None:
+    """Return the inputs of an order, or None if they do not fit."""
+    if len(files) > INPUTS_MAX or not all(PLAIN_NAME.fullmatch(name) and name not in STREAMS for name in files):
+        return None
+    left, found = INPUT_BYTES_MAX, []
+    for name, path in files.items():
+        try:
+            with path.open("rb") as file:
+                data = file.read(left + 1)
+                mode = path.stat().st_mode
+        except OSError as error:
+            raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
+        left -= len(data)
+        if left < 0:
+            return None
+        text = base64.b64encode(data).decode("ascii")
+        found.append(JobInput(name, text, name == starter or bool(mode & 0o100)))
+    return tuple(found)
 
 
 def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str], str]) -> tuple[JobOrder, ...]:
@@ -84,6 +116,8 @@ def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str
             arguments=tuple(JobArgument(word) for word in work.arguments),
             inputs=work.inputs,
             peers=peers if together or len(peers) == 1 else (peer,),
+            variables=work.variables,
+            archive=hashlib.sha256(work.archive).hexdigest() if work.archive else "",
         )
         for each, peer in zip(units, peers, strict=True)
     )

@@ -22,12 +22,12 @@ from ramp.ledger.payment_rules import (
 )
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
+    TEXT_LENGTH_MAX,
     RefusalCode,
     check_amount,
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
@@ -36,6 +36,7 @@ from ramp.model.contents import OrderLine
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
+from ramp.text import one_line
 
 PAID_ONLY: Final = "only a posted payment can be amended"
 
@@ -156,6 +157,9 @@ def _problem(
         return RefusalCode.EXPIRED, f"the amendment was valid until {iso(terms.valid_until)}"
     if decided and terms.number < decided[-1].number:
         return RefusalCode.OUT_OF_ORDER, f"{name} already has amendment {decided[-1].number}"
+    if records.transfer(amendment_key(name, terms.number), TransferKind.PAYMENT) is not None:
+        # else the bank's answers about the two would contradict each other
+        return RefusalCode.OUT_OF_ORDER, f"an order pays for amendment {terms.number} of {name}, which is an addition"
     standing = standing_digest(decided)
     if standing and standing != terms.previous:
         return RefusalCode.OTHER_STATE, "the amendment does not start from the last posted state"
@@ -184,7 +188,7 @@ def _rebate(charge: Transfer, terms: AmendmentTerms, at: Instant) -> Transfer:
 def _void(
     records: Records, agreement_id: str, number: int, at: Instant, code: str, reason: str, evidence: str
 ) -> DecidedAmendment:
-    void = DecidedAmendment(agreement_id, number, "", 0, at, code, one_line(reason))
+    void = DecidedAmendment(agreement_id, number, "", 0, at, code, one_line(reason, TEXT_LENGTH_MAX))
     records.add_amendment(void)
     store_evidence(records, EvidenceKind.AMENDMENT, agreement_id, evidence, at)
     return void

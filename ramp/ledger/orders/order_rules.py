@@ -10,6 +10,7 @@ Sources: paper sections 5.1.1 and 5.1.2 (all units of a request or none, payment
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -28,18 +29,19 @@ from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order
 from ramp.ledger.payment_rules import Problem, check_no_addition, give_back, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
+    TEXT_LENGTH_MAX,
     RefusalCode,
     check_amount,
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
+from ramp.text import one_line
 
 RESOURCE_FAILED: Final = "resource_failed"
 """Code of an order that was voided because a resource of it said that it failed."""
@@ -58,6 +60,8 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
                 f"order {wanted.order_id} exists with another user, other lines or another deadline",
             )
         return _as_of(records, there, at)
+    # an expired order reserves nothing, whether or not the orders were swept
+    _void_due(records, records.open_orders(wanted.user, due=at), at, _accounts(wanted))
     voided = _remembered(records, wanted.order_id, wanted.user, at)
     if voided is not None:
         entered = replace(wanted, state=OrderState.VOIDED, settled_at=at, code=voided.code, reason=voided.reason)
@@ -68,7 +72,13 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
         entered = wanted
         if problem is not None:
             code, reason = problem
-            entered = replace(wanted, state=OrderState.REFUSED, settled_at=at, code=str(code), reason=one_line(reason))
+            entered = replace(
+                wanted,
+                state=OrderState.REFUSED,
+                settled_at=at,
+                code=str(code),
+                reason=one_line(reason, TEXT_LENGTH_MAX),
+            )
     reserved = _transfers(entered) if entered.state is OrderState.RESERVED else ()
     records.append(OrderEntered(entered), *(TransferEntered(transfer) for transfer in reserved))
     store_evidence(records, EvidenceKind.ORDER, entered.order_id, evidence, at)
@@ -160,9 +170,13 @@ def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
     """Void every reserved order after its deadline, and forget expired voids."""
     check_instant("time", at)
     records.forget_voids(at)
-    due = records.open_orders(due=at)
-    # All accounts at once, so that a database locks them in one order.
-    records.balances({account for order in due for account in _accounts(order)})
+    return _void_due(records, records.open_orders(due=at), at)
+
+
+def _void_due(records: Records, due: Sequence[Order], at: Instant, more: Collection[str] = ()) -> tuple[Order, ...]:
+    if due:
+        # All accounts at once, with those needed later, so that a database locks them in one order.
+        records.balances({*more, *(account for order in due for account in _accounts(order))})
     return tuple(_as_of(records, order, at) for order in due)
 
 
@@ -258,7 +272,9 @@ def _as_of(records: Records, order: Order, at: Instant) -> Order:
 
 
 def _void(records: Records, order: Order, at: Instant, code: str, reason: str) -> Order:
-    voided = replace(order, state=OrderState.VOIDED, settled_at=at, code=str(code), reason=one_line(reason))
+    voided = replace(
+        order, state=OrderState.VOIDED, settled_at=at, code=str(code), reason=one_line(reason, TEXT_LENGTH_MAX)
+    )
     records.append(*_settlement(records, voided))
     return voided
 
@@ -268,7 +284,7 @@ def _void_unseen(records: Records, void: RememberedVoid) -> Order:
     at = void.voided_at
     there = _remembered(records, void.order_id, void.user, at)
     if there is None:
-        there = replace(void, reason=one_line(void.reason))
+        there = replace(void, reason=one_line(void.reason, TEXT_LENGTH_MAX))
         balance = records.balances([void.user]).get(void.user)
         known = balance is not None and balance.account.closed_at is None and balance.account.kind is AccountKind.USER
         if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:

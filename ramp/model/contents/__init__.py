@@ -18,6 +18,7 @@ from ramp.model.contents.accounts import (
     KeeperRefused,
     MarketOverview,
     OverviewQuery,
+    RefundOrder,
     StatementLine,
     TradeLine,
 )
@@ -70,6 +71,7 @@ from ramp.model.contents.jobs import (
     JobArgument,
     JobCancellation,
     JobInput,
+    JobInputPiece,
     JobOrder,
     JobOutput,
     JobOutputQuery,
@@ -77,6 +79,7 @@ from ramp.model.contents.jobs import (
     JobQuery,
     JobRefused,
     JobStatus,
+    JobVariable,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
 from ramp.model.contents.orders import (
@@ -131,6 +134,7 @@ __all__ = [
     "JobArgument",
     "JobCancellation",
     "JobInput",
+    "JobInputPiece",
     "JobOrder",
     "JobOutput",
     "JobOutputQuery",
@@ -138,6 +142,7 @@ __all__ = [
     "JobQuery",
     "JobRefused",
     "JobStatus",
+    "JobVariable",
     "KeeperRefused",
     "MachineQuery",
     "MachineStatus",
@@ -156,6 +161,7 @@ __all__ = [
     "Proposal",
     "RefundClaim",
     "RefundMade",
+    "RefundOrder",
     "RefundRefused",
     "Registered",
     "Registration",
@@ -211,6 +217,7 @@ Content = (
     | AccountQueryRefused
     | DepositOrder
     | DepositMade
+    | RefundOrder
     | KeeperRefused
     | OverviewQuery
     | MarketOverview
@@ -224,6 +231,7 @@ Content = (
     | DirectoryQuery
     | DirectoryListing
     | JobOrder
+    | JobInputPiece
     | JobQuery
     | JobCancellation
     | JobOutputQuery

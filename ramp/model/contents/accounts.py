@@ -98,6 +98,20 @@ class DepositOrder:
     memo: str = ""
 
 
+@said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
+@dataclass(frozen=True, slots=True)
+class RefundOrder:
+    """REQUEST by the keeper: refund what is left of an agreement's payments; answered by `RefundMade`, once.
+
+    Attributes:
+        agreement_id: of the agreement; the idempotency key.
+        reason: one line for people.
+    """
+
+    agreement_id: str
+    reason: str
+
+
 @said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
 class DepositMade:

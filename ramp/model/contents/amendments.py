@@ -144,13 +144,13 @@ class Amended:
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=frozenset({Role.RESOURCE}))
 @dataclass(frozen=True, slots=True)
 class SlotMoved:
-    """INFORM: a slot has other places than its agreement names; its times, cores, price and reservation stay.
+    """INFORM: a slot has other places or another reservation than its agreement names; times, cores and price stay.
 
     Repeated until it is acknowledged, as long as the slot lasts.
 
     Attributes:
         agreement_id: of the slot.
-        reservation_id: its reservation on the machine.
+        reservation_id: its present reservation on the machine.
         placement: its present place, in the machine's words, as in an offer.
         moved_at: when, by the machine's own record; of two messages about one slot the later one counts.
     """

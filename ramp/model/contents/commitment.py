@@ -8,7 +8,7 @@ from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.contents.orders import FundsReserved, PaymentMade
 from ramp.model.instant import Duration
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_TRADER, BY_USER, Seal
 
 
@@ -35,12 +35,21 @@ class HoldGranted:
 @said(Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class HoldRefused:
-    """REFUSE: the vote no; also to a commitment that comes after the hold's end or has wrong terms."""
+    """REFUSE: the vote no; also to a commitment that comes after the hold's end or has wrong terms.
+
+    Attributes:
+        request_id: the auction.
+        offer_id: the accepted offer.
+        code: the reason.
+        detail: one sentence for people.
+        instead: the seller's next slot of the same size at the same price, if the accepted one was taken; at most one.
+    """
 
     request_id: str
     offer_id: str
     code: RefusalCode
     detail: str = ""
+    instead: tuple[Offer, ...] = ()
 
 
 @said(Performative.CANCEL, Performative.INFORM, interaction=Interaction.CONTRACT_NET, by=BY_TRADER)

@@ -37,7 +37,32 @@ INPUT_BYTES_MAX: Final = 48 * 1024
 """Maximum bytes of all staged files together: in base64 they fit a document (90 kB) with the command."""
 
 OUTPUT_CHUNK_BYTES: Final = 48 * 1024
-"""Maximum bytes of output in one message, for the same reason."""
+"""Maximum bytes of a file in one message, for the same reason."""
+
+ARCHIVE_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Maximum size of the compressed archive by which larger inputs and folders are sent before their order."""
+
+UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Maximum size of that archive before its compression."""
+
+PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+"""Form of a file's name that goes into the order itself."""
+
+VARIABLES_MAX: Final = 100
+"""Maximum number of environment variables that an order adds."""
+
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+OWN_VARIABLES: Final = "RAMP_"
+"""Prefix of the variables that describe the slot; an order cannot set them."""
+
+PATH_CHARACTERS_MAX: Final = 1_000
+"""Maximum length of a file's path in a job's folder."""
+
+FOLDER: Final = "."
+"""Name under which the list of a job's files is read, as pieces that count entries instead of bytes."""
+
+INPUTS: Final = "inputs"
+"""Name under which a resource reports how much of an archive of inputs it has."""
 
 
 class JobState(StrEnum):
@@ -98,6 +123,14 @@ class JobInput:
 
 
 @dataclass(frozen=True, slots=True)
+class JobVariable:
+    """An environment variable of a job."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobPeer:
     """One unit of the request, as described to the jobs of all its units.
 
@@ -128,6 +161,8 @@ class JobOrder:
         arguments: the command and its arguments.
         inputs: files that are staged first.
         peers: all units of the request that start together, including this one.
+        variables: environment variables besides those that every job has.
+        archive: SHA-256 in hexadecimal of the archive of inputs that was sent before the order; empty without one.
     """
 
     job_id: str
@@ -138,12 +173,41 @@ class JobOrder:
     arguments: tuple[JobArgument, ...]
     inputs: tuple[JobInput, ...] = ()
     peers: tuple[JobPeer, ...] = ()
+    variables: tuple[JobVariable, ...] = ()
+    archive: str = ""
+
+
+def _name_problem(job_id: str) -> str:
+    return f"invalid job name: got {job_id!r:.80}, expected at most 64 letters, digits, dots and hyphens"
+
+
+def path_problem(path: str) -> str:
+    """Say why a path cannot name a file in a job's folder; empty if it can."""
+    parts = path.removeprefix("./").split("/")
+    if path.startswith("/") or ".." in parts or "" in parts or "." in parts:
+        return f"invalid file name: got {path!r:.80}, expected a path inside the job's folder"
+    if len(path) > PATH_CHARACTERS_MAX or not path.isprintable():
+        right = f"at most {PATH_CHARACTERS_MAX} printable characters"
+        return f"invalid file name: got {path!r:.80}, expected {right}"
+    return ""
+
+
+def _variables_problem(variables: tuple[JobVariable, ...]) -> str:
+    if len({each.name for each in variables}) < len(variables) or len(variables) > VARIABLES_MAX:
+        return f"invalid variables: got {len(variables)}, expected at most {VARIABLES_MAX} with different names"
+    for each in variables:
+        if not VARIABLE.fullmatch(each.name) or each.name.startswith(OWN_VARIABLES):
+            right = f"letters, digits and _, not beginning with {OWN_VARIABLES}"
+            return f"invalid name of a variable: got {each.name!r:.80}, expected {right}"
+        if len(each.value) > ARGUMENT_CHARACTERS_MAX or "\0" in each.value:
+            return f"invalid value of {each.name}: expected at most {ARGUMENT_CHARACTERS_MAX} characters, no zero byte"
+    return ""
 
 
 def limits_problem(order: JobOrder) -> str:
     """Say what is invalid in an order's name, command or files; empty if it is valid."""
     if not JOB_ID.fullmatch(order.job_id):
-        return f"invalid job name: got {order.job_id!r:.80}, expected at most 64 letters, digits, dots and hyphens"
+        return _name_problem(order.job_id)
     if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0].value:
         return f"invalid command: got {len(order.arguments)} words, expected 1 to {ARGUMENTS_MAX}, the first not empty"
     longest = max(len(each.value) for each in order.arguments)
@@ -151,13 +215,16 @@ def limits_problem(order: JobOrder) -> str:
         return f"argument too long: got {longest} characters, expected at most {ARGUMENT_CHARACTERS_MAX}"
     if any("\0" in each.value for each in order.arguments):
         return "an argument contains a zero byte"
+    problem = _variables_problem(order.variables)
+    if problem:
+        return problem
     names = [each.name for each in order.inputs]
     if len(names) > INPUTS_MAX or len(set(names)) < len(names) or set(names) & set(STREAMS):
         right = f"at most {INPUTS_MAX} different names other than stdout and stderr"
         return f"invalid staged files: got {', '.join(names)}, expected {right}"
     try:
         size = sum(len(binascii.a2b_base64(each.data, strict_mode=True)) for each in order.inputs if each.data)
-    except binascii.Error:
+    except ValueError:  # also for a character outside ASCII
         return "a staged file is not in base64"
     return (
         ""
@@ -187,19 +254,52 @@ class JobCancellation:
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)
 @dataclass(frozen=True, slots=True)
 class JobOutputQuery:
-    """QUERY_REF by the buyer: the bytes of a stream or result file from an offset on.
+    """QUERY_REF by the buyer: the bytes of a stream or result file from an offset on, or the list of files.
 
     Attributes:
         job_id: of the job.
         agreement_id: of its slot.
-        name: `stdout`, `stderr`, or a file that the job has left in its folder.
-        offset: of the first byte wanted.
+        name: `stdout`, `stderr`, the path of a file in the job's folder, or `FOLDER` for the list of its files.
+        offset: of the first byte wanted; of the first entry of a list.
     """
 
     job_id: str
     agreement_id: str
     name: str
     offset: int
+
+
+@said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class JobInputPiece:
+    """REQUEST by the buyer, before an order: keep this piece of the job's archive of inputs.
+
+    Attributes:
+        job_id: of the job that will be ordered.
+        agreement_id: of its slot.
+        offset: of the piece's first byte.
+        data: the piece in base64.
+    """
+
+    job_id: str
+    agreement_id: str
+    offset: int
+    data: str
+
+
+def piece_problem(piece: JobInputPiece) -> str:
+    """Say what is invalid in a piece of inputs; empty if it is valid."""
+    if not JOB_ID.fullmatch(piece.job_id):
+        return _name_problem(piece.job_id)
+    try:
+        size = len(binascii.a2b_base64(piece.data, strict_mode=True)) if piece.data else 0
+    except ValueError:
+        return "the piece of inputs is not in base64"
+    if not size or size > OUTPUT_CHUNK_BYTES:
+        return f"wrong size of a piece of inputs: got {size} bytes, expected 1 to {OUTPUT_CHUNK_BYTES}"
+    if not 0 <= piece.offset <= ARCHIVE_BYTES_MAX - size:
+        return f"inputs too large: got {piece.offset + size} bytes, expected at most {ARCHIVE_BYTES_MAX}"
+    return ""
 
 
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
@@ -252,14 +352,14 @@ class JobRefused:
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
 class JobOutput:
-    """INFORM: a piece of a job's output.
+    """INFORM: a piece of a job's output or list of files, or (`INPUTS`, without data) how much of its inputs is there.
 
     Attributes:
         job_id: of the job.
         agreement_id: of its slot.
         name: the stream or file.
-        offset: of the piece's first byte.
-        size: present total size in bytes.
+        offset: of the piece's first byte or entry.
+        size: present total size in bytes or entries.
         complete: whether the output is final, because the job has ended.
         data: the piece in base64.
     """

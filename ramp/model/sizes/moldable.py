@@ -1,11 +1,12 @@
-"""Run times and maximum costs of a moldable unit's sizes.
+"""Maximum costs of units, and the run times and sizes of moldable ones.
+
+A unit's price is the maximum cost of a core-hour that it asks for (paper section 5.2). So a slot never costs more than
+the cores and the time asked at that price, even if the machine charges more cores than were asked for. Offers compare
+by their cost.
 
 A moldable unit leaves its size to the seller. Its `cores` are a reference size, for which its wall time and its price
-are stated. With other cores its speed-up law gives the run time, and it never costs more than at the reference size at
-the price asked. So offers of different sizes bid for the same whole run, and compare by their cost.
-
-Moldable as in D. G. Feitelson and L. Rudolph, "Toward convergence in job schedulers for parallel supercomputers",
-JSSPP 1996. A unit that is not moldable has one size.
+are stated. With other cores its speed-up law gives the run time. Moldable as in D. G. Feitelson and L. Rudolph, "Toward
+convergence in job schedulers for parallel supercomputers", JSSPP 1996.
 """
 
 from __future__ import annotations
@@ -86,45 +87,51 @@ def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
     return tuple(of_size(unit, size) for size in sorted(kept))
 
 
-def cost_cap(unit: RequestUnit, cores: int, length: Duration) -> int:
+def cost_cap(unit: RequestUnit, length: Duration) -> int:
     """Return the maximum cost of a slot at the unit's price, in minor units.
 
+    The price is per core-hour asked, whatever the slot's cores and its time beyond the wall time.
+    A unit without wall time asks for the whole length.
+
     Args:
-        unit: with the price as its `cpu_hour_cost`; for a moldable one, slot and size make no difference.
-        cores: cores charged for.
+        unit: with the price as its `cpu_hour_cost`.
         length: of the slot, microseconds.
     """
-    if unit.moldable is None or unit.wall_time is None:
-        return money.cost(unit.cpu_hour_cost, cores, length)
-    return money.cost(unit.cpu_hour_cost, unit.cores.total, unit.wall_time)
+    return money.cost(unit.cpu_hour_cost, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
 
 
 def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
-    """Return the greatest whole price, credits per core hour, at which a slot stays within the unit's maximum cost."""
-    if unit.moldable is None or cores * length <= 0:
-        return unit.cpu_hour_cost
-    cap = cost_cap(unit, cores, length)
-    price = cap * HOUR // (money.MINOR_UNITS_PER_CREDIT * cores * length)
-    return price + 1 if money.cost(price + 1, cores, length) <= cap else price  # costs are rounded half up
+    """Return the greatest whole price of a slot, credits per core-hour charged, within the unit's maximum cost.
 
-
-def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:
-    """Return the least whole price of the unit, credits per core hour at its reference size, for a slot's price.
-
-    For a unit that is not moldable it is that price itself. All offers for a unit compare by this measure.
+    It is 0 if the slot is too dear at any price.
 
     Args:
         unit: the unit.
-        price: of the slot, credits per core hour.
-        cores: of the slot.
+        cores: charged for the slot.
         length: of the slot, microseconds.
     """
-    if unit.moldable is None or unit.wall_time is None:
+    charged = 2 * money.MINOR_UNITS_PER_CREDIT * cores * length
+    if charged <= 0:
+        return unit.cpu_hour_cost
+    return ((2 * cost_cap(unit, length) + 1) * HOUR - 1) // charged  # costs are rounded half up
+
+
+def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:
+    """Return the least whole price of the unit, credits per core-hour asked, that allows a slot's cost.
+
+    All offers for a unit compare by this measure.
+
+    Args:
+        unit: the unit.
+        price: of the slot, credits per core-hour charged.
+        cores: charged for the slot.
+        length: of the slot, microseconds.
+    """
+    asked = 2 * money.MINOR_UNITS_PER_CREDIT * unit.cores.total * (length if unit.wall_time is None else unit.wall_time)
+    if asked <= 0:
         return price
     cost = money.cost(price, cores, length)
-    full = money.MINOR_UNITS_PER_CREDIT * unit.cores.total * unit.wall_time
-    found = -(-cost * HOUR // full)
-    return found - 1 if found > 0 and money.cost(found - 1, unit.cores.total, unit.wall_time) >= cost else found
+    return max(0, -((1 - 2 * cost) * HOUR // asked))
 
 
 def reference_price(unit: RequestUnit, offer: Offer) -> int:

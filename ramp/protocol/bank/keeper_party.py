@@ -14,12 +14,14 @@ from ramp.model.contents import (
     MarketOverview,
     NotUnderstood,
     OverviewQuery,
+    RefundMade,
+    RefundOrder,
     TradeLine,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
-from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked
+from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked, RefundOrdered
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
@@ -59,6 +61,11 @@ class KeeperParty:
                 effects = self._questions.ask(
                     deposit_id, self._bank, lambda _: order, now, role=Role.BANK, performative=Performative.REQUEST
                 )
+            case RefundOrdered(agreement_id, reason):
+                wish = RefundOrder(agreement_id, reason)
+                effects = self._questions.ask(
+                    agreement_id, self._bank, lambda _: wish, now, role=Role.BANK, performative=Performative.REQUEST
+                )
             case OverviewAsked(query_id, since, until):
                 pages = self._pages[query_id] = _Pages()
                 effects = self._questions.ask(
@@ -81,12 +88,16 @@ class KeeperParty:
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
         match content:
-            case DepositMade(deposit_id=reference) | KeeperRefused(reference=reference):
+            case (
+                DepositMade(deposit_id=reference)
+                | RefundMade(agreement_id=reference)
+                | KeeperRefused(reference=reference)
+            ):
                 return self._questions.answered(reference, message, content, now)
             case MarketOverview(query_id=query_id):
                 return self._on_overview(message, content, now) if query_id in self._questions else []
             case NotUnderstood():
-                return []
+                return self._questions.not_understood(message, content)
         raise RemoteProtocolError(f"{type(content).__name__} is not a message for a keeper")
 
     def _on_overview(self, message: Message, page: MarketOverview, now: Instant) -> list[Effect]:

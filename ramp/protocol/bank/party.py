@@ -35,6 +35,7 @@ from ramp.model.contents import (
     PaymentRefused,
     RefundClaim,
     RefundMade,
+    RefundOrder,
     RefundRefused,
     Unverified,
 )
@@ -155,11 +156,8 @@ class BankParty:
                 return [reply(message, Performative.INFORM, ClockReading(query_id, now))]
             case AccountQuery():
                 return self._on_account_query(message, content, now)
-            case DepositOrder():
-                return self._on_deposit(message, content, now)
-            case OverviewQuery(_, since, until, after):
-                sealed_lately(message, Role.KEEPER, now, self._timing)
-                return [fx.LookUpOverview(self._wait(message), since, until, after)]
+            case DepositOrder() | RefundOrder() | OverviewQuery():
+                return [self._on_keeper(message, content, now)]
             case Unverified():
                 return self._on_unverified(message, content)
             case NotUnderstood():
@@ -174,7 +172,8 @@ class BankParty:
         if order.valid_until > now + longest:
             return [self._too_long(message, order.order_id)]
         call_id = self._wait(message)
-        return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
+        reserve = fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)
+        return [*self.tick(now), reserve]
 
     def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -207,9 +206,9 @@ class BankParty:
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
         unfair = price_problem(agreement)
-        if unfair is not None and agreement.price is not None:
+        if unfair is not None:
             return self._refuse_order(message, order, BAD_PRICE, str(unfair), signed.document)
-        if stated != ordered or order_lines((agreement,))[0] not in order.lines or unfair is not None:
+        if stated != ordered or order_lines((agreement,))[0] not in order.lines:
             detail = "the agreement differs from its order"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
         if unclear := probable_start_problem(agreement):
@@ -267,10 +266,16 @@ class BankParty:
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
 
-    def _on_deposit(self, message: Message, order: DepositOrder, now: Instant) -> list[Effect]:
+    def _on_keeper(self, message: Message, order: DepositOrder | RefundOrder | OverviewQuery, now: Instant) -> Effect:
         seal = sealed_lately(message, Role.KEEPER, now, self._timing)
         call_id = self._wait(message)
-        return [fx.PostDeposit(call_id, order.deposit_id, order.account, order.amount, order.memo, seal.text)]
+        match order:
+            case DepositOrder(deposit_id, account, amount, memo):
+                return fx.PostDeposit(call_id, deposit_id, account, amount, memo, seal.text)
+            case RefundOrder(agreement_id):
+                return fx.PostRefund(call_id, agreement_id, "", "", False, seal.text)
+            case OverviewQuery(_, since, until, after):
+                return fx.LookUpOverview(call_id, since, until, after)
 
     def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""
@@ -376,17 +381,18 @@ class BankParty:
 
     def _on_refund_posted(self, posted: said.RefundPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
+        order = message.content if isinstance(message.content, RefundOrder) else None
         if posted.code:
-            refused = RefundRefused(posted.agreement_id, posted.code, posted.detail)
-            return [reply(message, Performative.REFUSE, refused)]
+            refused = RefundRefused if order is None else KeeperRefused
+            return [reply(message, Performative.REFUSE, refused(posted.agreement_id, posted.code, posted.detail))]
         made = RefundMade(posted.agreement_id, posted.transfer_id, posted.amount)
-        assert isinstance(message.content, Signed)
-        body = message.content.body
-        other = body.user if message.sender == body.resource else body.resource
-        return [
-            reply(message, Performative.AGREE, made),
-            self._inform(other, message.conversation_id, made),
-        ]
+        others = [name for name in (posted.user, posted.resource) if name != message.sender]
+        effects: list[Effect] = [reply(message, Performative.AGREE, made)]
+        effects += [self._inform(name, message.conversation_id, made) for name in others]
+        if order is not None:
+            what = f"refund of {order.agreement_id}: {posted.amount} minor units to {posted.user} ({order.reason})"
+            effects.append(fx.Report(KeeperOrdered(message.sender, what)))
+        return effects
 
     def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)

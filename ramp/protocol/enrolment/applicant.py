@@ -68,7 +68,7 @@ class Applicant:
             case EnrolmentGranted(invitation_id=reference) | EnrolmentDenied(invitation_id=reference):
                 return self._armed(self._questions.answered(reference, message, message.content, now))
             case NotUnderstood():
-                return []
+                return self._armed(self._questions.not_understood(message, message.content))
         raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a certificate applicant")
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:

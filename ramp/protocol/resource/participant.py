@@ -20,13 +20,24 @@ from ramp.model.contents import (
     RefundRefused,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.effects import ConfirmSlot, Effect, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.effects import (
+    ConfirmSlot,
+    Effect,
+    LookUpSlot,
+    Persist,
+    QuoteSlots,
+    ReleaseSlot,
+    Report,
+    SaveAgreement,
+    Send,
+)
 from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.progress import SlotLost
 from ramp.protocol.records import (
     AgreementPaid,
     AgreementReceived,
@@ -43,6 +54,9 @@ from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import ParticipantState
 
 S = ParticipantState
+
+NEXT = "next-"
+"""Start of a quote's name that asks for the slot after one that was taken."""
 
 IN_DOUBT = (S.HOLDING, S.CONFIRMING)
 """States with an open request to the machine; if it fails, the slot is looked up."""
@@ -68,15 +82,19 @@ class Participant(ParticipantAnswers):
         self._retry = Retry(pace)
         self._transient: bool | None = None
         self._doubted = False
+        self._repeated = False
+        self._asks_for_next = False
         self._looked_up_in: S | None = None
         self._cancellation: Signed | None = None
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def start(self, now: Instant) -> list[Effect]:
-        """Record the intention and ask the plug-in for the slot."""
+    def start(self, now: Instant, taken: str = "") -> list[Effect]:
+        """Record the intention and ask the plug-in for the slot, unless the resource has sold its cores (`taken`)."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
+        if taken:
+            return [Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, "SlotHeld", now)]
         return [Persist(self._intended), self._hold()]
 
     def replay(self, record: Record) -> None:
@@ -203,9 +221,10 @@ class Participant(ParticipantAnswers):
             return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
         if answer.firm:
             return self._firm(answer, "SlotLookedUp", now)
-        if self._transient is not False:
+        if self._transient or (self._transient is None and not self._repeated):
+            self._repeated = self._transient is None
             return [ConfirmSlot(self.offer.offer_id)]
-        detail = "the machine failed permanently and has not confirmed the slot"
+        detail = "the machine failed and has not confirmed the slot"
         return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, "SlotLookedUp", now)
 
     def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
@@ -217,8 +236,17 @@ class Participant(ParticipantAnswers):
         return [Persist(HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
 
     def _not_held(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        """Vote no; if the slot was taken, ask the machine for its next one first."""
         effects = self._release(code, detail, stimulus, now)
-        return [*effects, self._refuse()]
+        if code is not RefusalCode.SLOT_TAKEN or self._intended.rule or self.offer.in_queue:
+            return [*effects, self._refuse()]
+        self._asks_for_next = True
+        return [*effects, QuoteSlots(NEXT + self.offer.offer_id, (self._quoted,))]
+
+    def on_next(self, instead: tuple[Offer, ...]) -> list[Effect]:
+        """Vote no with the offer of the machine's next slot, if there is one."""
+        self._asks_for_next = False
+        return [self._refuse(instead)]
 
     def _firm(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
         if self.offer.in_queue and reservation.started_at is None:
@@ -248,8 +276,8 @@ class Participant(ParticipantAnswers):
         """Look the slot up until the machine answers: at once after a permanent failure, else after a pause.
 
         If the request turns out undone, it is repeated after a transient failure and given up after a permanent one.
-        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated, as
-        its buyer has decided.
+        Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated once,
+        as its buyer has decided but should not wait for a machine that never confirms.
         """
         self._transient = doubt.transient
         later = self._look_up_later(now)
@@ -285,7 +313,7 @@ class Participant(ParticipantAnswers):
         """Repeat the vote after a repeated acceptance."""
         if self.state is S.HELD:
             return [self._agree(now)]
-        return [self._refuse()] if self.state is S.RELEASED else []
+        return [self._refuse()] if self.state is S.RELEASED and not self._asks_for_next else []
 
     def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[Effect]:
         """Release a cancelled hold (step 9); ask the bank at once about a firm slot."""
@@ -357,7 +385,8 @@ class Participant(ParticipantAnswers):
             return []
         self._enter(S.FAILING, "SlotLost")
         self.failed = SlotFailed(self.offer.offer_id, code, detail, now)
-        return [Persist(self.failed), self._failure(), self._request(now)]
+        lost = Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
+        return [Persist(self.failed), self._failure(), self._request(now), lost]
 
     # -- the bank's answers --------------------------------------------------------------------------------------
 

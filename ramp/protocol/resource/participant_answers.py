@@ -37,7 +37,8 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         offer: the accepted offer.
         user: the buyer.
         until: end of the hold.
-        reservation_id: the machine's name for the slot; empty before the hold.
+        reservation_id: the machine's name for the slot, as agreed; empty before the hold.
+        reserved_as: the machine's present name for it, if that has changed; the machine repeats it after a restart.
         agreement: signed by the buyer; None before the second phase.
         size: usable cores and end of the slot, which amendments may reduce.
         not_before: instants with the maximum of usable cores before each, because additions are paid from their instant
@@ -53,6 +54,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.user = intended.user
         self.until = intended.until
         self.reservation_id = ""
+        self.reserved_as = ""
         self.agreement: Signed | None = None
         self.size = intended.offer.cores, intended.offer.end
         self.not_before: tuple[tuple[Instant, int], ...] = ()
@@ -95,12 +97,12 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
         return self._to_user(Performative.AGREE, granted)
 
-    def _refuse(self) -> Send:
+    def _refuse(self, instead: tuple[Offer, ...] = ()) -> Send:
         assert self.released is not None
-        return self._refuse_for(self.released.code, self.released.detail)
+        return self._refuse_for(self.released.code, self.released.detail, instead)
 
-    def _refuse_for(self, code: RefusalCode, detail: str) -> Send:
-        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
+    def _refuse_for(self, code: RefusalCode, detail: str, instead: tuple[Offer, ...] = ()) -> Send:
+        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail, instead)
         return self._to_user(Performative.REFUSE, refused)
 
     def _acknowledge(self) -> Send:

@@ -33,8 +33,9 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Offer, RefusalCode
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
+from ramp.model.slot import Slot
 from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
@@ -63,7 +64,7 @@ from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
-from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
@@ -240,11 +241,21 @@ class ResourceParty:
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
-        """Hand an answer to the auction's seller or to the prices of additions."""
+        """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""
+        if event.call_id.startswith(NEXT):
+            participant = self.participants.get(event.call_id.removeprefix(NEXT))
+            if participant is None or not isinstance(event, SlotsQuoted):
+                return []
+            return participant.on_next(self._next_offer(participant, event.answers[0], now))
         asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
+
+    def _next_offer(self, participant: Participant, answer: Slot | Refusal, now: Instant) -> tuple[Offer, ...]:
+        if isinstance(answer, Refusal) or self.sizes.booked.problem(answer.start, answer.end, answer.cores):
+            return ()
+        return self._seller.next_offer(participant.offer, participant.unit, answer, participant.user, now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Archive offers whose retention is over."""
@@ -340,16 +351,14 @@ class ResourceParty:
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
-        offer = found.offer
-        full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
-        if full:  # whatever the machine says
-            return [self._hold_refused(message, acceptance, RefusalCode.SLOT_TAKEN, full)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
-        return self._kept.act(participant, partial(participant.start, now))
+        offer = found.offer
+        full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
+        return self._kept.act(participant, partial(participant.start, now, full))
 
     def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
         return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))

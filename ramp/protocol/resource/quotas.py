@@ -78,9 +78,7 @@ class Booked:
             cores: of the slot.
             without: key of a slot that it replaces.
         """
-        others = [
-            slot for key, slot in self._slots.items() if key != without and slot[0] < end and slot[1] > start
-        ]
+        others = [slot for key, slot in self._slots.items() if key != without and slot[0] < end and slot[1] > start]
         peaks = (sum(each[2] for each in others if each[0] <= at < each[1]) for at in _starts(others, start))
         taken = max(peaks, default=0)
         if taken + cores <= self._cores:

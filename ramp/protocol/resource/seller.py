@@ -18,7 +18,7 @@ from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.machine_terms.static_terms import check_static_terms
-from ramp.model.money import cost
+from ramp.model.money import cost, grouped
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
@@ -99,6 +99,7 @@ class _Pending:
     asked: tuple[RequestUnit, ...]  # one size each, as asked of the machine
     refused: tuple[Refusal, ...]
     slots: tuple[tuple[RequestUnit, Slot], ...] = ()
+    asking: tuple[int, ...] = ()  # the greatest price of each slot
 
     def unit(self, number: int) -> RequestUnit:
         return self.call.request.unit(number)
@@ -208,10 +209,12 @@ class Seller:
             return []
         refused = [answer for answer in answers if isinstance(answer, Refusal)]
         slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
-        self._pending[call_id] = replace(pending, refused=(*pending.refused, *refused), slots=tuple(slots))
+        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
+        asking = tuple(each.asking for each in questions)
+        refusals = (*pending.refused, *refused)
+        self._pending[call_id] = replace(pending, refused=refusals, slots=tuple(slots), asking=asking)
         if not slots:
             return self.on_priced(call_id, (), now)
-        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
         return [PriceSlots(call_id, tuple(questions))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
@@ -222,10 +225,10 @@ class Seller:
         message, call = pending.message, pending.call
         refusals = list(pending.refused)
         priced: dict[int, list[tuple[Slot, int]]] = {}
-        for (size, slot), price in zip(pending.slots, prices, strict=True):
+        for (size, slot), asking, price in zip(pending.slots, pending.asking, prices, strict=True):
             unit = pending.unit(size.number)
             uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
-            refusal = uncertain or _refused_at(price, unit, slot, call)
+            refusal = uncertain or _refused_at(price, asking, unit, slot, call)
             if refusal is not None:
                 refusals.append(refusal)
             elif not isinstance(price, PriceRefusal):
@@ -242,6 +245,34 @@ class Seller:
         )
         self._answers.put(pending.key, reply, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
+
+    def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
+        """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
+
+        Args:
+            taken: the accepted offer.
+            unit: as called for.
+            answer: the next slot.
+            user: the buyer.
+            now: the present.
+
+        Returns:
+            The offer; empty if the slot has another size or is not in the unit's window.
+        """
+        if self.draining or answer.end > unit.deadline:
+            return ()
+        if (answer.cores, answer.end - answer.start) != (taken.cores, taken.end - taken.start):
+            return ()
+        offer = replace(
+            taken,
+            offer_id=self._ids.new("offer"),
+            start=answer.start,
+            end=answer.end,
+            load=answer.load,
+            placement=answer.placement,
+        )
+        self._remember(OpenOffer(offer, unit, answer, user, now + offer.valid_for), now)
+        return (offer,)
 
     def drop(self, call_id: str) -> _Pending | None:
         """Forget an unanswered call; a copy of it is answered afresh."""
@@ -355,14 +386,29 @@ class Seller:
             self._offers.popitem(last=False)
 
 
-def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: CallForProposals) -> Refusal | None:
-    """Return why a slot is not offered, or None; prices are stated at the unit's reference size."""
+def _refused_at(
+    price: int | PriceRefusal, asking: int, unit: RequestUnit, slot: Slot, call: CallForProposals
+) -> Refusal | None:
+    """Return why a slot is not offered, or None; a price that would pass is stated per core-hour asked."""
+    length = slot.end - slot.start
+    if isinstance(price, int) and price > asking and not call.best_offer:
+        price = PriceRefusal(RefusalCode.PRICE, price)  # of a strategy that ignores the asking price
     if isinstance(price, PriceRefusal):
-        at = None if price.nearest is None else price_for(unit, price.nearest, slot.cores, slot.end - slot.start)
-        return Refusal(unit.number, price.code, "" if at is None else f"{at} credits/core-hour", price.detail)
+        if price.nearest is None:
+            return Refusal(unit.number, price.code, detail=price.detail)
+        nearest = f"{price_for(unit, price.nearest, slot.cores, length)} credits/core-hour"
+        return Refusal(unit.number, price.code, nearest, price.detail or _charged(unit, slot, price.nearest))
     if not call.best_offer and slot.end > unit.deadline:
         return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
     return None
+
+
+def _charged(unit: RequestUnit, slot: Slot, price: int) -> str:
+    """Return which cores a machine charges if they are more than a unit asks, and how to ask for all of them."""
+    if unit.moldable is not None or slot.cores == unit.cores.total:
+        return ""
+    at = f" at {price} credits/core-hour" if price > unit.cpu_hour_cost else ""
+    return f"charges {grouped(slot.cores)} cores; or ask for {grouped(slot.cores)} cores{at}"
 
 
 def _one_for_each(refusals: Sequence[Refusal], offered: Container[int]) -> Iterator[Refusal]:

@@ -1,8 +1,9 @@
 """Sold slots, which the machine may lose or move.
 
 The machine regularly gets all sold slots and answers with lost and moved ones. One that must know the buyers
-(`plugins.TendedPlugin`) also gets their local accounts, at once after a sale. Repetition makes records unnecessary:
-after a restart the buyer of a moved slot gets the message once more, without effect.
+(`plugins.TendedPlugin`) also gets their local accounts, at once after a sale. It is asked even without a sold slot, so
+that its failure is noticed before a buyer comes. Repetition makes records unnecessary: after a restart the buyer of a
+moved slot gets the message once more, without effect.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import ParticipantState
 
 TEND_EVERY: Final[Duration] = 15 * SECOND
-"""Time within which a failed node is noticed, and a failed handover repeated."""
+"""Time within which a failed node or system is noticed, and a failed handover repeated."""
 
 LOOK_EVERY: Final[Duration] = MINUTE
 """Shortest pause between two questions whether any other machine still has its sold slots."""
@@ -85,7 +86,7 @@ class Tending:
         if self._tend_at is None or now < self._tend_at:
             return effects
         effects += self._ask(now)
-        self._tend_at = now + TEND_EVERY if self._sold else None
+        self._tend_at = now + TEND_EVERY
         return effects
 
     def look(self, now: Instant) -> list[Effect]:
@@ -98,7 +99,7 @@ class Tending:
     def _ask(self, now: Instant) -> list[Effect]:
         self._sold = {key: each for key, each in self._sold.items() if now < each.size[1]}
         slots = tuple((key, self._account(each.user)) for key, each in self._sold.items())
-        return [TendSlots(slots)] if slots else []
+        return [TendSlots(slots)] if slots or self._tended else []
 
     def moved(self, moves: Sequence[tuple[str, SlotMove]], now: Instant) -> list[Effect]:
         """Report moved slots to their buyers."""
@@ -108,7 +109,8 @@ class Tending:
             if sale is None or now >= sale.size[1] or (before is not None and move.moved_at <= before.moved_at):
                 continue
             agreed = sale.agreed
-            content = SlotMoved(agreed.agreement_id, agreed.reservation_id, move.placement, move.moved_at)
+            present = move.reservation_id or agreed.reservation_id
+            content = SlotMoved(agreed.agreement_id, present, move.placement, move.moved_at)
             reference = f"moved/{key}/{move.moved_at}"
             message = Message(
                 Performative.INFORM, self._resource, sale.user, agreed.request_id, content, reply_with=reference
@@ -151,4 +153,4 @@ class Tending:
         return "" if self._terms is None else self._terms.account(user)
 
     def _hurry(self) -> None:
-        self._tend_at = 0 if self._tended and self._sold else None
+        self._tend_at = 0 if self._tended else None

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
+from ramp.model.sizes.moldable import reference_price
 
 PAPER_RULE: Final = "open-rounds"
 """Name of the paper's rule (section 5.1.1), the default."""
@@ -23,14 +24,19 @@ class UnitBids:
     """The offers for one unit so far.
 
     Attributes:
-        unit: as the user requests it; its `cpu_hour_cost` is the cap, the maximum price per core hour.
-        asked: asking price of the closed round, credits per core hour.
+        unit: as the user requests it; its `cpu_hour_cost` is the cap, the maximum price per core-hour asked.
+        asked: asking price of the closed round, credits per core-hour asked.
         offers: those that meet the request, at most one from each resource, best first by the user's preference.
     """
 
     unit: RequestUnit
     asked: int
     offers: tuple[Offer, ...]
+
+    @property
+    def best_price(self) -> int:
+        """Price of the best offer, credits per core-hour asked; the asking price without offers."""
+        return reference_price(self.unit, self.offers[0]) if self.offers else self.asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Price:
     """The price paid for a unit.
 
     Attributes:
-        cost: minor units, at least the winning offer's cost and at most that of its slot at the cap.
+        cost: minor units, at least the winning offer's cost and at most the cost of what the unit asks at the cap.
         set_by: the offer that sets it, shown to the winner; None without one.
     """
 

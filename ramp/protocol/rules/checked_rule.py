@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from ramp.errors import RuleFailed, plain, told
+from ramp.errors import RuleFailed, told
 from ramp.model.offer import Offer
-from ramp.model.price_paid import cap_cost
+from ramp.model.sizes.moldable import cost_cap
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
+from ramp.text import one_line
 
 ROUNDS_MAX: Final = 100
 """Maximum rounds of an auction."""
@@ -113,7 +114,7 @@ class CheckedRule:
     def _priced(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer], price: object) -> Price:
         if not isinstance(price, Price) or type(cost := price.cost) is not int:
             raise self._failed(RuleFault.WRONG_PRICE, f"the price must be a Price in minor units, got {_shown(price)}")
-        most = cap_cost(bids.unit, winner)
+        most = cost_cap(bids.unit, winner.end - winner.start)
         if not winner.cost <= cost <= most:
             wrong = f"price of {winner.offer_id} must be {winner.cost} to {most} minor units, got {_shown(cost)}"
             raise self._failed(RuleFault.WRONG_PRICE, wrong)
@@ -148,6 +149,6 @@ def _same(named: object, among: Sequence[Offer]) -> Offer | None:
 
 def _shown(value: object) -> str:
     try:
-        return plain(repr(value), SHOWN_MAX)
+        return one_line(repr(value), SHOWN_MAX)
     except (Exception, SystemExit):
         return f"an unprintable {type(value).__name__}"

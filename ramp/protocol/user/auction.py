@@ -257,9 +257,11 @@ class Auction(StateMachine[AuctionState]):
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
             self._final.add(sender, refusals)
-            refusals += misfits(proposal.offers, self._asked, best_offers=bidding.call.best_offer)
             for offer in proposal.offers:
-                effects += self._consider(bidding, sender, offer, seal)
+                rejected = self._consider(bidding, sender, offer, seal)
+                if rejected:
+                    refusals += misfits((offer,), self._asked, best_offers=bidding.call.best_offer)
+                effects += rejected
         if proposal.round_number != self._round_number:
             return effects
         again = bidding.answered(sender, refusals, now)
@@ -338,7 +340,7 @@ class Auction(StateMachine[AuctionState]):
         answers, again = tuple(bidding.answers.items()), bidding.calls.sent_again
         closed = RoundClosed(self.conversation_id, record, self._made.best(), answers, again)
         effects: list[Effect] = [Report(closed)]
-        self._last_bids = () if self.rule.sealed else lowest_bids(bidding.offers, self._asked)
+        self._last_bids = () if self.rule.sealed else lowest_bids(record.bids)
         try:
             return effects + self._after_round(stimulus, now)
         except RuleFailed as failed:

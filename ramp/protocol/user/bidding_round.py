@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from ramp.model.contents import CallForProposals
+from ramp.model.contents import Bid, CallForProposals
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.sizes.moldable import reference_price
 from ramp.protocol.outcome import ResourceRefusal, RoundRecord
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.calls import Calls
@@ -66,10 +67,12 @@ class BiddingRound:
             for name in self.silent
             for number, _ in self.asking_prices
         ]
+        units = {unit.number: unit for unit in self.call.request.units}
         return RoundRecord(
             self.call.round_number,
             self.asking_prices,
             tuple(self.offers),
+            tuple(Bid(each.unit, each.resource, reference_price(units[each.unit], each)) for each in self.offers),
             (*self._refusals, *not_called, *nobody),
             now - self._begun,
             self.call.best_offer,

@@ -66,7 +66,9 @@ class CancellationRequest(PatientMachine[CancellationState]):
             return self._turn_to_bank(type(content).__name__, now) if self.state is S.ASKING else []
         seal = said_by(message, agreement.bank, Role.BANK)
         if isinstance(content, RefundMade):
-            self._end(CancellationOutcome(agreement.agreement_id, True, content.amount), seal, "RefundMade", now)
+            lost = None if isinstance(self.demand, Cancellation) else self.demand[0]
+            why = ("", "") if lost is None else (lost.code, lost.detail)
+            self._end(CancellationOutcome(agreement.agreement_id, True, content.amount, *why), seal, "RefundMade", now)
         elif self.state is S.ASKING_BANK:
             outcome = CancellationOutcome(agreement.agreement_id, False, 0, content.code, content.detail)
             self._end(outcome, seal, "RefundRefused", now)

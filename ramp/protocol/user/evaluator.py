@@ -11,7 +11,8 @@ from ramp.model.contents import Bid
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.sizes.moldable import cost_cap, reference_price, size_problem
+from ramp.model.shortcoming import cost_problem
+from ramp.model.sizes.moldable import size_problem
 from ramp.protocol.events import Preference
 
 BIDS_SHOWN = 5
@@ -56,14 +57,8 @@ class Ranking:
         return self._ranked[0][1] if self._ranked else None
 
 
-def lowest_bids(offers: Sequence[Offer], asked: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
-    """Return the lowest bids of a round for each unit, in order of arrival, as the next call shows them.
-
-    Args:
-        offers: received in the round.
-        asked: the units as called for, by number; bids are converted to the reference size.
-    """
-    bids = [Bid(offer.unit, offer.resource, reference_price(asked[offer.unit], offer)) for offer in offers]
+def lowest_bids(bids: Sequence[Bid]) -> tuple[Bid, ...]:
+    """Return the lowest bids of a round for each unit, in order of arrival, as the next call shows them."""
     units = {bid.unit for bid in bids}
     share = max(1, min(BIDS_SHOWN, BIDS_MAX // max(1, len(units))))
     ranked = sorted(range(len(bids)), key=lambda index: (bids[index].unit, bids[index].cpu_hour_cost))
@@ -87,9 +82,7 @@ def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
 
 
 def misfits(offers: Iterable[Offer], units: Mapping[int, RequestUnit], *, best_offers: bool) -> tuple[Refusal, ...]:
-    """Return refusals for offers of moldable units whose size does not fit.
-
-    Size and time violate the speed-up law, or the cost is above the limit at any size.
+    """Return refusals for offers whose size violates the speed-up law, or whose cost is above the unit's maximum.
 
     Args:
         offers: of one resource.
@@ -99,13 +92,10 @@ def misfits(offers: Iterable[Offer], units: Mapping[int, RequestUnit], *, best_o
     found = []
     for offer in offers:
         unit = units.get(offer.unit)
-        if unit is None or unit.moldable is None:
+        if unit is None:
             continue
-        length = offer.end - offer.start
-        if problem := size_problem(unit, offer.cores, length):
+        if problem := size_problem(unit, offer.cores, offer.end - offer.start):
             found.append(Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem))
-        elif not best_offers and offer.cost > (cap := cost_cap(unit, offer.cores, length)):
-            asked = f"{credits_text(offer.cost)} credits with {offer.cores} cores"
-            dear = f"{asked}; expected at most {credits_text(cap)} at any size"
+        elif not best_offers and (dear := cost_problem(unit, offer, offer.cost)):
             found.append(Refusal(offer.unit, RefusalCode.BAD_PRICE, detail=dear))
     return tuple(found)

@@ -14,6 +14,7 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents import (
     Content,
     JobCancellation,
+    JobInputPiece,
     JobOrder,
     JobOutput,
     JobOutputQuery,
@@ -24,7 +25,7 @@ from ramp.model.contents import (
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect, Persist, Report
-from ramp.protocol.events import JobAsked, JobCancelled, JobOutputAsked, JobSubmitted
+from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutputAsked, JobSubmitted
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import JobHeard, JobOrdered, OwnJobRecord
@@ -38,7 +39,7 @@ UNKNOWN_JOB = "unknown_job"
 ORDER_MARK = "order/"
 """Prefix of an order's query id, before the job id."""
 
-JobCommand = JobSubmitted | JobAsked | JobCancelled | JobOutputAsked
+JobCommand = JobSubmitted | JobAsked | JobCancelled | JobOutputAsked | JobInputSent
 JobAnswer = JobStatus | JobRefused | JobOutput
 
 
@@ -110,6 +111,8 @@ class OwnJobs:
     def command(self, command: JobCommand, now: Instant) -> list[Effect]:
         if isinstance(command, JobSubmitted):
             return self._submit(command.order, now)
+        if isinstance(command, JobInputSent):
+            return self._send_input(command, now)
         job = self._jobs.get(command.job_id)
         if job is None:
             refused = JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of this name has been ordered")
@@ -128,6 +131,19 @@ class OwnJobs:
             command.query_id, job.resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
         )
 
+    def _send_input(self, sent: JobInputSent, now: Instant) -> list[Effect]:
+        agreement = self._agreements.get(sent.agreement_id)
+        if agreement is None:
+            return [Report(QueryAnswered(sent.query_id, self._not_bought(sent.job_id, sent.agreement_id)))]
+        piece = JobInputPiece(sent.job_id, sent.agreement_id, sent.offset, sent.data)
+        role, performative = Role.RESOURCE, Performative.REQUEST
+        return self._questions.ask(
+            sent.query_id, agreement.resource, lambda _: piece, now, role=role, performative=performative
+        )
+
+    def _not_bought(self, job_id: str, agreement_id: str) -> JobRefused:
+        return JobRefused(job_id, agreement_id, NOT_BOUGHT, f"{agreement_id} is not an active agreement")
+
     def _submit(self, order: JobOrder, now: Instant) -> list[Effect]:
         known = self._jobs.get(order.job_id)
         if known is not None and known.word is not None:
@@ -138,8 +154,7 @@ class OwnJobs:
         state = "" if agreement is None else self._state_of(order.agreement_id)
         # a job in a queue takes orders before it starts, which is when it is bought for good
         if agreement is None or (state != "active" and (state, agreement.offer.in_queue) != ("settling", True)):
-            detail = f"{order.agreement_id} is not an active agreement"
-            refused = JobRefused(order.job_id, order.agreement_id, NOT_BOUGHT, detail)
+            refused = self._not_bought(order.job_id, order.agreement_id)
             return [Report(QueryAnswered(ORDER_MARK + order.job_id, refused))]
         job = self._jobs[order.job_id] = OwnJob(agreement.request_id, agreement.resource, order, now)
         return [Persist(JobOrdered(job.request_id, job.resource, order, now)), *self._order(job, now)]

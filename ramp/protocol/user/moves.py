@@ -53,18 +53,13 @@ class Moves:
         """Record and acknowledge a message about a move.
 
         Raises:
-            RemoteProtocolError: if the agreement or reservation is unknown, the seal is not its resource's, or there
-                are too many moves.
+            RemoteProtocolError: if the agreement is unknown, the seal is not its resource's, or there are too many
+                moves.
         """
         agreement = self._agreements.get(word.agreement_id)
         if agreement is None:
             raise RemoteProtocolError(f"{word.agreement_id} is not an agreement of this user")
         seal = said_by(message, agreement.resource, Role.RESOURCE)
-        if word.reservation_id != agreement.reservation_id:
-            raise RemoteProtocolError(
-                f"wrong reservation of {word.agreement_id}: got {word.reservation_id}, "
-                f"expected {agreement.reservation_id}"
-            )
         answer = reply(message, Performative.CONFIRM, SlotMoveHeard(word.agreement_id, word.moved_at))
         before = self.last.get(word.agreement_id)
         if before is not None and word.moved_at <= before.moved_at:

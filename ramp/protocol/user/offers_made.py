@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ramp.model.contents import Bid
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
+from ramp.model.sizes.moldable import reference_price
 from ramp.protocol.events import Preference
 from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule
@@ -52,9 +54,14 @@ class OffersMade:
         """Return the units without any offer."""
         return [number for number in self.unmet() if self._closest[number].best is None]
 
-    def best(self) -> tuple[tuple[int, Offer], ...]:
+    def best(self) -> tuple[tuple[int, Bid], ...]:
         """Return the best offer that meets the request, with the number of its unit."""
-        return tuple((number, each.best) for number, each in self._meeting.items() if each.best is not None)
+        best = ((unit, self._meeting[unit.number].best) for unit in self._request.units)
+        return tuple(
+            (unit.number, Bid(unit.number, offer.resource, reference_price(unit, offer)))
+            for unit, offer in best
+            if offer is not None
+        )
 
     def bids(self, asked: Mapping[int, RequestUnit]) -> tuple[UnitBids, ...]:
         """Return the offers that meet the request; `asked` are the units as last called for, by number."""

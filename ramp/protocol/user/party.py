@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -56,7 +56,7 @@ from ramp.protocol.events import (
     ResourcesAsked,
 )
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
@@ -81,7 +81,7 @@ from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.reservation_resizes import Changes
-from ramp.protocol.user.returns import Returns, not_given_back
+from ramp.protocol.user.returns import Returns, already_cancelled, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
 NONCE_MARK = "#"
@@ -124,10 +124,15 @@ class UserParty:
     def open_cancellations(self) -> tuple[str, ...]:
         return self._returns.open
 
+    @property
+    def refunds(self) -> Mapping[str, CancellationOutcome]:
+        """Refunds of cancelled and lost agreements, by agreement."""
+        return self._returns.done
+
     def agreement_state(self, agreement_id: str) -> str:
-        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, or `void`."""
+        """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""
         if agreement_id in self._returns.done:
-            return "cancelled"
+            return "lost" if self._returns.done[agreement_id].cause else "cancelled"
         if agreement_id in self._returns:
             return "cancelling"
         if agreement_id in self._bought:
@@ -293,6 +298,8 @@ class UserParty:
     def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
         if agreement_id in self._returns:
             return []
+        if agreement_id in self.refunds:
+            return already_cancelled(agreement_id, self.refunds[agreement_id].refund)
         agreement = self.agreements.get(agreement_id)
         if agreement is None or self.agreement_state(agreement_id) != "active":
             return not_given_back(agreement_id, None if agreement is None else self.agreement_state(agreement_id))
@@ -330,7 +337,7 @@ class UserParty:
                 return effects
             case SlotMoved():
                 return self.moves.told(message, content, now)
-            case NotUnderstood() if effects := self.changes.not_understood(message, now):
+            case NotUnderstood() if effects := self._on_not_understood(message, content, now):
                 return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
@@ -355,6 +362,9 @@ class UserParty:
         ):
             return []
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
+
+    def _on_not_understood(self, message: Message, content: NotUnderstood, now: Instant) -> list[Effect]:
+        return self._questions.not_understood(message, content) or self.changes.not_understood(message, now)
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """Return the purchase of a message; the bank's announcements name only the order."""
@@ -439,7 +449,7 @@ class UserParty:
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
-        self._returns.done.difference_update(references)
+        self._returns.forget_done(references)
         self.changes.forget(references)
         return [Archive(references)] if references else []
 

@@ -267,6 +267,7 @@ class Purchase:
             max_cost=self.options.max_cost,
             prices=won.prices,
             shown=won.shown,
+            units=self.request.units,
         )
 
     def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:

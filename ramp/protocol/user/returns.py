@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
 from ramp.model.instant import Duration, Instant
+from ramp.model.money import credits_text
+from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, CancellationOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
 from ramp.protocol.timing import Pace, earliest
@@ -21,6 +23,7 @@ from ramp.protocol.user.cancellation import CancellationRequest
 
 NOT_ACTIVE = "not_active"
 """Code of a cancellation whose agreement is not active."""
+
 
 AGENT_FAILED = "agent_failed"
 """Code of a cancellation that a bug of the user agent ended before it was recorded."""
@@ -30,14 +33,15 @@ class Returns:
     """The cancellations and claims of one user.
 
     Attributes:
-        done: agreements that were refunded.
+        done: outcomes of refunded agreements; with the cause if the seller gave the slot back.
     """
 
     def __init__(self, agreements: Mapping[str, Agreement], pace: Pace) -> None:
-        self.done: set[str] = set()
+        self.done: dict[str, CancellationOutcome] = {}
         self._agreements = agreements
         self._pace = pace
         self._open: dict[str, CancellationRequest] = {}
+        self._refused: set[str] = set()
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open
@@ -72,6 +76,17 @@ class Returns:
     def forget(self, agreement_id: str) -> None:
         self._open.pop(agreement_id, None)
 
+    def forget_done(self, agreement_ids: Iterable[str]) -> None:
+        for agreement_id in agreement_ids:
+            self.done.pop(agreement_id, None)
+            self._refused.discard(agreement_id)
+
+    def _ended(self, outcome: CancellationOutcome) -> None:
+        if outcome.done:
+            self.done[outcome.agreement_id] = outcome
+        else:
+            self._refused.add(outcome.agreement_id)
+
     def _replayed(self, records: Sequence[Record]) -> dict[str, Cancellation | tuple[Failed, Seal]]:
         demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
         for record in records:
@@ -81,8 +96,7 @@ class Returns:
                 demands[record.failed.agreement_id] = record.failed, record.failed_seal
             elif isinstance(record, CancellationConcluded):
                 demands.pop(record.outcome.agreement_id, None)
-                if record.outcome.done:
-                    self.done.add(record.outcome.agreement_id)
+                self._ended(record.outcome)
         return demands
 
     def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
@@ -115,10 +129,12 @@ class Returns:
         agreement = self._agreements.get(agreement_id)
         if not isinstance(content, RefundMade) or agreement is None or agreement_id in self.done:
             return []
-        # refunded after a refusal, or because the resource reported its failure to the bank
+        # refunded after a refusal, or the resource has told the bank of its failure, and its word to this user is late
         seal = said_by(message, agreement.bank, Role.BANK)
-        self.done.add(agreement_id)
-        outcome = CancellationOutcome(agreement_id, True, content.amount)
+        seller = (RefusalCode.NOT_DELIVERED, f"{agreement.resource} has given it back")
+        why = ("", "") if agreement_id in self._refused else seller
+        outcome = CancellationOutcome(agreement_id, True, content.amount, *why)
+        self._ended(outcome)
         return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
 
     def tick(self, now: Instant) -> list[Effect]:
@@ -145,10 +161,15 @@ class Returns:
         if machine.outcome is None or machine.seal is None:
             return []
         del self._open[agreement_id]
-        if machine.outcome.done:
-            self.done.add(agreement_id)
+        self._ended(machine.outcome)
         concluded = CancellationConcluded(machine.outcome, machine.seal, now)
         return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
+
+
+def already_cancelled(agreement_id: str, refunded: int) -> list[Effect]:
+    """Report that a cancellation was done before; nothing is refunded again."""
+    detail = f"it was cancelled before, with a refund of {credits_text(refunded)} credits"
+    return [Report(CancellationEnded(CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)))]
 
 
 def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:

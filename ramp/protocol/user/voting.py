@@ -15,7 +15,9 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
 from ramp.model.seal import Role, Seal
+from ramp.model.shortcoming import shortcoming
 from ramp.protocol.agreement_terms import HeldUnit
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
@@ -36,6 +38,10 @@ REQUEST_ENDED = "the request has ended"
 
 PRICE_RISEN = "the price has risen since approval"
 """Reason of a rejected request whose price rose after approval, because an offer that set it has expired."""
+
+
+INSTEAD_MAX = 16
+"""Maximum offers of one unit that replace taken slots; each follows from another buyer's purchase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class _Ballot:
     candidates: tuple[Offer, ...]
     retry: Retry
     index: int = 0
+    instead: int = 0
     asked_at: Instant = 0
     limit: Instant = 0
     held: HeldUnit | None = None
@@ -84,6 +91,7 @@ class Voting(StateMachine[VotingState]):
         max_cost: maximum total cost in minor units, as a next best offer may be dearer.
         prices: computes the prices paid; None if each offer is paid as offered.
         shown: costs in minor units that the owner approved; the units are not bought for more.
+        units: of the request, which an offer instead of a taken slot must meet.
     """
 
     def __init__(
@@ -96,6 +104,7 @@ class Voting(StateMachine[VotingState]):
         max_cost: int | None = None,
         prices: PaidPrices | None = None,
         shown: Mapping[Offer, int] | None = None,
+        units: Sequence[RequestUnit] = (),
     ) -> None:
         super().__init__(request_id, VOTING, VotingState.NEW)
         self.result: VotingResult | None = None
@@ -103,7 +112,8 @@ class Voting(StateMachine[VotingState]):
         self._pace = pace
         self._max_cost = max_cost
         self._prices = prices
-        self._shown = shown or {}
+        self._shown = dict(shown or {})
+        self._units = {unit.number: unit for unit in units}
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
         self._end_status = RequestStatus.FAILED
@@ -139,6 +149,7 @@ class Voting(StateMachine[VotingState]):
             sealed_by(message, Role.RESOURCE)
             self._check_voter(message.sender, content.offer_id)
             self._voted(content.offer_id, now)
+            self._take_instead(content)
             effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
         elif isinstance(content, HoldCancelled):
             sealed_by(message, Role.RESOURCE)
@@ -291,6 +302,24 @@ class Voting(StateMachine[VotingState]):
             return Priced(unit.offer.cost)
         ballot = self._ballots[unit.unit]
         return self._prices.of(unit.unit, unit.offer, ballot.candidates[ballot.index + 1 :], now)
+
+    def _take_instead(self, refused: HoldRefused) -> None:
+        """Try the seller's next slot first, if it costs the same and meets the request."""
+        ballot = self._ballot_of(refused.offer_id)
+        unit = None if ballot is None else self._units.get(ballot.number)
+        if ballot is None or unit is None or not refused.instead or ballot.instead >= INSTEAD_MAX:
+            return
+        taken, (offer,) = ballot.offer, refused.instead
+        place = {name: getattr(offer, name) for name in ("offer_id", "start", "end", "load", "placement")}
+        known = any(offer.offer_id == each.offer_id for each in ballot.candidates)
+        same = replace(taken, **place) == offer and offer.end - offer.start == taken.end - taken.start
+        if known or not same or shortcoming(unit, offer):
+            return
+        if taken in self._shown:
+            self._shown[offer] = self._shown[taken]
+        ballot.instead += 1
+        following = ballot.index + 1
+        ballot.candidates = (*ballot.candidates[:following], offer, *ballot.candidates[following:])
 
     def _on_refused(self, offer_id: str, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         ballot = self._ballot_of(offer_id)

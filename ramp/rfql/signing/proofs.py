@@ -25,6 +25,7 @@ from ramp.rfql.xml import markup
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import TEXT
+from ramp.text import IDENTIFIER
 
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
@@ -167,7 +168,8 @@ def claimed_by(document: str) -> str:
 def claimed_reference(root: Element) -> str:
     """Return the agreement id that an unverified document claims, for the answer only; may be empty."""
     body = next(iter(root.iterchildren(*agreements.COUNTERSIGNED.values())), root)
-    return body.get("agreementId", "")[:200]
+    claimed = body.get("agreementId", "")
+    return claimed if IDENTIFIER.fullmatch(claimed) else ""
 
 
 def unverified(kind: str, reference: str, error: DocumentError) -> contents.Unverified:

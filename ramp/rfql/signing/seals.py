@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +43,7 @@ from ramp.model.instant import Instant
 from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, PrivateKey, PublicKey
 from ramp.rfql.xml.markup import shown
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
+from ramp.text import is_printable
 
 FIRST_LINE: Final = "RAMP sealed message 1"
 """Form and version of the signed bytes."""
@@ -69,9 +69,6 @@ SIGNATURE_BYTES_MAX: Final = 1_024
 
 TEXT_BYTES_MAX: Final = DOCUMENT_BYTES_MAX + 4 * HEADER_CHARACTERS_MAX * len(HEADERS) + 2 * CERTIFICATE_BYTES_MAX
 """Longest sealed message as text: the longest document and everything around it."""
-
-# Whatever any reader of lines might take for the end of one (str.splitlines), and NUL.
-_LINE_BREAK: Final = re.compile("[\x00\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ class SealedText:
         """Return the bytes that the signature covers.
 
         Raises:
-            SealInvalid: for a header value that could hold a line break, or is too long.
+            SealInvalid: for a header value that is not one printable line, or is too long.
         """
         lines = [FIRST_LINE]
         for name, value in zip(HEADERS, self.headers(), strict=True):
@@ -187,10 +184,10 @@ def check_header(name: str, value: str) -> None:
     """Check that a value fits a header line, also of unsealed messages, because a sealed answer will quote it.
 
     Raises:
-        SealInvalid: for one that could hold a line break, or is too long.
+        SealInvalid: for one that is not one printable line, or is too long.
     """
-    if _LINE_BREAK.search(value) is not None:
-        raise SealInvalid(f"{name} contains a line break: {shown(value)}")
+    if not is_printable(value):
+        raise SealInvalid(f"{name} must be one line of printable characters: got {shown(value)}")
     if len(value) > HEADER_CHARACTERS_MAX:
         raise SealInvalid(f"{name} too long: got {len(value)} characters, expected at most {HEADER_CHARACTERS_MAX}")
 

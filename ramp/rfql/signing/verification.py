@@ -23,9 +23,9 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
-from ramp.model.shortcoming import site_shortcoming
+from ramp.model.shortcoming import cost_problem, site_shortcoming
 from ramp.model.sizes.amended import state_digest
-from ramp.model.sizes.moldable import least_cores, reference_price, size_problem
+from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.rfql import agreements
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
@@ -358,10 +358,7 @@ def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
     """Describe the request's terms that the offer does not meet (after a user's approval of a best offer)."""
     deadline = instant.iso(request.deadline)
     checks = [
-        (
-            reference_price(request, offer) > request.cpu_hour_cost,
-            f"price {reference_price(request, offer)} is above the {request.cpu_hour_cost} asked for",
-        ),
+        (bool(dear := cost_problem(request, offer, offer.cost)), dear),
         (offer.end > request.deadline, f"slot ends at {instant.iso(offer.end)}, after the deadline {deadline}"),
         (offer.cores < least_cores(request), f"{offer.cores} cores of the {least_cores(request)} asked for"),
         (bool(size := size_problem(request, offer.cores, offer.end - offer.start)), size),

@@ -12,6 +12,7 @@ from typing import Final
 from ramp.errors import MeaningViolation
 from ramp.model import instant
 from ramp.model.instant import DAY, SECOND, Duration, Instant
+from ramp.text import printable
 
 SENTENCE_CHARACTERS_MAX: Final = 4000
 """Longest sentence for people, as in the type Sentence of schemas/common.xsd."""
@@ -58,13 +59,13 @@ def escape_attribute(value: str) -> str:
 
 
 def escape_sentence(value: str) -> str:
-    """Escape a sentence for an attribute, replacing forbidden characters and cutting it to the maximum length.
+    """Escape a sentence for an attribute, as one line of printable characters, cut to the maximum length.
 
     It may quote the output of a batch system, and an escape sequence in that must not lose the message.
     """
     if len(value) > SENTENCE_CHARACTERS_MAX:
         value = value[: SENTENCE_CHARACTERS_MAX - 1] + "…"
-    return escape_attribute(_FORBIDDEN.sub("\ufffd", value))
+    return escape_attribute(printable(value))
 
 
 def shown(value: str) -> str:
@@ -79,7 +80,7 @@ def write_instant(moment: Instant) -> str:
         MeaningViolation: if it is out of range.
     """
     if not 0 <= moment < INSTANT_END:
-        raise MeaningViolation(f"instant {moment} is not between 1970 and 9000")
+        raise MeaningViolation("time out of range: expected the years 1970 to 9000")
     return instant.iso(moment)
 
 
@@ -105,7 +106,7 @@ def write_duration(duration: Duration) -> str:
         MeaningViolation: if it is out of range.
     """
     if abs(duration) >= DURATION_END:
-        raise MeaningViolation(f"a duration of {duration} µs is not below 317 years")
+        raise MeaningViolation("duration out of range: expected less than 317 years")
     sign = "-" if duration < 0 else ""
     whole, fraction = divmod(abs(duration), SECOND)
     if fraction:

@@ -45,7 +45,11 @@ _RIGHT_OF_TYPE: Final = {
     "Ordinal": "a whole number from 0",
     "Extents": "extents such as 8x8x16, or any",
     "Credits": "an amount of credits such as 5000 or 99.50",
-    "Identifier": "1 to 200 characters",
+    "Identifier": "1 to 64 letters, digits, dots, underscores, plus signs and hyphens, such as offer-17; a name may "
+    "end with @ and a domain",
+    "NumberedId": "an identifier such as payment:agreement-17",
+    "Reference": "an identifier, or nothing",
+    "Sentence": "one line of printable characters",
     "ReasonCode": "a word such as insufficient_funds",
     "Proof": "64 hexadecimal digits",
     "Pem": "a certificate or a revocation list in PEM",
@@ -57,6 +61,10 @@ _RIGHT_OF_TYPE: Final = {
 
 _TYPE_OF_PATTERN: Final = {
     "any|": "Extents",
+    "[A-Za-z0-9][A-Za-z0-9._+\\-]{0,63}": "Identifier",
+    "[A-Za-z0-9][A-Za-z0-9._+@:#": "NumberedId",
+    "([A-Za-z0-9][A-Za-z0-9._+@:#": "Reference",
+    "[^": "Sentence",
     "(0|[": "Credits",
     "[0-9": "Instant",
     "-?PT": "Duration",

@@ -266,11 +266,11 @@ def _read_durations(
 
 def _read_user(reader: Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
     where = f"users[{index}]."
-    reader.unknown(where, table, {"name", "deposit", "credit_limit"})
+    reader.unknown(where, table, {"name", "deposit", "overdraft"})
     return UserConfig(
         name=reader.text(where, table, "name"),
         deposit=reader.money(where, table, "deposit", 0),
-        credit_limit=reader.money(where, table, "credit_limit", 0),
+        overdraft=reader.money(where, table, "overdraft", 0),
     )
 
 
@@ -284,7 +284,6 @@ _RESOURCE_KEYS: Final = {
     "minimum_price",
     "rounds_expected",
     "pricing",
-    "credit_limit",
     "isolation",
     "executor",
     "accounts",
@@ -325,7 +324,6 @@ def _read_resource(
         terms=_read_terms(reader, f"machines.{machine_name}.", machine),
         prices=PriceRange(start, minimum, reader.whole(where, table, "rounds_expected", 4)),
         pricing=pricing,
-        credit_limit=reader.money(where, table, "credit_limit", 0),
         isolation=_read_isolation(reader, where, table),
         launching=terms,
         acting=acting,

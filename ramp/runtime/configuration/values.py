@@ -137,12 +137,12 @@ class UserConfig:
     Attributes:
         name: the agent's local name.
         deposit: initial credit of the account in minor units.
-        credit_limit: overdraft in minor units.
+        overdraft: in minor units.
     """
 
     name: str
     deposit: int = 0
-    credit_limit: int = 0
+    overdraft: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,6 @@ class ResourceConfig:
         terms: the machine's static terms.
         prices: start and minimum price and the rounds expected.
         pricing: name of the strategy.
-        credit_limit: overdraft in minor units; what it refunds it may owe beyond that.
         isolation: whether plug-in and price strategy have processes of their own.
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
@@ -169,7 +168,6 @@ class ResourceConfig:
     terms: StaticTerms
     prices: PriceRange
     pricing: str = "ramp"
-    credit_limit: int = 0
     isolation: Isolation = Isolation.AUTO
     draining: bool = False
     launching: LaunchTerms | None = None

@@ -73,7 +73,7 @@ def _keys(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> str:
 
 def _user_steps(old: UserConfig, new: UserConfig) -> list[Step]:
     found = []
-    for key, hint in (("deposit", "credited once, at the opening; `ramp deposit` credits more"), ("credit_limit", "")):
+    for key, hint in (("deposit", "credited once, at the opening; `ramp deposit` credits more"), ("overdraft", "")):
         before, after = getattr(old, key), getattr(new, key)
         if before != after:
             why = hint or "an account keeps the limit that it was opened with"
@@ -94,7 +94,7 @@ def _resource_steps(old: ResourceConfig, new: ResourceConfig) -> list[Step]:
         if before != after
     ]
     found = []
-    if replace(old, prices=new.prices, draining=new.draining, credit_limit=new.credit_limit) != new:
+    if replace(old, prices=new.prices, draining=new.draining) != new:
         keys = [
             key
             for key in ("plugin", "options", "terms", "pricing", "isolation", "launching", "acting")
@@ -104,7 +104,4 @@ def _resource_steps(old: ResourceConfig, new: ResourceConfig) -> list[Step]:
         found.append(Step(StepKind.REBUILD, old.name, text))
     elif changed:
         found.append(Step(StepKind.UPDATE, old.name, f"resource {old.name}: {', '.join(changed)}"))
-    if old.credit_limit != new.credit_limit:
-        text = f"resource {old.name}: credit_limit has no effect: an account keeps the limit that it was opened with"
-        found.append(Step(StepKind.LATER, old.name, text))
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
-from ramp.errors import PluginError, StorageFailed, plain
+from ramp.errors import PluginError, StorageFailed
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -41,6 +41,7 @@ from ramp.protocol.events import MachineInDoubt, SlotsPriced
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
 from ramp.runtime.guests.answers import call_of, price_problem, raised, snapshot_problem, snapshot_text, without_answer
 from ramp.runtime.guests.health import Health
+from ramp.text import one_line
 
 Answer = TypeVar("Answer")
 
@@ -152,7 +153,7 @@ class GuardedPlugin:
         if isinstance(answer, MachineInDoubt):
             told = ev.SlotsTended()
         else:
-            lost = tuple((key, plain(why)) for key, why in answer.items())
+            lost = tuple((key, one_line(why)) for key, why in answer.items())
             told = ev.SlotsTended(lost, seen=tuple(key for key in owners if key not in answer))
         if not isinstance(plugin, MovingPlugin):
             return told
@@ -218,7 +219,7 @@ class GuardedPlugin:
             if not problem:
                 self._health.answered(what)
                 return answer
-        sentence = f"{what}: {plain(problem)}"
+        sentence = f"{what}: {one_line(problem)}"
         self._health.failed(what, sentence, now)
         return MachineInDoubt(sentence, transient)
 
@@ -251,6 +252,6 @@ class GuardedStrategy:
             if not problem:
                 self._health.answered("price")
                 return priced
-        sentence = plain(problem)
+        sentence = one_line(problem)
         self._health.failed("price", sentence, now)
         return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=FAILED + sentence)

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from ramp.errors import ConfigurationError, EnrolmentRefused
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import DAY, Duration, Instant, iso
+from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.runtime.joining.account_tokens import draw_token, token_digest
 from ramp.runtime.joining.invitations import INVITED_ROLES, SECRET_BYTES, Invitation, sign_invitation
@@ -58,15 +59,17 @@ class Authority:
             invitation: without id, secret and signature.
             now: the current time.
             account_token: also draw a token for registering the account at the market's server.
-            deposit: initial credit of the bank account in minor units.
-            credit_limit: overdraft of that account in minor units.
+            deposit: initial credit of the bank account in minor units; of users only.
+            credit_limit: overdraft of that account in minor units; of users only.
 
         Raises:
-            ConfigurationError: the name was invited before, or there is no CA key.
+            ConfigurationError: the name was invited before, a resource has money, or there is no CA key.
         """
         key, ca = self._keys.issuer()
         if invitation.role not in INVITED_ROLES:
             raise ConfigurationError(f"wrong role: got {invitation.role}, expected user or resource")
+        if invitation.role is Role.RESOURCE and (deposit or credit_limit):
+            raise ConfigurationError("a resource has no deposit and no overdraft; leave out --deposit and --overdraft")
         with self.register.changing() as entries:
             for entry in entries.values():
                 if entry.invitation.name == invitation.name and entry.state(now) in ("open", "enrolled"):

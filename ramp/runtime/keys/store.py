@@ -15,7 +15,6 @@ Files appear whole or not at all (written aside, then renamed), so several proce
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.revocation_lists import KeptList, SignedList, sign_list
 from ramp.runtime.keys.revocations import Revocation, RevocationList
+from ramp.text import IDENTIFIER
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,6 @@ CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
 
 CERTIFICATE_LIFETIME: Final[Duration] = 365 * DAY
 """A year, after which an unnoticed loss of a key does no more harm."""
-
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}(@[A-Za-z0-9][A-Za-z0-9.-]{0,127})?")
 
 
 class KeyStore:
@@ -235,7 +233,7 @@ class KeyStore:
         Raises:
             ConfigurationError: the file is damaged; it must not count as missing.
         """
-        if _NAME.fullmatch(name) is None:
+        if IDENTIFIER.fullmatch(name) is None:
             return None
         path = self.pin(name)
         version = version_of(path)
@@ -342,7 +340,7 @@ class KeyStore:
     # Helpers
 
     def _identity_path(self, name: str) -> Path:
-        if _NAME.fullmatch(name) is None:
+        if IDENTIFIER.fullmatch(name) is None:
             raise ConfigurationError(f"invalid party name: got {name!r}, expected a name such as user1@localhost")
         return self.folder / "agents" / name / "identity.pem"
 

@@ -124,7 +124,8 @@ class BankLease:
             LedgerUnavailable: the database does not answer.
         """
         if not self._made:
-            self._work(_make)
+            # READ COMMITTED shows tables that the other bank has created during the wait for the lock.
+            self._work(_make, isolation_level="READ COMMITTED")
             self._made = True
         try:
             return self._work(self._take)
@@ -166,9 +167,9 @@ class BankLease:
 
     # -- units of work -------------------------------------------------------------------------------------------
 
-    def _work(self, work: Callable[[Connection], Answer]) -> Answer:
+    def _work(self, work: Callable[[Connection], Answer], **options: str) -> Answer:
         try:
-            with self._engine.begin() as connection:
+            with self._engine.execution_options(**options).begin() as connection:
                 return work(connection)
         except exc.DBAPIError as error:
             raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error

@@ -125,18 +125,24 @@ class BankLedger:
         agreement_id = effect.agreement_id
         try:
             payment = self.ledger.transfer(agreement_id)
-            if payment is not None and (payment.debit_account, payment.credit_account) != (
-                effect.user,
-                effect.resource,
+            if (
+                effect.user
+                and payment is not None
+                and (payment.debit_account, payment.credit_account)
+                != (
+                    effect.user,
+                    effect.resource,
+                )
             ):
                 reason = "the payment is not between the two whom the cancellation names"
-                return said.RefundPosted(effect.call_id, agreement_id, "", 0, NOT_THEIR_PAYMENT, reason)
+                return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=NOT_THEIR_PAYMENT, detail=reason)
             transfer = self.ledger.refund(
                 agreement_id, at=now, before_start=effect.before_start, evidence=effect.evidence
             )
         except LedgerRefusal as refusal:
-            return said.RefundPosted(effect.call_id, agreement_id, "", 0, refusal.code, refusal.reason)
-        return said.RefundPosted(effect.call_id, agreement_id, transfer.transfer_id, transfer.amount)
+            return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=refusal.code, detail=refusal.reason)
+        parties = transfer.credit_account, transfer.debit_account
+        return said.RefundPosted(effect.call_id, agreement_id, transfer.transfer_id, transfer.amount, *parties)
 
     def _deposit(self, effect: fx.PostDeposit, now: Instant) -> said.DepositPosted:
         try:

@@ -47,8 +47,6 @@ _WHOLE: Final = {
 
 _KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
-_OWED: Final = frozenset({"refund", "rebate"})
-"""Kinds of refunds, which a resource makes even without funds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def _no_numbers(table: str, rows: Iterable[Row[Any]]) -> Iterator[str]:
 
 
 def compare_balances(rows: Rows) -> list[str]:
-    """Compare the balance of each account with its transfers."""
+    """Compare the balance of each account with its transfers; a resource has no overdraft."""
     posted: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for _, _, _, _, debit, credit, amount, posted_at, voided_at, *_ in rows.transfers:
@@ -131,10 +129,15 @@ def compare_balances(rows: Rows) -> list[str]:
         for account_id, _, _, kept_posted, kept_reserved in sorted(rows.accounts, key=itemgetter(0))
         for what, kept, given in (("posted", kept_posted, posted), ("reserved", kept_reserved, reserved))
     )
-    return [
+    differing = [
         f"account {account_id} has {kept} minor units {what}, its transfers give {right}"
         for account_id, what, kept, right in compared
         if kept != right
+    ]
+    return differing + [
+        f"resource account {account_id} has an overdraft of {credit_limit} minor units"
+        for account_id, kind, credit_limit, *_ in rows.accounts
+        if kind == "resource" and credit_limit
     ]
 
 
@@ -156,6 +159,7 @@ def compare_transfers(rows: Rows) -> list[str]:
         or credit not in accounts
         or (posted_at is not None and voided_at is not None)
         or (kind == "refund") != (reverses is not None)
+        or (kind == "deposit" and (debit != "market" or accounts[credit] != "user"))
         or (posted_at is None and voided_at is None and order_id is None)
         or (
             settled is not None
@@ -167,25 +171,19 @@ def compare_transfers(rows: Rows) -> list[str]:
 def find_overdrafts(rows: Rows) -> list[str]:
     """Find entries that bring an account below its limit.
 
-    Only a refund may do so, and only for a resource, which then owes the money. Accounts that pay nothing but refunds,
-    as most resources do, need no walk. Accounts that could pay everything with their first funds, and entries that do
-    not reduce a user's funds, need none either.
+    Accounts that could pay everything with their first funds, and entries that do not reduce a user's funds, need no
+    walk.
     """
     accounts = {row.account_id: row for row in rows.accounts}
-    kinds = rows.account_kinds
-    spenders = {
-        debit
-        for _, kind, _, _, debit, *_ in rows.transfers
-        if debit in accounts and (kind not in _OWED or kinds[debit] != "resource")
-    }
+    spenders = {debit for _, _, _, _, debit, *_ in rows.transfers if debit in accounts}
     first_funds = _first_funds(rows.transfers, spenders)
     walked = {account_id for account_id in spenders if first_funds[account_id] + accounts[account_id].credit_limit < 0}
     spendable = dict.fromkeys(walked, 0)
     findings = []
-    for _, change, account_id, kind, transfer_id in sorted(_moves(rows.transfers, walked)):
+    for _, change, account_id, transfer_id in sorted(_moves(rows.transfers, walked)):
         spendable[account_id] += change
         missing = -spendable[account_id] - accounts[account_id].credit_limit
-        if missing > 0 and change < 0 and (kind not in _OWED or kinds[account_id] != "resource"):
+        if missing > 0 and change < 0:
             findings.append(f"{transfer_id} brings {account_id} {missing} minor units below its limit")
     return findings
 
@@ -207,19 +205,19 @@ def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[s
     return funds
 
 
-def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[int, int, str, str, str]]:
-    """Return the changes of accounts' available funds: number, change, account, kind and id of the transfer."""
+def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[int, int, str, str]]:
+    """Return the changes of accounts' available funds: number, change, account, and id of the transfer."""
     for transfer_id, kind, _, _, debit, credit, amount, posted_at, voided_at, _, entered, settled, _ in transfers:
         if debit in spenders:
             voided = amount if voided_at is not None else 0
             if entered is not None:
-                yield entered, (voided if kind != "payment" else 0) - amount, debit, kind, transfer_id
+                yield entered, (voided if kind != "payment" else 0) - amount, debit, transfer_id
             if settled is not None and voided_at is not None:
-                yield settled, voided, debit, kind, transfer_id
+                yield settled, voided, debit, transfer_id
         if posted_at is not None and credit in spenders:
             last = max((number for number in (entered, settled) if number is not None), default=None)
             if last is not None:
-                yield last, amount, credit, kind, transfer_id
+                yield last, amount, credit, transfer_id
 
 
 def compare_orders(rows: Rows) -> list[str]:

@@ -46,6 +46,9 @@ LOCK_PAUSE_S: Final = 0.01
 LOCK_WAIT_S: Final = 10.0
 """Timeout of an operation for another process in seconds; an operation takes milliseconds."""
 
+CONNECT_LIMIT_S: Final = 5
+"""Timeout of a connection to PostgreSQL in seconds, unless the URL has a `connect_timeout`."""
+
 _SCHEMA_LOCK: Final = 0x52414D50
 """Key of the PostgreSQL advisory lock for the creation of tables (RAMP in ASCII)."""
 
@@ -77,8 +80,9 @@ ACCOUNTS = Table(
     Column("closed_at", _BIG),
     Column("posted", _BIG, nullable=False, server_default="0"),
     Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
-    # A resource pays only refunds, which it owes even after it has spent the money.
-    CheckConstraint("kind = 'resource' OR posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    CheckConstraint("posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    # A resource only returns what it was paid, so it needs no overdraft.
+    CheckConstraint("kind <> 'resource' OR credit_limit = 0", name="sellers_owe_nothing"),
     CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
 )
 
@@ -228,7 +232,8 @@ def open_engine(location: str | Path) -> Engine:
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, shown)
     try:
-        return create_engine(url, isolation_level="REPEATABLE READ")
+        limit = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_LIMIT_S}
+        return create_engine(url, isolation_level="REPEATABLE READ", connect_args=limit)
     except ModuleNotFoundError as error:
         reason = (
             f"PostgreSQL needs the package psycopg ({error}); install it with: pip install 'ramp-market[postgresql]'"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.model.instant import SECOND, Instant, from_iso, iso
+from ramp.text import visible
 
 LOOK_S: Final = 0.3
 """Pause between two checks for new lines in seconds."""
@@ -31,7 +32,7 @@ class MarketEvent:
     Attributes:
         time: ISO 8601.
         agent: local name of its agent; `supervisor` and `server` are no agents.
-        event: its kind, such as `sale`, `refusal`, `request`, `cancellation`, `deposit`, `change`, or an agent's state.
+        event: its kind, such as `sale`, `loss`, `refusal`, `request`, `cancellation`, `deposit`, or an agent's state.
         text: sentence for people.
         fields: values for programs.
     """
@@ -56,7 +57,27 @@ def record(agent: str, event: str, text: str, **fields: str | int) -> None:
 class _EventLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         told = getattr(record, _ATTRIBUTE, {})
-        return json.dumps({"time": _moment(record), **told}, ensure_ascii=False)
+        return visible(json.dumps({"time": _moment(record), **told}, ensure_ascii=False))
+
+
+class _TextLines(logging.Formatter):
+    """Write each message on one line, whatever another party has put into it."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's name
+        return visible(super().formatMessage(record)).replace("\n", "\\n")
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 -- logging's name
+        return visible(super().formatException(ei))
+
+
+LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def log_to_stderr(level: int | str, line: str = LOG_LINE) -> None:
+    """Let this process write its log to standard error, as lines of this format."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_TextLines(line))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 class JsonLines(logging.Formatter):
@@ -67,7 +88,7 @@ class JsonLines(logging.Formatter):
         line["message"] = record.getMessage()
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps({**line, **getattr(record, _ATTRIBUTE, {})}, ensure_ascii=False)
+        return visible(json.dumps({**line, **getattr(record, _ATTRIBUTE, {})}, ensure_ascii=False))
 
 
 class _EventFile(logging.handlers.RotatingFileHandler):

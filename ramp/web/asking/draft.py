@@ -8,10 +8,10 @@ from typing import Final
 
 from ramp.client.request import combined, request
 from ramp.errors import ConfigurationError
-from ramp.model import money
-from ramp.model.instant import SECOND, Duration, Instant, iso
+from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
+from ramp.model.sizes.moldable import cost_cap
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.rfql.request_for_quotation import parse_request, write_request
 
@@ -221,15 +221,11 @@ FIRST: Final[Mapping[str, str]] = {
 """Initial values of the form: a request that most markets can serve."""
 
 
-def greatest_cost(document: RequestForQuotation, now: Instant) -> int:
-    """Return the maximum cost of the requested cores in minor units.
-
-    A machine that sells whole parts may charge for more cores; only `MaxCost` limits that too.
-    """
-    costs = (
-        money.cost(unit.cpu_hour_cost, unit.cores.total, _length(unit.run_duration(now))) for unit in document.units
-    )
-    total = sum(costs)
+def greatest_cost(document: RequestForQuotation, approval: Approval, now: Instant) -> int | None:
+    """Return the maximum total cost of a purchase in minor units; None if best offers are bought without a limit."""
+    if approval is Approval.BEST_OFFER:
+        return document.max_cost
+    total = sum(cost_cap(unit, max(unit.run_duration(now), 0)) for unit in document.units)
     return total if document.max_cost is None else min(total, document.max_cost)
 
 
@@ -238,10 +234,6 @@ def labelled(reason: str) -> str:
     for name, each in FIELDS.items():
         reason = reason.replace(f"{name}=", f"{each.label}: ") if f" {name}=" in f" {reason}" else reason
     return reason
-
-
-def _length(duration: Duration) -> Duration:
-    return max(duration, 0)
 
 
 def _probability(text: str) -> float:

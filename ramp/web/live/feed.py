@@ -238,10 +238,11 @@ class UserFeed:
             self._bought_or_cancelled = True  # the upcoming slots have changed
         if isinstance(event, CancellationEnded):
             self.cancelled = event.outcome
+            self.standings.stale = True
             self._tell("")
             return
         if self.changes.take(event):
-            self._bought_or_cancelled = True
+            self._bought_or_cancelled = self.standings.stale = True
             self._tell("")
             return
         if isinstance(event, RoundClosed):

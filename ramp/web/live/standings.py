@@ -32,14 +32,17 @@ class Standings:
 
     Attributes:
         more: whether the agent has listed more of them than are kept.
+        stale: whether something was refunded or resized since; only the agent knows the costs now.
     """
 
     more: bool = False
+    stale: bool = False
     _known: dict[str, RequestStanding] = field(default_factory=dict)
 
     def listed(self, requests: Sequence[RequestStanding]) -> None:
         """Replace all by the agent's list, the latest last."""
         self.more = len(requests) > STANDINGS_MAX
+        self.stale = False
         self._known = {each.request_id: each for each in requests[-STANDINGS_MAX:]}
 
     def take(self, story: AuctionStory, now: Instant) -> None:
@@ -50,7 +53,12 @@ class Standings:
         begun = known.started_at if outcome is None else outcome.started_at
         units = max(known.units, len(story.units))
         self._known[story.request_id] = replace(
-            known, stage=story.stage, units=units, started_at=begun, outcome=outcome
+            known,
+            stage=story.stage,
+            units=units,
+            started_at=begun,
+            outcome=outcome,
+            charged=known.charged if outcome is None else max(known.charged, outcome.cost),
         )
         while len(self._known) > STANDINGS_MAX:
             self.more = True

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ramp.control.events import Event, RequestEnded
+from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Offer, RefusalCode, ease
+from ramp.model.offer import RefusalCode, ease
 from ramp.protocol.outcome import RequestOutcome, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
 
@@ -57,7 +58,7 @@ class Round:
     asked: Mapping[int, int]
     resources: int = 0
     record: RoundRecord | None = None
-    best: Mapping[int, Offer] = field(default_factory=dict)
+    best: Mapping[int, Bid] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -142,11 +143,11 @@ class AuctionStory:
     def end(self, outcome: RequestOutcome) -> None:
         """Apply the outcome; its record fills in missed rounds."""
         self.outcome = outcome
-        best: dict[int, Offer] = {}
+        best: dict[int, Bid] = {}
         for record in outcome.rounds:
-            for offer in () if record.best_offer else record.offers:
-                if offer.unit not in best or offer.cpu_hour_cost < best[offer.unit].cpu_hour_cost:
-                    best[offer.unit] = offer
+            for bid in () if record.best_offer else record.bids:
+                if bid.unit not in best or bid.cpu_hour_cost < best[bid.unit].cpu_hour_cost:
+                    best[bid.unit] = bid
             known = self.rounds.get(record.round_number)
             if known is None or known.record is None:
                 self._open(Round(record.round_number, record.best_offer, dict(record.asked), 0, record, dict(best)))
@@ -168,7 +169,7 @@ class AuctionStory:
         last = self.rounds[max(self.rounds)]
         return f"round {last.name}" + ("" if last.record is not None else ": waiting for offers")
 
-    def leader(self, unit: int) -> Offer | None:
+    def leader(self, unit: int) -> Bid | None:
         """Return the best offer of a unit so far."""
         for number in sorted(self.rounds, reverse=True):
             found = self.rounds[number].best.get(unit)
@@ -188,7 +189,7 @@ class AuctionStory:
         for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
             nearest = [each for each in entries if each.refusal.nearest]
             nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-            passing = tuple((each.resource, each.refusal.nearest) for each in nearest[:NEAREST_SHOWN])
+            passing = tuple((each.resource, each.refusal.passing) for each in nearest[:NEAREST_SHOWN])
             found.append(Reason(unit, code.value, len(entries), passing, max(len(nearest) - NEAREST_SHOWN, 0)))
         return found
 

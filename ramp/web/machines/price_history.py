@@ -1,6 +1,6 @@
 """Prices over time in an SQLite file of the state folder, limited in size.
 
-Starting prices are visible to all users; an offer in an auction is visible to the user who asked only. Other parts of
+Start prices are visible to all users; an offer in an auction is visible to the user who asked only. Other parts of
 RAMP do not depend on the file: if it cannot be written, only the chart is incomplete.
 """
 
@@ -27,8 +27,8 @@ TRIM_EVERY: Final = 1000
 SHOWN_MAX: Final = 5000
 """Latest points that a page shows."""
 
-FIRST_PRICE_EVERY: Final[Duration] = 5 * MINUTE
-"""Interval at which an unchanged starting price is stored again."""
+START_PRICE_EVERY: Final[Duration] = 5 * MINUTE
+"""Interval at which an unchanged start price is stored again."""
 
 PRICES_VERSION: Final = 1
 """Version of the file format."""
@@ -64,9 +64,9 @@ class PricePoint:
         at: when.
         resource: who.
         price: credits per core-hour.
-        request_id: the auction that it was offered in; empty for a starting price.
-        round_number: of that auction, from 1; 0 for a starting price.
-        unit: of the request; 0 for a starting price.
+        request_id: the auction that it was offered in; empty for a start price.
+        round_number: of that auction, from 1; 0 for a start price.
+        unit: of the request; 0 for a start price.
     """
 
     at: Instant
@@ -129,12 +129,12 @@ class PriceHistory:
         """Store offers to a user, except those stored before."""
         self._add([(each, owner) for each in points])
 
-    def first_prices(self, prices: Mapping[str, int], at: Instant) -> None:
-        """Store starting prices that changed or were not stored for `FIRST_PRICE_EVERY`."""
+    def start_prices(self, prices: Mapping[str, int], at: Instant) -> None:
+        """Store start prices that changed or were not stored for `START_PRICE_EVERY`."""
         changed = []
         for resource, price in prices.items():
             last, then = self._first.get(resource, (None, 0))
-            if last != price or at >= then + FIRST_PRICE_EVERY:
+            if last != price or at >= then + START_PRICE_EVERY:
                 self._first[resource] = (price, at)
                 changed.append((PricePoint(at, resource, price), ""))
         self._add(changed)
@@ -143,7 +143,7 @@ class PriceHistory:
         """Return the latest points that a user may see, by time.
 
         Args:
-            owner: the user; empty sees starting prices only.
+            owner: the user; empty sees start prices only.
             resource: of this one only; empty for all.
             most: how many.
         """

@@ -68,7 +68,7 @@ class Counted:
             self._refusals.labels(code.value)
         for sending in ("first", "again"):
             self._calls.labels(sending)
-        for result in ("done", "refused"):
+        for result in ("done", "lost", "refused"):
             self._cancelled.labels(result)
 
     def take(self, event: Event) -> None:
@@ -88,7 +88,8 @@ class Counted:
                 self._request_s.observe(seconds(outcome.duration))
                 self._paid.inc(credits_of(outcome.cost))
             case CancellationEnded(outcome=cancelled):
-                self._cancelled.labels("done" if cancelled.done else "refused").inc()
+                result = "lost" if cancelled.cause else "done" if cancelled.done else "refused"
+                self._cancelled.labels(result).inc()
                 self._refunded.inc(credits_of(cancelled.refund))
             case _:
                 pass

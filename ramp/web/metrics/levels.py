@@ -90,7 +90,7 @@ def _of_machines(machines: Mapping[str, MachineState]) -> Iterator[Metric]:
     yield each("ramp_jobs_queued", "Jobs that wait.", {name: state.queued_total for name, state in machines.items()})
     yield each("ramp_holds", "Slots that are set aside for a purchase, and not firm.", held)
     yield each("ramp_reservations", "Slots that are sold, and not over.", firm)
-    yield each("ramp_start_price_credits", "What a resource begins to ask, credits per core-hour.", asked)
+    yield each("ramp_start_price_credits", "Start price of a resource, credits per core-hour.", asked)
 
 
 def _of_accounts(accounts: Iterable[AccountLine]) -> Iterator[Metric]:

@@ -50,7 +50,7 @@ def _draw(visit: Visit, found: Account) -> None:
         for name, amount in (
             ("Balance", found.balance),
             ("Reserved for purchases", found.reserved),
-            ("Overdraft", found.credit_limit),
+            ("Overdraft", found.overdraft),
             ("Available", found.available),
         ):
             with ui.element("dt"):

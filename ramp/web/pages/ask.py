@@ -25,6 +25,8 @@ DOCUMENT_MAX: Final = 1 << 20
 
 ROUNDS_MAX: Final = 50
 
+NO_LIMIT: Final = "Best offers may cost more than the prices of the units: enter a maximum total cost."
+
 KEPT_AFTER_S: Final = 1.0
 """Seconds after the first key until the form is saved."""
 
@@ -188,7 +190,7 @@ class AskPage:
 
     def _wish(self, rounds: float | None, prefer: str, approval: str) -> None:
         self._draft.wishes = Wishes(rounds, Preference(prefer), Approval(approval))
-        self._keeper.changed()
+        self._check()
 
     async def _upload(self, event: events.UploadEventArguments) -> None:
         try:
@@ -227,13 +229,17 @@ class AskPage:
         """Show the request or its faults, once: a screen reader reads each change aloud."""
         self._keeper.changed()
         document = self._document()
-        for button in (self._quote, self._buy):
-            button.set_enabled(document is not None)
+        approval = self._draft.wishes.approval
+        most = None if document is None else greatest_cost(document, approval, self._clock.now())
+        self._quote.set_enabled(document is not None)
+        self._buy.set_enabled(most is not None)
         if document is None:
             return
-        cost = f"Maximum total cost: {credits_text(greatest_cost(document, self._clock.now()))} credits."
+        cost = NO_LIMIT if most is None else f"Maximum total cost: {credits_text(most)} credits."
+        if approval is Approval.ASK and document.max_cost is None:
+            cost += " You may also approve a dearer offer."
         units = [self._unit_text(unit) for unit in document.units]
-        told = (units, cost, document.max_cost, document.warnings)
+        told = (units, cost, document.warnings)
         if told == self._told:
             return
         self._told = told
@@ -245,10 +251,6 @@ class AskPage:
                 both = "Both" if len(units) == 2 else f"All {len(units)}"
                 ui.label(f"{both} are bought together or not at all.")
             ui.label(cost).classes("text-weight-medium")
-            if document.max_cost is None:
-                ui.label("Some machines sell only whole parts and charge more cores. A limit covers that too.").classes(
-                    "ramp-quiet text-caption"
-                )
             for warning in document.warnings:
                 ui.label(warning).classes("ramp-wait")
 

@@ -11,7 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from ramp.client import dialogues
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
-from ramp.model.money import credits_text
+from ramp.model.money import credits_text, price_number
 from ramp.protocol.outcome import RequestStatus
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, duration_ms
 from ramp.web.pages import charts, frame
@@ -53,9 +53,14 @@ MOMENT_COLOURS: Final = {"settled": "ramp-good", "failed": "ramp-bad", "voided":
 
 
 class AuctionPage:
-    """The open page of a request; only changes are drawn, since an auction may send a hundred events a second."""
+    """The open page of a request; only changes are drawn, since an auction may send a hundred events a second.
+
+    Attributes:
+        returned: refunds for what the request bought, in minor units, when the page was opened.
+    """
 
     def __init__(self, visit: Visit, story: AuctionStory) -> None:
+        self.returned = 0
         self._visit = visit
         self._story = story
         self._short = visit.market().short
@@ -237,7 +242,7 @@ class AuctionPage:
                         "cores": f"{each.offer.cores} ({each.cores_asked} requested)"
                         if each.charges_more
                         else each.offer.cores,
-                        "price": each.offer.cpu_hour_cost,
+                        "price": price_number(each.price_paid),
                         "cost": credits_text(each.cost),
                         "reservation": each.reservation_id,
                         "id": each.agreement_id,
@@ -248,6 +253,9 @@ class AuctionPage:
                 drawn.link("reservation", "/reservations/")
                 total = credits_text(sum(each.cost for each in outcome.units))
                 ui.label(f"Total: {total} credits").classes("text-weight-medium")
+                if self.returned:
+                    left = credits_text(outcome.cost - self.returned)
+                    ui.label(f"Returned since: {credits_text(self.returned)} credits; cost: {left} credits")
             if outcome.status is RequestStatus.QUOTED:
                 ui.link("Back to the form", "/ask")
 
@@ -264,6 +272,9 @@ async def build(visit: Visit) -> None:
     feed = visit.feed()
     story = await feed.find(visit.request.path_params["request_id"])
     page = AuctionPage(visit, story)
+    if story.outcome is not None and story.outcome.cost:
+        bought = await visit.market().reservations(everything=True)
+        page.returned = sum(each.returned for each in bought if each.request_id == story.request_id)
     page.build()
     refresher = Refresher(page.draw)
     visit.until_gone(feed.listen(lambda which: refresher.changed() if which in ("", story.request_id) else None))

@@ -55,10 +55,10 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
     options = plain(dark, x_name="round", y_name="credits/core-hour")
     options["xAxis"]["data"] = names
     offers = tuple(
-        (each.name, offer.cpu_hour_cost)
+        (each.name, bid.cpu_hour_cost)
         for each in rounds
-        for offer in (each.record.offers if each.record is not None else ())
-        if offer.unit == unit
+        for bid in (each.record.bids if each.record is not None else ())
+        if bid.unit == unit
     )
     best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
     options["series"] = [

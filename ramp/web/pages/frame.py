@@ -101,9 +101,9 @@ def build_frame(visit: Visit) -> None:
                     link = ui.link(place.name, place.path)
                     if here == place.path or (place.path != "/" and here.startswith(place.path)):
                         link.props('aria-current="page"')
-        who = escape(visit.session.name) + (" (keeper)" if visit.session.role is Role.KEEPER else "")
+        who = visit.session.name + (" (keeper)" if visit.session.role is Role.KEEPER else "")
         ui.html(
-            f'<form method="post" action="/logout"><span class="q-mr-sm">{who}</span>'
+            f'<form method="post" action="/logout"><span class="q-mr-sm">{escape(who)}</span>'
             '<button type="submit">Sign out</button></form>',
             sanitize=False,
         ).style("margin-left: auto")

@@ -52,7 +52,7 @@ MACHINES = (
     Column("waiting", "Waiting jobs", right=True),
     Column("sold", "Reservations sold", right=True),
     Column("held", "Reservations held", right=True),
-    Column("price", "Starting price (credits/core-hour)", right=True),
+    Column("price", "Start price (credits/core-hour)", right=True),
     Column("state", "Agent"),
     Column("source", "Queue data"),
 )

@@ -13,7 +13,7 @@ COLUMNS = (
     Column("cores", "Cores", right=True),
     Column("free", "Free cores", right=True),
     Column("queue", "Waiting jobs", right=True),
-    Column("price", "Starting price (credits/core-hour)", right=True),
+    Column("price", "Start price (credits/core-hour)", right=True),
     Column("what", "Architecture"),
 )
 
@@ -46,5 +46,5 @@ async def build(visit: Visit) -> None:
                     "what": machine.architecture,
                 }
             rows.append(row)
-        visit.site.prices.first_prices(prices, SystemClock().now())
+        visit.site.prices.start_prices(prices, SystemClock().now())
         table(COLUMNS, rows, "name", empty="No sellers.").link("name", "/machines/")

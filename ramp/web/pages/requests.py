@@ -41,6 +41,7 @@ async def build(visit: Visit) -> None:
             trouble.set_text(str(error))
             return []
         trouble.set_text("")
+        feed.standings.listed(listed)
         return list(reversed(listed))
 
     def show(latest: list[RequestStanding]) -> None:
@@ -51,8 +52,8 @@ async def build(visit: Visit) -> None:
         older.set_visibility(feed.standings.more and not earlier)
 
     async def look() -> None:
-        """Query the agent only while the feed is not connected, to spare it work."""
-        if feed.is_heard:
+        """Query the agent only after refunds or while the feed is not connected, to spare it work."""
+        if feed.is_heard and not feed.standings.stale:
             trouble.set_text("")
             show(feed.standings.latest())
         else:
@@ -80,5 +81,13 @@ def _row(visit: Visit, standing: RequestStanding) -> dict[str, object]:
         "at": visit.moment(to_datetime(standing.started_at)),
         "units": standing.units,
         "stage": f"{stage}: {outcome.reason}" if outcome is not None and outcome.reason else stage,
-        "cost": credits_text(outcome.cost) if outcome is not None and outcome.cost else "",
+        "cost": _cost_text(standing),
     }
+
+
+def _cost_text(standing: RequestStanding) -> str:
+    """Return the cost of a request after refunds, which are named; empty if nothing was paid."""
+    if standing.outcome is None or not standing.charged:
+        return ""
+    back = f" ({credits_text(standing.returned)} returned)" if standing.returned else ""
+    return credits_text(standing.cost) + back

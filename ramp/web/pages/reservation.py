@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,9 @@ from ramp.web.pages.visit import Visit
 OUTPUT_SHOWN: Final = 20_000
 """Last characters of a job's output that are shown."""
 
+DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Largest file that the page downloads; it passes through the page's memory."""
+
 JOBS_S: Final = 5.0
 """Seconds between two queries for jobs."""
 
@@ -41,6 +44,8 @@ JOBS = (
     Column("exit", "Exit code", right=True),
     Column("delivery", "Slot"),
 )
+
+FILES = (Column("path", "File"), Column("size", "Bytes", right=True), Column("changed", "Changed"))
 
 
 class ReservationPage:
@@ -92,9 +97,11 @@ class ReservationPage:
             ("Cores", str(each.cores)),
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
             ("Cost", f"{credits_text(each.cost)} credits"),
+            ("Returned", _sum([each.returned])),
             ("Refunds for released cores", _sum(amendment.refund for amendment in each.standing.amendments)),
             ("Cost of added cores", _sum(amendment.charge for amendment in each.standing.amendments)),
             (f"Place on the machine{when}", agreement.offer.placement),
+            ("Lost by the seller", each.standing.cause),
             ("New place", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),
@@ -161,7 +168,9 @@ class ReservationPage:
         except RampError as error:
             ui.notify(str(error), type="negative", multi_line=True)
             return
-        if ended.done:
+        if ended.done and ended.code:
+            ui.notify(f"Already cancelled: {ended.detail}", type="info", multi_line=True)
+        elif ended.done:
             ui.notify(f"Cancelled; {credits_text(ended.refund)} credits refunded.", type="positive")
         else:
             ui.notify(f"Not cancelled: {ended.detail or ended.code}", type="negative", multi_line=True)
@@ -212,8 +221,9 @@ class ReservationPage:
     async def _show_output(self, job_id: str) -> None:
         try:
             data = await self._visit.market().job_output(job_id)
+            files = await self._visit.market().job_files(job_id)
         except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True)
+            self._complain(error)
             return
         text = data.decode("utf-8", errors="replace")
         self._output.clear()
@@ -221,6 +231,31 @@ class ReservationPage:
             ui.label(f"Output of {self._visit.short_id(job_id)}, {len(data)} bytes").classes("text-weight-medium")
             with ui.element("pre").classes("ramp-output").props("tabindex=0"):
                 ui.label(text[-OUTPUT_SHOWN:])
+            ui.label("Files of the job; click one to download it").classes("text-weight-medium")
+            rows = [
+                {"path": each.path, "size": each.size, "changed": self._visit.moment(each.changed)} for each in files
+            ]
+            sizes = {each.path: each.size for each in files}
+            listed = table(FILES, rows, "path", empty="No files.")
+            listed.drawn.on(
+                "rowClick", lambda event: self._visit.soon(self._download(job_id, str(event.args[1]["path"]), sizes))
+            )
+
+    async def _download(self, job_id: str, path: str, sizes: Mapping[str, int]) -> None:
+        try:
+            if sizes.get(path, 0) > DOWNLOAD_BYTES_MAX:
+                right = f"at most {DOWNLOAD_BYTES_MAX} bytes here; use `ramp job {job_id} --fetch FOLDER`"
+                raise ConfigurationError(f"{path} is too large: expected {right}")
+            data = await self._visit.market().job_output(job_id, path)
+        except RampError as error:
+            self._complain(error)
+            return
+        with self._output:
+            ui.download.content(data, path.rpartition("/")[2], "application/octet-stream")
+
+    def _complain(self, error: RampError) -> None:
+        with self._output:
+            ui.notify(str(error), type="negative", multi_line=True)
 
 
 def _sum(amounts: Iterable[int]) -> str:

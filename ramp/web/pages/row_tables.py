@@ -41,7 +41,8 @@ class RowTable:
         """Turn the values of a column into links to `path` followed by the row's `id`."""
         self.drawn.add_slot(
             f"body-cell-{column}",
-            f'<q-td :props="props"><a :href="\'{path}\' + props.row.id">{{{{ props.value }}}}</a></q-td>',
+            f'<q-td :props="props"><a :href="\'{path}\' + encodeURIComponent(props.row.id)">'
+            "{{ props.value }}</a></q-td>",
         )
 
 

@@ -32,6 +32,7 @@ from simulation.experiments.market.plots.auction_rules import draw_rules
 from simulation.experiments.result import Column, Columns, grouped, write_rows, write_summary
 from simulation.experiments.trials.plan import table2_resources
 from simulation.experiments.worker_processes import run_all
+from simulation.market.observing import unless_rule_failed
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
@@ -121,7 +122,7 @@ def run_case(case: Case) -> dict[str, Any]:
 
     def listen(_: str, progress: Told, __: Instant) -> None:
         if isinstance(progress, RequestEnded):
-            outcomes.append(progress.outcome)
+            outcomes.append(unless_rule_failed(progress.outcome))
 
     resources = []
     needs: list[int] = []

@@ -31,6 +31,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
 from simulation.experiments.discovery import Progress
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
+from simulation.market.observing import unless_rule_failed
 
 DOMAIN: Final = "localhost"
 _MARGIN_S: Final = 0.5
@@ -263,7 +264,7 @@ def _result(submission: Submission, answer: _Answer | Exception, domains: Sequen
     answered = tuple(
         tuple((name.partition("@")[0], duration) for name, duration in event.answered) for event in answer.rounds
     )
-    outcome = with_local_names(answer.ended.outcome, domains)
+    outcome = with_local_names(unless_rule_failed(answer.ended.outcome), domains)
     return AuctionResult(submission, outcome, answered, sum(event.called_again for event in answer.rounds))
 
 

@@ -21,6 +21,7 @@ from simulation.experiments.torus_market.demand import MarketCase, request_id, r
 from simulation.experiments.trials.plan import swarms_directory
 from simulation.machines.grid import Grid
 from simulation.market.actors import COMPOSITION
+from simulation.market.observing import unless_rule_failed
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.queueing.queue_simulation import EndedJob
@@ -94,18 +95,11 @@ def run_market(case: MarketCase) -> MarketRun:
 
     def listen(_: str, progress: Progress, __: Instant) -> None:
         if isinstance(progress, RequestEnded):
-            outcomes.append(progress.outcome)
+            outcomes.append(unless_rule_failed(progress.outcome))
 
     world = World(
         [
-            ResourceSpec(
-                each.name,
-                machines[each.name],
-                each.terms,
-                each.prices,
-                pricing_strategy(each.pricing),
-                each.credit_limit,
-            )
+            ResourceSpec(each.name, machines[each.name], each.terms, each.prices, pricing_strategy(each.pricing))
             for each in resources
         ],
         [UserSpec(f"user{number}", DEPOSIT) for number in range(USERS)],

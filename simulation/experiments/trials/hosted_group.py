@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
+from ramp.runtime.logs.events import log_to_stderr
 from ramp.runtime.state_folder import StateFolder
 
 
@@ -52,7 +53,7 @@ def main() -> int:
     parser.add_argument("--agents", required=True)
     parser.add_argument("--domains", required=True, help="JSON object: agent to domain")
     options = parser.parse_args()
-    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(logging.WARNING)
     asyncio.run(_run(options))
     return 0
 

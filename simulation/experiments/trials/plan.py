@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from ramp.model.instant import HOUR, SECOND, Duration, Instant
-from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
@@ -193,11 +192,7 @@ class AuctionResult:
         """Sale price of a unit in credits per core hour, or None if it was not sold."""
         if not self.sold:
             return None
-        bought = next(each for each in self.outcome.units if each.unit == unit)
-        if bought.paid is None:
-            return bought.offer.cpu_hour_cost
-        core_time = bought.offer.cores * (bought.offer.end - bought.offer.start)
-        return bought.paid * HOUR / (core_time * MINOR_UNITS_PER_CREDIT)  # it is another offer's cost
+        return float(next(each for each in self.outcome.units if each.unit == unit).price_paid)
 
     def winner(self, unit: int = 1) -> str | None:
         """Who sold a unit, or None if nobody did."""

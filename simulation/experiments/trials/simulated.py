@@ -17,7 +17,7 @@ from ramp.protocol.timing import Timing
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
 from simulation.experiments.trials.stations import Stations
 from simulation.market.actors import COMPOSITION
-from simulation.market.observing import is_heartbeat
+from simulation.market.observing import is_heartbeat, unless_rule_failed
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
@@ -112,7 +112,7 @@ class _Recorder:
         """What was kept of a submission that has ended."""
         label = submission.label
         answered, again = tuple(self._answered.get(label, ())), self._again.get(label, 0)
-        return AuctionResult(submission, self.ended[label].outcome, answered, again)
+        return AuctionResult(submission, unless_rule_failed(self.ended[label].outcome), answered, again)
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
         """Count a message that belongs to a purchase."""

@@ -1,13 +1,16 @@
-"""Units whose size the seller chooses, and units that join a queue, in markets of the swarm."""
+"""Drawn units and machines of the swarm: sizes that the seller chooses, whole parts, and queues to join."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Final
+from typing import ClassVar, Final
 
 from ramp.model.instant import MINUTE, Instant
-from ramp.model.request import MoldableTerms, RequestUnit
+from ramp.model.offer import Refusal
+from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
+from ramp.model.slot import Slot
+from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec
 from simulation.resource.waiting.drawn_starts import DrawnStarts
@@ -41,6 +44,16 @@ def without_reserving(spec: ResourceSpec, random: Random, seed: int) -> Resource
     """Return a machine that sells a place in its queue only."""
     probability = random.choice((0.4, 0.8, 0.95, 1.0))
     return replace(spec, machine=DrawnStarts(spec.machine, probability, seed))
+
+
+class WholeParts(ForgetfulMachine):
+    """A machine that sells parts of 8 cores, and charges for all of them."""
+
+    PART: ClassVar[int] = 8
+
+    def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        parts = -(-unit.cores.total // self.PART)
+        return super().quote(replace(unit, cores=TotalCores(parts * self.PART)), now)
 
 
 def joining_a_queue(unit: RequestUnit, at: Instant, random: Random) -> RequestUnit:

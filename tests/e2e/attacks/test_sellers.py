@@ -10,6 +10,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from decimal import Decimal
 
 import pytest
 from certified import Seller, fresh
@@ -104,13 +105,13 @@ async def test_it_takes_the_money_and_tells_the_buyer_that_it_failed(market, mor
     assert "was paid for unit 1 and reports a failure; a refund is requested" in outcome["reason"]
     await asyncio.to_thread(until, lambda: balances(market) == before, "the money is back")
     await asyncio.to_thread(
-        until, lambda: agreement_state(market, agreement.agreement_id) == ("cancelled", ""), "alice knows it"
+        until, lambda: agreement_state(market, agreement.agreement_id) == ("lost", ""), "alice knows it"
     )
     with LedgerStore.open(market.state.ledger) as ledger:
         kept = "".join(each.text for each in ledger.evidence(agreement.agreement_id))
     assert "from: moriarty@localhost" in kept, "the seller's own sealed word is kept"
     shown = await asyncio.to_thread(command, market, "balance")
-    assert (shown["balance"], shown["reserved"]) == (before[0] / 100, 0)
+    assert (Decimal(shown["balance"]), Decimal(shown["reserved"])) == (Decimal(before[0]) / 100, 0)
 
 
 async def test_it_takes_the_money_and_tells_the_bank_that_it_failed(market, moriarty):
@@ -126,7 +127,7 @@ async def test_it_takes_the_money_and_tells_the_bank_that_it_failed(market, mori
     assert "was paid for unit 1 and refunded the money" in outcome["reason"]
     assert balances(market) == before
     await asyncio.to_thread(
-        until, lambda: agreement_state(market, agreement.agreement_id) == ("cancelled", ""), "alice knows it"
+        until, lambda: agreement_state(market, agreement.agreement_id) == ("lost", ""), "alice knows it"
     )
 
 
@@ -181,13 +182,13 @@ async def test_what_the_buyer_sees_while_a_silent_resource_keeps_it_waiting(mark
     requests = (await asyncio.to_thread(market.ask, "alice", {"verb": "requests"}))["requests"]
     (agreement,) = moriarty.commitments.values()
     (request,) = [each for each in requests if each["request_id"] == agreement.request_id]
-    assert (during["balance"], during["reserved"]) == (before["balance"] * 100, COST)
+    assert (during["balance"], during["reserved"]) == (Decimal(before["balance"]) * 100, COST)
     assert request["stage"] == "confirming"
     outcome = await buying
     assert outcome["status"] == "committed", outcome
     after = await asyncio.to_thread(command, market, "balance")
-    assert after["reserved"] == 0
-    assert after["available"] == after["balance"] == before["balance"] - 8 * 20
+    assert Decimal(after["reserved"]) == 0
+    assert after["available"] == after["balance"] == f"{Decimal(before['balance']) - 8 * 20:.2f}"
     status = await asyncio.to_thread(command, market, "status")
     (request,) = [each for each in status if each["request_id"] == agreement.request_id]
     assert (request["status"], request["in_doubt"]) == ("committed", False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import signal
 import tempfile
 import time
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 import ramp
+from ramp.cli.main import main
 from ramp.client.swarm import status
 from ramp.runtime.state_folder import StateFolder
 from tests.tiny_market import launched
@@ -138,6 +141,46 @@ def test_units_begin_together_and_know_of_each_other(market: ramp.Market, tmp_pa
         assert market.job_output(each.job_id, "sum") == b"42\n"
     again = {each.job_id: each for each in market.jobs()}
     assert [again[each.job_id].state for each in launched] == ["done", "done"]
+
+
+def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tmp_path: Path, capfd: Any) -> None:
+    """A folder of 1 MB goes to the job, its output is followed, and its files are listed and fetched again."""
+    inputs, results = tmp_path / "the inputs", tmp_path / "results"
+    (inputs / "deep").mkdir(parents=True)
+    data = random.Random(1).randbytes(1_000_000)
+    (inputs / "deep" / "dätä").write_bytes(data)
+    script = inputs / "run.sh"
+    script.write_text(
+        "#!/bin/sh\necho \"$GREETING\"\nmkdir -p 'out/a b'\ncp 'the inputs/deep/dätä' 'out/a b/dätä'\n"
+        "ln -s /etc/passwd out/link\nsleep 2\necho done\n"
+    )
+    script.chmod(0o755)
+    bought = buy(market)
+    greeting = {"GREETING": "it's\n$HOME"}
+    (job,) = market.launch(bought.request_id, ["./the inputs/run.sh"], inputs=[inputs], environment=greeting)
+    states: list[str] = []
+    assert b"".join(market.follow_job(job.job_id)) == b"it's\n$HOME\ndone\n"
+    assert market.wait_job(job.job_id, lambda found: states.append(found.state)).state == "done"
+    assert states == ["done"]
+    listed = {each.path: each.size for each in market.job_files(job.job_id)}
+    assert listed["stdout"] == len(b"it's\n$HOME\ndone\n")
+    assert (listed["out/a b/dätä"], "out/link" in listed) == (len(data), False)
+    assert market.fetch_job(job.job_id, results, "out/a b/dätä") == (results / "out/a b/dätä",)
+    assert (results / "out/a b/dätä").read_bytes() == data
+    for name in ("out/link", "/etc/passwd", "../run", "a b", "ünï", "", "./none", "out", "a" * 300, "a\nb", "\udcff"):
+        with pytest.raises(ramp.MarketRefused) as refused:
+            market.job_output(job.job_id, name)
+        assert refused.value.code != "no_answer", name
+    named = ["job", job.job_id, "--state-dir", str(state)]
+    capfd.readouterr()
+    assert main([*named, "--files", "--json"]) == 0
+    assert {each["path"]: each["bytes"] for each in json.loads(capfd.readouterr().out)} == listed
+    assert main([*named, "--follow"]) == 0
+    assert capfd.readouterr().out == "it's\n$HOME\ndone\n"
+    assert main([*named, "--fetch", str(results)]) == 0
+    assert (results / "the inputs/run.sh").read_bytes() == script.read_bytes()
+    assert [main([*named, "--cancel"]) for _ in range(2)] == [0, 0]
+    assert "Command    './the inputs/run.sh'" in capfd.readouterr().out
 
 
 @pytest.mark.full

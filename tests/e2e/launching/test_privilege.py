@@ -167,7 +167,7 @@ def test_root_puts_a_job_into_a_control_group_of_its_own(job: KeptJob) -> None:
         job.start("sh", "-c", "cat /proc/self/cgroup > group; exec sleep 900", last=1)
         assert job.ended()["detail"] == "its slot ended"
         assert (job.folder / "work" / "group").read_text().strip().endswith(f"/ramp-res-{job.name}")
-        assert not list(where.glob("**/ramp-res-*")), "it is removed"
+        assert not list(where.glob(f"**/ramp-res-{job.name}")), "it is removed"
     finally:
         subprocess.run(["umount", where], check=True)
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,9 @@ def wait_for(condition: Callable[[], object], what: str, limit_s: float = PATIEN
 
 
 @contextlib.contextmanager
-def running_cluster(name: str, nodes: int = NODES, more: str = "", topology: str = "") -> Iterator[EmulatedCluster]:
+def running_cluster(
+    name: str, nodes: int = NODES, more: str = "", files: Mapping[str, str] | None = None
+) -> Iterator[EmulatedCluster]:
     """A cluster in a folder with a short path; skips where it cannot be."""
     missing = missing_programs()
     if missing:
@@ -37,7 +39,7 @@ def running_cluster(name: str, nodes: int = NODES, more: str = "", topology: str
     folder = Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
     folder.chmod(0o755)  # buyers' accounts read slurm.conf there
     try:
-        with EmulatedCluster(folder / name, name, nodes, CORES, more, topology) as cluster:
+        with EmulatedCluster(folder / name, name, nodes, CORES, more, files) as cluster:
             yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)

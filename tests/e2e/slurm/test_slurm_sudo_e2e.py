@@ -19,8 +19,8 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.resizable_machine import ResizableBatchMachine
+from ramp.batch.slurm.conditions import WRAPPER, WRAPPER_SETTINGS, conditions, wrapper_remarks
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.batch.slurm.inspection import WRAPPER, WRAPPER_SETTINGS, wrapper_remarks
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
@@ -51,7 +51,7 @@ def cluster() -> Iterator[EmulatedCluster]:
     reason = _why_not()
     if reason:
         pytest.skip(reason)
-    with running_cluster("cs", nodes=NODES) as started:
+    with running_cluster("cs", nodes=NODES, more="PartitionName=small Nodes=cs1 State=UP") as started:
         started.folder.parent.chmod(0o755)  # the account reads slurm.conf there
         subprocess.run(["useradd", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT], check=True)
         made_folder = not WRAPPER_SETTINGS.parent.exists()
@@ -74,9 +74,9 @@ def _install(cluster: EmulatedCluster) -> None:
         f"slurm_conf = {cluster.conf}\nprefix = ramp_slurm1.\npartition = debug\naccounts = {ACCOUNT} nobody\n"
     )
     WRAPPER_SETTINGS.chmod(0o644)
-    (line,) = re.findall(r"echo '(ramp ALL=.*)' > /etc/sudoers.d", PAGE)
-    SUDOERS.write_text(re.sub("^ramp ", f"{ACCOUNT} ", line) + "\n")
-    SUDOERS.chmod(0o440)
+    (line,) = re.findall(r"^\$ (echo 'ramp ALL=.*sudoers.d/ramp-slurm)$", PAGE, re.MULTILINE)
+    line = line.replace("'ramp ", f"'{ACCOUNT} ").replace("/etc/sudoers.d/ramp-slurm", str(SUDOERS))
+    subprocess.run(["sh", "-c", line], check=True)
     subprocess.run(["visudo", "-c", "-f", str(SUDOERS)], check=True, capture_output=True)
 
 
@@ -116,6 +116,94 @@ def test_an_account_without_privileges_sells_through_the_wrapper(cluster: Emulat
     machine.release("offer-1", now)
     assert reservation_names(cluster) == []
     assert not any(each.is_finding for each in wrapper_remarks("slurm1", ["sudo", "-n", str(INSTALLED)]))
+
+
+def _made(name: str, partition: str, nodes: str, counts: str) -> tuple[str, ...]:
+    start = int(time.time()) + 3600
+    named = ("scontrol", "create", "reservation", f"ReservationName=ramp_slurm1.{name}", f"PartitionName={partition}")
+    return (
+        *named,
+        f"StartTime=uts{start}",
+        f"EndTime=uts{start + 600}",
+        f"Nodes={nodes}",
+        f"CoreCnt={counts}",
+        "Users=nobody",
+    )
+
+
+@pytest.fixture
+def only_small() -> Iterator[None]:
+    """Let the wrapper reserve in the partition `small`, which has the node cs1."""
+    usual = WRAPPER_SETTINGS.read_text()
+    WRAPPER_SETTINGS.write_text(usual.replace("partition = debug", "partition = small"))
+    yield
+    WRAPPER_SETTINGS.write_text(usual)
+
+
+def test_the_wrapper_reserves_nodes_of_its_partition_only(cluster: EmulatedCluster, only_small: None) -> None:
+    for partition, nodes, counts in (
+        ("small", "cs2", "8"),
+        ("small", "cs1,cs2", "8,8"),
+        ("small", "ALL", "8"),
+        ("debug", "cs1", "8"),
+    ):
+        refused = _wrapped(cluster, *_made("bounds", partition, nodes, counts))
+        assert refused.returncode == 2, f"{partition} {nodes}: {refused.stdout}{refused.stderr}"
+    assert reservation_names(cluster) == []
+    made = _wrapped(cluster, *_made("bounds", "small", "cs1", "8"))
+    assert made.returncode == 0, made.stderr
+    grown = ("ReservationName=ramp_slurm1.bounds", f"EndTime=uts{int(time.time()) + 3900}", "Nodes=cs1,cs2")
+    assert _wrapped(cluster, "scontrol", "update", *grown).returncode == 2
+    assert _wrapped(cluster, "scontrol", "delete", "ReservationName=ramp_slurm1.bounds").returncode == 0
+
+
+def test_the_wrapper_hands_over_beside_local_jobs_and_leaves_jobs_of_others_alone(cluster: EmulatedCluster) -> None:
+    local = cluster.run("sbatch", "--parsable", "-wcs1", "-n1", "-t120", "-o/dev/null", "--wrap", "sleep 600").strip()
+    wait_for(lambda: cluster.run("squeue", "-h", "-j", local, "-o", "%T") == "RUNNING\n", "the local job runs")
+    theirs = (
+        "ReservationName=root_maint",
+        f"StartTime=uts{int(time.time()) + 3600}",
+        "Duration=10",
+        "Users=root,nobody",
+    )
+    cluster.run("scontrol", "create", "reservation", *theirs, "Nodes=cs2")
+    try:
+        assert _wrapped(cluster, *_made("beside", "debug", "cs1", "4")).returncode == 0
+        handed = ("ReservationName=ramp_slurm1.beside", "Users=nobody", "Flags=IGNORE_JOBS")
+        done = _wrapped(cluster, "scontrol", "update", *handed)
+        assert done.returncode == 0, done.stderr
+        words = ("--reservation=ramp_slurm1.beside,root_maint", "-n1", "-t5", "-o/dev/null", "--wrap", "true")
+        job = cluster.run("sbatch", "--parsable", *words, user="nobody").strip()
+        for words in (("scancel", "--quiet", job), ("scancel", "--quiet", local)):
+            refused = _wrapped(cluster, *words)
+            assert refused.returncode == 2, f"{words}: {refused.stdout}{refused.stderr}"
+        cluster.run("scancel", job)
+        cluster.run("scancel", local)
+        assert _wrapped(cluster, "scontrol", "delete", "ReservationName=ramp_slurm1.beside").returncode == 0
+    finally:
+        cluster.run("scontrol", "delete", "ReservationName=root_maint")
+
+
+def test_a_wrapper_without_the_agents_cluster_is_a_finding_for_agent_and_doctor(cluster: EmulatedCluster) -> None:
+    """sudo drops SLURM_CONF: the wrapper's own settings must name the cluster."""
+
+    def run(argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
+        done = _as_account(cluster, *argv)
+        return Completed(argv, done.returncode, done.stdout, done.stderr)
+
+    def findings() -> list[str]:
+        now = int(time.time()) * SECOND
+        checked = conditions("slurm1", ["sudo", "-n", str(INSTALLED)], "debug", run, now)
+        return [each.says for each in checked if each.is_finding]
+
+    assert findings() == []
+    named = WRAPPER_SETTINGS.read_text()
+    try:
+        WRAPPER_SETTINGS.write_text(named.replace(f"slurm_conf = {cluster.conf}\n", ""))
+        (says,) = findings()
+        assert says.startswith(("the wrapper reaches no cluster: ", "the plug-in uses the cluster cs at "))
+    finally:
+        WRAPPER_SETTINGS.write_text(named)
 
 
 @pytest.mark.full

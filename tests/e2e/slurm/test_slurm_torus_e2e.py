@@ -30,7 +30,7 @@ SIDE = 4
 def cluster() -> Iterator[EmulatedCluster]:
     rows = [f"SwitchName=s{row} Nodes=g[{row * SIDE + 1}-{row * SIDE + SIDE}]" for row in range(SIDE)]
     topology = "\n".join([*reversed(rows), f"SwitchName=top Switches=s[0-{SIDE - 1}]", ""])
-    with running_cluster("g", SIDE * SIDE, "TopologyPlugin=topology/tree", topology) as started:
+    with running_cluster("g", SIDE * SIDE, "TopologyPlugin=topology/tree", {"topology.conf": topology}) as started:
         yield started
 
 

@@ -87,7 +87,7 @@ def test_machines_are_looked_at(width, scheme, visitor, pages):
     page.get_by_text("sold", exact=True).first.wait_for()
     found |= look_at(page, "machine-alpha", width, scheme)
     page.goto(pages.url + "/prices")
-    page.locator("tbody tr", has_text="starting price").first.wait_for()
+    page.locator("tbody tr", has_text="start price").first.wait_for()
     page.locator("tbody tr", has_text="request-").first.wait_for()
     assert set(page.locator("tbody tr td:nth-child(2)").all_inner_texts()) == {"alpha", "blue", "four"}
     found |= look_at(page, "prices", width, scheme)
@@ -114,9 +114,9 @@ def test_the_rounds_behind_a_price_and_a_machine_that_nobody_has(visitor, pages)
     alice.get_by_role("heading", name="Auction rounds of request").wait_for()
     alice.get_by_role("link", name="Full auction").click()
     alice.get_by_role("heading", name="Request").first.wait_for()
-    # another user sees starting prices, and nothing of her auctions
+    # another user sees start prices, and nothing of her auctions
     bob.goto(pages.url + "/prices")
-    bob.locator("tbody tr", has_text="starting price").first.wait_for()
+    bob.locator("tbody tr", has_text="start price").first.wait_for()
     assert bob.locator("tbody tr", has_text="request-").count() == 0
     bob.goto(pages.url + "/machines/nobody")
     bob.get_by_text("Unknown seller nobody.").wait_for(timeout=1000 * LIMIT_S)

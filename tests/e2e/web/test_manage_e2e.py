@@ -56,13 +56,18 @@ def test_another_user_finds_nothing_under_the_same_id(pages, bought, visitor):
     assert bought[1].reservation_id not in bob.content()
 
 
-def test_a_job_on_the_slot_and_its_output(alice, pages, bought):
+def test_a_job_on_the_slot_its_output_and_its_files(alice, pages, bought, tmp_path):
+    command = "sh -c 'echo from the browser; mkdir out; echo 42 > \"out/a b\"'"
     alice.goto(f"{pages.url}/reservations/{bought[0].agreement_id}")
-    alice.get_by_label("Command").fill("echo 'from the browser'")
+    alice.get_by_label("Command").fill(command)
     alice.get_by_role("button", name="Run job").click()
     alice.get_by_role("cell", name="done", exact=True).wait_for()
-    alice.get_by_role("cell", name="echo 'from the browser'", exact=True).click()
+    alice.get_by_role("cell", name=command, exact=True).click()
     alice.locator(".ramp-output", has_text="from the browser").wait_for()
+    with alice.expect_download() as saved:
+        alice.get_by_role("cell", name="out/a b", exact=True).click()
+    saved.value.save_as(tmp_path / "saved")
+    assert ((tmp_path / "saved").read_text(), saved.value.suggested_filename) == ("42\n", "a b")
 
 
 def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_the_demo_shows_everything_and_the_next_launch_carries_on_from_it(capsys
         assert {machine["resource"] for machine in shown["machines"]} == NAMES
         assert {machine["source"] for machine in shown["machines"]} == {"synthetic"}
         balances = shown["balances"]
-        assert balances["before"] - balances["after"] == shown["cost"] > 0
+        assert Decimal(balances["before"]) - Decimal(balances["after"]) == Decimal(shown["cost"]) > 0
         assert main(["ps", "--state-dir", str(state)]) == 1  # nothing is left running
         capsys.readouterr()
 

@@ -1,5 +1,6 @@
 """Submitting and quoting at the command line, in a market that runs."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,8 @@ def test_submit_buys_pays_and_prints_one_object(ramp, request_file):
     assert refused == [("gamma", 1, "price_below_minimum")]  # its minimum is 80
     (unit,) = bought["units"]
     assert unit.keys() >= UNIT_FIELDS
-    assert unit["cost"] == unit["cpu_hour_cost"] * 8  # for an hour
-    assert balance(ramp) == before - unit["cost"]
+    assert Decimal(unit["cost"]) == unit["cpu_hour_cost"] * 8  # for an hour
+    assert balance(ramp) == before - Decimal(unit["cost"])
     (file,) = bought["agreements"]
     assert Path(file).is_file()
     assert bought["duration_s"] > 0
@@ -56,7 +57,10 @@ def test_too_cheap_a_request_is_not_bought_and_says_what_would_pass(ramp, reques
 
 
 def test_the_best_offer_is_bought_only_when_told_so(ramp, request_file):
-    code, bought, _ = ramp("submit", request_file(8, price=5), "--approve", "best-offer", "--json")
+    code, _, said = ramp("submit", request_file(8, price=5), "--approve", "best-offer")
+    assert (code, "--max-cost" in said) == (2, True), "it has no limit: the units' are not met"
+    options = ("--approve", "best-offer", "--max-cost", "9999", "--json")
+    code, bought, _ = ramp("submit", request_file(8, price=5), *options)
     assert (code, bought["status"]) == (0, "committed")
     (unit,) = bought["units"]
     assert (unit["meets_request"], unit["cpu_hour_cost"] >= 20) == (False, True)
@@ -65,9 +69,9 @@ def test_the_best_offer_is_bought_only_when_told_so(ramp, request_file):
 def test_a_quote_buys_nothing(ramp, request_file):
     before, had = balance(ramp), len(ramp("reservations", "--json")[1])
     code, quoted, _ = ramp("quote", request_file(8), "--json")
-    assert (code, quoted["status"], quoted["agreements"], quoted["cost"]) == (0, "quoted", [], 0)
+    assert (code, quoted["status"], quoted["agreements"], quoted["cost"]) == (0, "quoted", [], "0.00")
     assert quoted["units"][0]["reservation_id"] == ""
-    assert quoted["units"][0]["cost"] > 0
+    assert Decimal(quoted["units"][0]["cost"]) > 0
     assert (balance(ramp), len(ramp("reservations", "--json")[1])) == (before, had)
     assert ramp("quote", request_file(8, price=5), "--json")[0] == 1
 
@@ -75,7 +79,7 @@ def test_a_quote_buys_nothing(ramp, request_file):
 def test_what_costs_more_than_the_limit_is_not_bought(ramp, request_file):
     before = balance(ramp)
     code, ended, _ = ramp("submit", request_file(8), "--max-cost", "99.50", "--json")
-    assert (code, ended["status"], ended["cost"]) == (1, "rejected", 0)
+    assert (code, ended["status"], ended["cost"]) == (1, "rejected", "0.00")
     assert "more than the limit of 99.50" in ended["reason"]
     assert balance(ramp) == before
     assert ramp("submit", request_file(8), "--max-cost", "-5")[0] == 2

@@ -1,9 +1,16 @@
 """What the command line tells of a market that runs: purchases, accounts, machines, agents; and what it refuses."""
 
+import csv
+import time
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tiny_market import NAMES, balance
+from tiny_market import LIMIT_S, NAMES, balance
+
+from ramp import connect
+from ramp.control.events import MarketRefusalCode
+from ramp.control.requests import AskMachine
 
 pytestmark = pytest.mark.slow  # a market of five processes
 
@@ -21,21 +28,46 @@ def test_what_was_bought_is_shown_under_each_of_its_ids_and_can_be_cancelled(ram
     paid = balance(ramp)
     code, (cancelled,), _ = ramp("cancel", reservation_id, "--reason", "no longer needed", "--json")
     assert (code, cancelled["cancelled"], cancelled["refund"]) == (0, True, unit["cost"])
-    assert balance(ramp) == paid + unit["cost"]
+    assert balance(ramp) == paid + Decimal(unit["cost"])
     assert agreement_id not in {entry["agreement_id"] for entry in ramp("reservations", "--json")[1]}
     history = {entry["agreement_id"]: entry["state"] for entry in ramp("reservations", "--all", "--json")[1]}
     assert history[agreement_id] == "cancelled"
-    code, _, said = ramp("cancel", agreement_id)
-    assert code == 1
-    assert "not cancelled" in said
+    for any_id in (agreement_id, request_id):  # again, which refunds nothing
+        code, (again,), _ = ramp("cancel", any_id, "--json")
+        assert (code, again["cancelled"], again["code"], again["refund"]) == (0, True, "already_cancelled", "0.00")
+    code, text, _ = ramp("cancel", agreement_id)
+    assert (code, "already cancelled" in text) == (0, True)
+    assert balance(ramp) == paid + Decimal(unit["cost"])
+    for shown in (ramp("show", agreement_id, "--json")[1], *ramp("status", request_id, "--json")[1]["units"]):
+        assert (shown["charged"], shown["returned"], shown["cost"]) == (unit["cost"], unit["cost"], "0.00")
+    (listed,) = [each for each in ramp("status", "--json")[1] if each["request_id"] == request_id]
+    assert (listed["charged"], listed["returned"], listed["cost"]) == (unit["cost"], unit["cost"], "0.00")
+    assert "Returned (credits)" in ramp("status")[1]
+    assert "credits returned)" in ramp("status", request_id)[1]
+
+
+def test_the_keeper_refunds_an_agreement_once(ramp, request_file):
+    unit = ramp("submit", request_file(8), "--json")[1]["units"][0]
+    paid, agreement_id = balance(ramp), unit["agreement_id"]
+    for _ in range(2):
+        code, made, _ = ramp("bank", "refund", agreement_id[:24], "--reason", "down all night", "--json")
+        assert (code, made["agreement_id"], made["refund"]) == (0, agreement_id, unit["cost"])
+        assert balance(ramp) == paid + Decimal(unit["cost"])
+    end = time.monotonic() + LIMIT_S
+    while ramp("show", agreement_id, "--json")[1]["state"] != "cancelled":  # the bank tells its buyer
+        assert time.monotonic() < end
+    assert ramp("show", agreement_id, "--json")[1]["returned"] == unit["cost"]
+    assert "down all night" in ramp("changes")[1]
+    code, _, said = ramp("bank", "refund", "nothing", "--reason", "none")
+    assert (code, "there is no payment for nothing" in said) == (1, True)
 
 
 def test_status_lists_every_request_with_its_end(ramp, request_file):
     bought, cheap = (ramp("submit", request_file(8, price=price), "--json")[1] for price in (70, 5))
     listed = {entry["request_id"]: entry for entry in ramp("status", "--json")[1]}
     assert listed[bought["request_id"]]["status"] == "committed"
-    assert listed[bought["request_id"]]["cost"] == bought["cost"] > 0
-    assert (listed[cheap["request_id"]]["status"], listed[cheap["request_id"]]["cost"]) == ("no_offers", 0)
+    assert listed[bought["request_id"]]["cost"] == bought["cost"] > "0.00"
+    assert (listed[cheap["request_id"]]["status"], listed[cheap["request_id"]]["cost"]) == ("no_offers", "0.00")
     short = next(line.split()[0] for line in ramp("status")[1].splitlines() if cheap["request_id"][8:14] in line)
     assert cheap["request_id"].removeprefix("request-").startswith(short)
     assert ramp("status", short, "--json")[1] == ramp("show", short, "--json")[1] == cheap
@@ -44,10 +76,15 @@ def test_status_lists_every_request_with_its_end(ramp, request_file):
 def test_the_statement_adds_up(ramp, request_file):
     bought = ramp("submit", request_file(8), "--json")[1]
     statement = ramp("statement", "--json")[1]
-    assert sum(line["amount"] for line in statement["lines"]) == pytest.approx(statement["balance"])
+    assert sum(Decimal(line["amount"]) for line in statement["lines"]) == Decimal(statement["balance"])
     assert statement["lines"][0]["kind"] == "deposit"
     last = {line["agreement_id"]: line for line in statement["lines"]}[bought["units"][0]["agreement_id"]]
-    assert last["amount"] == -bought["cost"]
+    assert last["amount"] == f"-{bought['cost']}"
+    rows = list(csv.DictReader(ramp("statement", "--csv")[1].splitlines()))
+    assert rows == [{key: value or "" for key, value in line.items()} for line in statement["lines"]]
+    (row,) = csv.DictReader(ramp("balance", "--csv")[1].splitlines())
+    assert row | {"time": ""} == {key: statement[key] for key in row} | {"time": ""}
+    assert ramp("statement", "--csv", "--json")[0] == 2
     assert ramp("statement", "--since", "+1h", "--json")[1]["lines"] == []
     assert ramp("statement", "--since", "2026-02-02", "--until", "2026-01-01")[0] == 2
 
@@ -92,7 +129,7 @@ def test_resources_are_those_of_the_directory(ramp):
     assert {entry["resource"]: entry["start_price"] for entry in loaded} == {"alpha": 40, "beta": 60, "gamma": 90}
     assert {(entry["cores_free"] <= 384, entry["architecture"]) for entry in loaded} == {(True, "x86_64")}
     text = ramp("resources")[1]
-    assert "Starting price (credits/core-hour)" in text
+    assert "Start price (credits/core-hour)" in text
     (name, cores, _, _, architecture, price, *_) = next(
         line.split() for line in text.splitlines() if line.startswith("beta")
     )
@@ -144,3 +181,13 @@ def test_what_is_no_request_is_refused_before_anybody_is_asked(ramp, tmp_path, c
     code, text, said = ramp("submit", path)
     assert (code, text) == (2, "")
     assert str(path) in said
+
+
+def test_a_question_that_cannot_be_sent_is_refused_at_once(ramp, swarm):
+    """Its receiver has no valid address, or no document carries its values."""
+    code, _, said = ramp("statement", "--since", "0001-01-01")
+    assert (code, "1970" in said, "no answer" in said) == (2, True, False), said
+    with connect(swarm) as market, market.access.open() as line:
+        for name in ("a b", "", "a/b", "a" * 1100, "a@b c", "one@elsewhere"):
+            (refused,) = line.events(AskMachine(name))
+            assert (refused.code, refused.reason != "") == (MarketRefusalCode.NOT_UNDERSTOOD, True), refused

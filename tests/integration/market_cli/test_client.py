@@ -38,7 +38,7 @@ def test_a_purchase_from_quotation_to_refund(swarm):
         bought = market.submit(WANTED, rounds=2)
         (unit,) = bought.units
         assert (bought.committed, len(bought.rounds), unit.resource in NAMES) == (True, 2, True)
-        assert unit.cost == bought.cost == unit.price * 8 * 100
+        assert unit.cost == bought.cost == unit.price_paid * 8 * 100
         assert (unit.end - unit.start).total_seconds() == 3600
         assert bought.files[unit.agreement_id].is_file()
         held = {each.agreement_id: each for each in market.reservations()}[unit.agreement_id]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import termios
 import time
+from decimal import Decimal
 
 from tests.tiny_market import TWO_SELLERS, tiny_market
 
@@ -29,7 +30,7 @@ RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 
 def balance(ramp, *options):
-    return ramp("balance", "--json", *options)[1]["balance"]
+    return Decimal(ramp("balance", "--json", *options)[1]["balance"])
 
 
 def wait_ready(ramp, name):

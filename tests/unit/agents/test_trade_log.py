@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from ramp.agents.roles import ending_text
+from ramp.agents.roles import ending_text, event_of
 from ramp.agents.supervise import Told
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
@@ -27,6 +27,11 @@ def test_endings_are_told_in_one_line() -> None:
     assert ending_text(RequestEnded(outcome(RequestStatus.QUOTED))) == "request-1 quoted: nothing was bought"
     given = CancellationEnded(CancellationOutcome("agreement-1", done=True, refund=43_200))
     assert ending_text(given) == "agreement-1 cancelled, 432.00 credits refunded"
+    assert event_of(given) == "cancellation"
+    outcome_of_loss = CancellationOutcome("agreement-1", True, 43_200, "not_delivered", "node n1 is drained")
+    lost = CancellationEnded(outcome_of_loss)
+    assert ending_text(lost) == "agreement-1 lost by the seller: node n1 is drained; 432.00 credits refunded"
+    assert event_of(lost) == "loss"
     kept = CancellationEnded(CancellationOutcome("agreement-1", done=False, refund=0, code="not_active"))
     assert ending_text(kept) == "agreement-1 not cancelled: not_active"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ramp.batch.system import (
+    NO_LIMITS,
+    Limits,
     Node,
     RunningJob,
     SystemReservation,
@@ -36,6 +38,7 @@ class FakeSystem:
     """Whether reservations of whole nodes can be changed in place; no others ever can."""
     launched: frozenset[str] = frozenset()
     """Jobs that an agent has launched."""
+    limits: Limits = NO_LIMITS
 
     def _fault(self, call: str) -> str:
         self.calls.append(call)
@@ -47,7 +50,12 @@ class FakeSystem:
         if self._fault("snapshot"):
             raise NOBODY_KNOWS
         return SystemSnapshot(
-            now, tuple(self.nodes), tuple(self.running), tuple(self.waiting), tuple(self.there.values())
+            now,
+            tuple(self.nodes),
+            tuple(self.running),
+            tuple(self.waiting),
+            tuple(self.there.values()),
+            self.limits,
         )
 
     def reservations(self) -> tuple[SystemReservation, ...]:

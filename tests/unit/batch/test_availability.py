@@ -136,7 +136,7 @@ def test_what_systems_do_is_taken_once() -> None:
     found = takings_of(picture, frozenset({"ramp_x.1"}), spare_planned=True)
     assert found == [
         Taking(T, T + 9 * SECOND, (("a", 4),)),
-        Taking(T - SECOND, T + 5 * SECOND, (("a", 2),)),
+        Taking(T - SECOND, T + 6 * SECOND, (("a", 2),)),  # Slurm reserves nothing in the second of a job's end
         Taking(T - SECOND, NEVER, (("b", 1),)),
         Taking(T - 9 * SECOND, T + SECOND, (("d", 1),)),
         Taking(T + 2 * SECOND, T + 6 * SECOND, (("a", 2), ("b", 2))),

@@ -15,7 +15,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration_changes.overlay import load_overlay, running_config, save_overlay, starting
 from ramp.runtime.state_folder import StateFolder
 
-NODES = "n1|idle|1|8|1|8|16000|none\nn2|idle|2|8|1|16|64000|none\n"
+NODES = "n1|idle|1|8|1|8|16000|(null)|(null)|none\nn2|idle|2|8|1|16|64000|(null)|(null)|none\n"
 ANSWERS = {"%P": "short\ndebug*\n", "show": "NodeName=n1 Arch=aarch64 CoresPerSocket=8\n", "-N": NODES}
 FILE = """
 [[users]]

@@ -11,7 +11,7 @@ import pytest
 
 from ramp.batch.book import Entry
 from ramp.batch.inspecting import Promise, Remark, disagreements
-from ramp.batch.slurm.inspection import WRAPPER, wrapper_remarks
+from ramp.batch.slurm.conditions import WRAPPER, wrapper_remarks
 from ramp.batch.system import SystemReservation
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.slot import Slot

@@ -11,13 +11,14 @@ import pytest
 
 from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
 from ramp.batch.for_sale import ForSale
+from ramp.batch.inspecting import Remark
 from ramp.batch.machine import BatchMachine
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
-from ramp.errors import PluginError, StateDamaged, WrongVersion
+from ramp.errors import PluginError, StateDamaged, SystemRefused, WrongVersion
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
 from tests.unit.batch.fake_system import FakeSystem
 
@@ -180,11 +181,70 @@ def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
     system = FakeSystem(nodes, [RunningJob("1", "u", NOW - HOUR, NOW + 90 * MINUTE, (("n1", 8), ("n3", 2)))])
     machine = BatchMachine(system, "big1", 32, ForSale(), None)
     slot = _quoted(machine)
-    assert slot.start == NOW + 90 * MINUTE
+    assert slot.start == NOW + 90 * MINUTE + SECOND
     assert slot.placement == "n[1,3-4]"
     assert slot.load == pytest.approx(8 / 32)
     small = _quoted(machine, replace(UNIT, cores=TotalCores(14)))
     assert (small.start, small.placement) == (NOW + HOUR, "n[3-4]")
+
+
+def test_free_cores_are_those_of_nodes_in_service_that_nothing_has() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    _fail(system, "n8")
+    system.running = [
+        RunningJob("1", "u", NOW, None, (("n1", 4),)),
+        RunningJob("2", "u", NOW, None, (("n2", 2),), reservation="theirs"),
+        RunningJob("3", "u", NOW, None, (("n8", 8),)),
+    ]
+    slot = SystemReservation("theirs", "theirs", NOW, NOW + HOUR, (("n2", 8),), ("u",), active=True)
+    system.there = {"theirs": slot, "later": replace(slot, name="later", parts=(("n3", 8),), active=False)}
+    shown = machine.snapshot(NOW, HOUR)
+    assert (shown["cores"] - shown["cores_busy"], shown["load"]) == (64 - 8 - 8 - 4, 20 / 64)
+
+
+def test_nothing_is_offered_while_the_doctor_would_complain() -> None:
+    """`ramp up` said "ready, live" to an account without the right to reserve, and each buyer failed."""
+    system, clock = FakeSystem(), [0.0]
+    may_not = Remark("privilege", "big1", "this account may not reserve", "install the wrapper")
+    found: list[Remark] = [Remark("clock", "big1", "is right"), may_not]
+    machine = BatchMachine(
+        system, "big1", 64, ForSale(), None, conditions=lambda _: found, monotonic=lambda: clock[0], wait=lambda _: None
+    )
+    words = "this account may not reserve; install the wrapper"
+    for act in (machine.begin, lambda now: machine.quote(UNIT, now), lambda now: machine.tend({}, now)):
+        with pytest.raises(PluginError, match=words) as caught:
+            act(NOW)
+        assert caught.value.transient, "it is asked again"
+    found.pop()
+    machine.begin(NOW)
+    _sold(machine)
+    found.append(may_not)
+    assert isinstance(machine.quote(UNIT, NOW), Slot), "a check serves for some minutes"
+    clock[0] = 300.0
+    with pytest.raises(PluginError, match=words):
+        machine.quote(UNIT, NOW)
+    machine.begin(NOW)
+    with pytest.raises(PluginError, match=words):
+        machine.tend({"offer-1": "buyer1"}, NOW)
+    assert system.there["ramp_big1.offer-1"].users == ("buyer1",), "what is sold is handed over all the same"
+    assert machine.snapshot(NOW, HOUR)["not_selling"] == words
+    found.pop()
+    machine.quote(UNIT, NOW)
+    assert "not_selling" not in machine.snapshot(NOW, HOUR)
+
+
+def test_a_hold_that_is_refused_for_another_reason_than_cores_is_explained_by_the_conditions() -> None:
+    class Forbidden(FakeSystem):
+        def make(self, wanted: WantedReservation) -> None:
+            raise SystemRefused("Invalid user id")
+
+    found: list[Remark] = []
+    machine = BatchMachine(Forbidden(), "big1", 64, ForSale(), None, conditions=lambda _: found, wait=lambda _: None)
+    slot = _quoted(machine)
+    found.append(Remark("privilege", "big1", "this account may not reserve", "install the wrapper"))
+    with pytest.raises(PluginError, match="this account may not reserve; install the wrapper"):
+        machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
 
 
 def test_the_market_has_its_share_at_most() -> None:
@@ -270,7 +330,54 @@ def test_a_sold_slot_whose_node_fails_is_lost_where_no_other_is_free_and_others_
     assert "n1" not in node - {"n3"}
     assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {}, "it may be a restart"
     clock[0] = 60.0
-    assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": "node n1 is down (fan)"}
+    none_left = "node n1 is down (fan); no 20 other cores are free for it"
+    assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": none_left}
+
+
+def test_a_slot_of_cores_moves_to_nodes_of_another_size_and_a_slot_of_nodes_does_not() -> None:
+    """Eighty cores were free on small nodes, and the slot on the large one was paid back."""
+    small = [Node(f"s{number}", 8) for number in range(10)]
+    for cores, moved in ((TotalCores(32), True), (Nodes(1, 32), False)):
+        system, clock = FakeSystem(nodes=[Node("n1", 32)]), [0.0]
+        machine = BatchMachine(system, "big1", 32, ForSale(), None, snapshot_age_s=0, monotonic=lambda c=clock: c[0])  # type: ignore[misc]
+        unit = replace(UNIT, cores=cores)
+        machine.hold("offer-1", unit, _quoted(machine, unit), NOW + MINUTE, NOW)
+        machine.confirm("offer-1", NOW)
+        system.nodes += small
+        _fail(system, "n1")
+        assert machine.tend({"offer-1": ""}, NOW) == {}
+        clock[0] = 60.0
+        lost = machine.tend({"offer-1": ""}, NOW)
+        if moved:
+            assert (lost, sum(count for _, count in system.there["ramp_big1.offer-1"].parts)) == ({}, 32)
+            assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
+        else:
+            says = "node n1 is down (fan); no 32 other cores on nodes of the same kind are free for it"
+            assert lost == {"offer-1": says}
+
+
+@pytest.mark.parametrize("before", [1, 15, 20])
+def test_a_slot_that_begins_before_its_trouble_has_lasted_a_minute_moves_at_the_last_look(before: int) -> None:
+    machine, system, clock = _tended(nodes=8)
+    _fail(system, "n1")
+    at = NOW + HOUR - 30 * SECOND
+    assert machine.tend({"offer-1": ""}, at) == {}
+    assert "n1" in dict(system.there["ramp_big1.offer-1"].parts), "it may be a restart"
+    clock[0] = 15.0
+    assert machine.tend({"offer-1": ""}, NOW + HOUR - before * SECOND) == {}
+    assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
+    clock[0] = 75.0
+    assert machine.tend({"offer-1": ""}, NOW + HOUR + 30 * SECOND) == {}
+
+
+def test_a_slot_that_cannot_move_at_the_last_look_has_the_rest_of_its_minute() -> None:
+    machine, system, clock = _tended(nodes=5)
+    _fail(system, "n1")
+    for clock[0], left in ((0.0, 25), (15.0, 10), (45.0, -20)):
+        assert machine.tend({"offer-1": ""}, NOW + HOUR - left * SECOND) == {}
+    clock[0] = 60.0
+    says = "node n1 is down (fan); the slot has begun, so it is not moved"
+    assert machine.tend({"offer-1": ""}, NOW + HOUR + 35 * SECOND) == {"offer-1": says}
 
 
 def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
@@ -292,7 +399,7 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     assert after is not None
     assert (after.reservation_id, after.firm, after.slot.cores) == (before.reservation_id, True, 20)
     assert "n1" not in after.slot.placement
-    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW)}
+    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW, "ramp_big1.offer-1")}
     clock[0] = 200.0
     assert machine.tend(owners, NOW) == {}
 
@@ -317,9 +424,30 @@ def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_mo
     system.there.clear()
     system.nodes = system.nodes[:-1]
     assert machine.tend({"offer-1": "buyer1"}, NOW + MINUTE) == {}
-    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)}
+    moved = {"offer-1": SlotMove("n[5-7]", NOW + MINUTE, "ramp_big1.offer-1")}
+    assert machine.moves(["offer-1"]) == moved
     again = machine.tend({"offer-1": "buyer1"}, NOW + HOUR // 2)
-    assert (again, machine.moves(["offer-1"])) == ({}, {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)})
+    assert (again, machine.moves(["offer-1"])) == ({}, moved)
+
+
+def test_a_reservation_that_is_made_again_under_another_number_is_a_move() -> None:
+    class Numbers(FakeSystem):
+        number = 11
+
+        def make(self, wanted: WantedReservation) -> None:
+            super().make(wanted)
+            self.number += 1
+            self.there[wanted.name] = replace(self.there[wanted.name], reservation_id=str(self.number))
+
+    system = Numbers()
+    machine = _machine(system)
+    machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
+    _sold(machine)
+    assert machine.moves(["offer-1"]) == {}
+    system.there.clear()
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    (move,) = machine.moves(["offer-1"]).values()
+    assert (move.reservation_id, move.moved_at) == ("13", NOW)
 
 
 def test_a_sold_slot_that_has_begun_is_not_moved() -> None:
@@ -388,7 +516,7 @@ def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_
             with pytest.raises(PluginError):  # nothing is lost yet, so the failure is told
                 machine.tend(owners, NOW)
         else:
-            assert machine.tend(owners, NOW) == {"offer-1": "node n1 is down (fan)"}
+            assert list(machine.tend(owners, NOW)) == ["offer-1"]
 
 
 def test_a_sold_slot_that_the_book_has_lost_is_lost() -> None:

@@ -68,7 +68,7 @@ def test_a_slot_shrinks_in_place_under_a_job_that_is_not_in_the_way_and_the_buye
     there = system.there[NAME]
     assert (there.parts, there.end) == ((("n1", 8), ("n3", 8)), END - MINUTE)
     assert system.jobs_in[NAME] == ("7",)
-    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[1,3]", BEGIN + MINUTE)}
+    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[1,3]", BEGIN + MINUTE, "ramp_big1.offer-1")}
     free = machine.availability(BEGIN + MINUTE)
     assert free.lacking((("n2", 8), ("n4", 8)), BEGIN + MINUTE, END) == ""
     assert free.lacking((("n1", 1),), BEGIN + MINUTE, END - MINUTE)

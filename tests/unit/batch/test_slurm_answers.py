@@ -9,7 +9,7 @@ import pytest
 
 from ramp.batch.commands import Completed, ask
 from ramp.batch.slurm import nodes, queue, reservations
-from ramp.batch.slurm.system import SlurmSystem
+from ramp.batch.slurm.system import PING, SlurmSystem
 from ramp.batch.slurm.times import duration_of, instant_of, told
 from ramp.batch.system import Node, RunningJob, SystemReservation, WaitingJob, WantedReservation
 from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
@@ -47,7 +47,7 @@ def test_nodes_and_which_of_them_can_be_used() -> None:
     ],
 )
 def test_states_of_nodes(state: str, usable: bool) -> None:
-    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|a | reason").nodes
+    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|a | reason").nodes
     assert (node.usable, node.cores, node.reason) == (usable, 8, "a | reason")
 
 
@@ -60,13 +60,17 @@ def test_states_of_nodes(state: str, usable: bool) -> None:
     ],
 )
 def test_slurm_itself_waits_for_nodes_that_are_silent(state: str, waited_for: bool) -> None:
-    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|none").nodes
+    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|none").nodes
     assert node.waited_for == waited_for
     assert not (node.usable and waited_for)
 
 
 @pytest.mark.parametrize(
-    "text", ["n1|idle", "n1|idle|1|8|1|x|1|none", "n1|??|1|8|1|8|1|none", "n1|idle|1|8|1|8|1|a\n" * 2]
+    "text",
+    [
+        *["n1|idle", "n1|idle|1|8|1|x|1|(null)|(null)|none", "n1|??|1|8|1|8|1|(null)|(null)|none"],
+        "n1|idle|1|8|1|8|1|(null)|(null)|a\n" * 2,
+    ],
 )
 def test_what_is_no_list_of_nodes_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -78,7 +82,7 @@ def _queue() -> tuple[tuple[RunningJob, ...], tuple[WaitingJob, ...]]:
     jobs = queue.parse_queue(_recorded("squeue.txt"))
     assert queue.cores_unclear(jobs, ALPHA, 1)
     allocations = queue.parse_allocations(_recorded("squeue.json"))
-    return queue.running_jobs(jobs, listed.nodes, allocations, 1), queue.waiting_jobs(jobs, "debug", 1)
+    return queue.running_jobs(jobs, listed.nodes, allocations, 1, {}), queue.waiting_jobs(jobs, "debug", 1)
 
 
 def test_running_jobs_with_the_cores_of_each_node() -> None:
@@ -104,7 +108,7 @@ def test_what_agents_have_launched_is_known_by_its_name() -> None:
 def test_without_json_a_job_counts_with_as_much_of_each_node_as_it_may_have() -> None:
     listed = nodes.parse_nodes(_recorded("sinfo.txt"))
     jobs = queue.parse_queue(_recorded("squeue.txt"))
-    parts = {job.job_id: job.parts for job in queue.running_jobs(jobs, listed.nodes, {}, 1)}
+    parts = {job.job_id: job.parts for job in queue.running_jobs(jobs, listed.nodes, {}, 1, {})}
     assert parts["35"] == (("alpha1", 8), ("alpha2", 8), ("alpha3", 8))
     assert parts["36"] == (("alpha16", 4),)
 
@@ -306,9 +310,23 @@ def test_no_nodes_are_never_an_empty_machine() -> None:
         system.snapshot(0)
 
 
+def test_a_dead_controller_is_named_at_once_and_a_backup_answers_for_it() -> None:
+    dead = "Slurmctld(primary) at node is DOWN\n" + "*" * 41 + "\n"
+    system, asked = _system(Completed(PING, 1, dead, ""))
+    with pytest.raises(CommandFailed, match=r"Slurmctld\(primary\) at node is DOWN"):
+        system.snapshot(0)
+    assert asked == [PING], "no other question, which would wait for 9 s"
+    system, asked = _system(Completed(PING, 1, dead, ""))
+    with pytest.raises(CommandFailed):
+        system.reservations()
+    backed = Completed(PING, 0, dead + "Slurmctld(backup) at other is UP\n", "")
+    with pytest.raises(BatchSystemError, match="no nodes"):
+        _system(backed)[0].snapshot(0)
+
+
 def test_a_version_without_json_is_asked_for_it_once() -> None:
     line = "7|RUNNING|u|debug|10:00|2026-11-21T23:11:53|N/A|N/A|3|2|a[1-2]|(null)|1|(null)|None\n"
-    nodes_said = "".join(f"a{number}|idle|1|8|1|8|1000|none\n" for number in (1, 2))
+    nodes_said = "".join(f"a{number}|idle|1|8|1|8|1000|(null)|(null)|none\n" for number in (1, 2))
     texts = {"sinfo": nodes_said, "scontrol": "No reservations in the system\n"}
     asked: list[tuple[str, ...]] = []
 
@@ -316,6 +334,10 @@ def test_a_version_without_json_is_asked_for_it_once() -> None:
         asked.append(argv)
         if "--json" in argv:
             return Completed(argv, 1, "", "squeue: unrecognized option '--json'")
+        if argv[:2] == ("scontrol", "show"):
+            return Completed(argv, 0, "SelectTypeParameters    = CR_CORE\n", "")
+        if "partition" in argv:
+            return Completed(argv, 0, "PartitionName=debug MaxTime=UNLIMITED State=UP\n", "")
         return Completed(argv, 0, texts.get(argv[0], line), "")
 
     system = SlurmSystem(run, "debug", "market")

@@ -8,14 +8,14 @@ import pytest
 
 from ramp.batch.commands import Completed
 from ramp.batch.slurm.reservations import guard_name
-from ramp.batch.slurm.system import SlurmSystem
+from ramp.batch.slurm.system import PING, SlurmSystem
 from ramp.batch.system import Parts, SystemReservation, WantedReservation
 from ramp.errors import CommandTimedOut, SystemRefused
 from ramp.model.instant import HOUR, Instant
 
 NAME = "ramp_s.offer-1"
 GUARD, SECOND_GUARD = guard_name(NAME, 1), guard_name(NAME, 2)
-SINFO = "".join(f"n{number}|idle|1|8|1|8|1000|none\n" for number in range(1, 7))
+SINFO = "".join(f"n{number}|idle|1|8|1|8|1000|(null)|(null)|none\n" for number in range(1, 7))
 
 Said = Callable[[str], Completed | None]
 
@@ -34,6 +34,8 @@ def _system(said: Said = lambda words: None, listed: str = "") -> tuple[SlurmSys
             return Completed(argv, 0, SINFO, "")
         if "show" in argv:
             return Completed(argv, 0, listed or "No reservations in the system\n", "")
+        if argv == PING:
+            return Completed(argv, 0, "Slurmctld(primary) at node is UP\n", "")
         told.append(words)
         return said(words) or Completed(argv, 0, "", "")
 
@@ -65,11 +67,31 @@ def _fails(part: str, said: str) -> Said:
     return lambda words: Completed((), 1, "", said) if part in words else None
 
 
+def _guard_there(cores: int) -> str:
+    return (
+        f"ReservationName={GUARD} StartTime=1970-01-01T10:00:00 EndTime=1970-01-01T11:00:00 Duration=01:00:00 "
+        f"Nodes=n[1-2] NodeCnt=2 CoreCnt={cores} Features=(null) PartitionName=debug Flags=SPEC_NODES "
+        f"TRES=cpu={cores} Users=market Groups=(null) State=INACTIVE BurstBuffer=(null)\n"
+    )
+
+
 def test_whole_nodes_are_reserved_whole_under_a_guard_that_is_checked() -> None:
-    system, told = _system()
+    system, told = _system(listed=_guard_there(16))
     system.make(_wanted(_whole(1, 2)))
     guard = _made(GUARD, (10, 11), "n1,n2", "8,8")
     assert told == [guard, _made(NAME, (10, 11), "n1,n2", ""), _gone(GUARD)]
+
+
+def test_where_slurm_reads_no_list_of_cores_each_node_has_a_guard() -> None:
+    """Recent versions make 8 cores on two nodes of `CoreCnt=8,8`, with exit code 0."""
+    system, told = _system(listed=_guard_there(8))
+    system.make(_wanted(_whole(1, 2)))
+    each = [_made(GUARD, (10, 11), "n1", "8"), _made(SECOND_GUARD, (10, 11), "n2", "8")]
+    made = [*each, _made(NAME, (10, 11), "n1,n2", ""), _gone(GUARD), _gone(SECOND_GUARD)]
+    assert told == [_made(GUARD, (10, 11), "n1,n2", "8,8"), _gone(GUARD), *made]
+    told.clear()
+    system.make(_wanted(_whole(1, 2)))
+    assert told == made, "it is asked once"
 
 
 def test_parts_of_nodes_are_reserved_as_ever() -> None:
@@ -90,7 +112,7 @@ def test_a_wrapper_that_knows_no_whole_nodes_makes_what_it_knows() -> None:
     def older(words: str) -> Completed | None:
         return None if "CoreCnt=" in words or "delete" in words else Completed((), 2, "", "wanted are ReservationName=")
 
-    system, told = _system(older)
+    system, told = _system(older, _guard_there(16))
     system.make(_wanted(_whole(1, 2)))
     assert told[-2:] == [_gone(GUARD), _made(NAME, (10, 11), "n1,n2", "8,8")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import importlib.machinery
 import importlib.util
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,13 +45,21 @@ WANTED = WantedReservation("ramp_s.offer-1", 10 * HOUR, 11 * HOUR + 5 * SECOND, 
 SETTINGS = {"accounts": f"{ME} nobody", "partition": "debug", "prefix": "ramp_s.", "longest_days": "2"}
 
 
-def test_what_the_plugin_asks_for_gets_through_unchanged(wrapper: ModuleType) -> None:
+def test_what_the_plugin_asks_for_gets_through_unchanged(wrapper: ModuleType, slurm: Callable[..., None]) -> None:
+    slurm()
     for arguments in (
         make_question(WANTED, ME, "debug"),
         users_question(WANTED.name, ME),
         delete_question(WANTED.name),
     ):
         assert wrapper.build(["scontrol", *arguments], SETTINGS) == ["scontrol", *arguments]
+
+
+def test_it_tells_its_cluster_and_nothing_else_of_it(wrapper: ModuleType) -> None:
+    assert wrapper.build(["scontrol", "show", "config"], SETTINGS) == ["scontrol", "show", "config"]
+    for words in (["scontrol", "show", "jobs"], ["scontrol", "show", "config", "-o"], ["scontrol", "show"]):
+        with pytest.raises(wrapper.Refused):
+            wrapper.build(words, SETTINGS)
 
 
 MAKE = list(make_question(WANTED, ME, "debug"))
@@ -82,6 +91,8 @@ def slurm(wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         def asked(command: list[str], settings: dict[str, str]) -> str:
             if command[:3] == ["scontrol", "show", "hostnames"]:
                 return command[3].replace(",", "\n")
+            if command[-1] == "%N":
+                return "n1\nn2\nn3\nn4\n" + ("" if "-p" in command else "n5\nn6\n")
             return "".join(reservations) if command[0] == "scontrol" else NODES
 
         monkeypatch.setattr(wrapper, "asked", asked)
@@ -105,11 +116,19 @@ FOUR = (*THREE, ("n4", 8))
     [
         (whole_question(WHOLE, ME, "debug"), [_guard((10, 11), "n1,n2", 16)]),
         (whole_question(WHOLE, ME, "debug"), [_guard((9, 12), "n1,n2,n3", 24)]),
+        (
+            whole_question(WHOLE, ME, "debug"),
+            [_guard((10, 11), "n1", 8), _guard((10, 11), "n2", 8, guard_name(WANTED.name, 2))],
+        ),
         (end_question(WANTED.name, 11 * HOUR - SECOND), [SOLD]),
         (nodes_question(WANTED.name, 11 * HOUR, (("n2", 8),)), [SOLD]),
         (nodes_question(WANTED.name, 11 * HOUR, THREE), [SOLD, _guard((10, 11), "n3", 8)]),
         (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n2", 16)]),
         (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1,n2", 11)]),
+        (
+            end_question(WANTED.name, 12 * HOUR),
+            [PARTLY, _guard((11, 12), "n1", 8), _guard((11, 12), "n2", 3, guard_name(WANTED.name, 2))],
+        ),
         (
             nodes_question(WANTED.name, 12 * HOUR, (("n2", 8), ("n3", 8))),
             [SOLD, _guard((10, 12), "n3", 8), _guard((11, 12), "n2", 8, guard_name(WANTED.name, 2))],
@@ -143,6 +162,7 @@ def test_a_change_of_size_gets_through_where_what_is_taken_is_covered(
         (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n3", 16)]),
         (end_question(WANTED.name, 12 * HOUR), [SOLD, _guard((11, 12), "n1,n2", 16, "theirs")]),
         (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1,n2", 10)]),
+        (end_question(WANTED.name, 12 * HOUR), [PARTLY, _guard((11, 12), "n1", 11)]),
         (
             end_question(WANTED.name, 12 * HOUR),
             [PARTLY, _guard((11, 12), "n1,n2", 11), _reservation("theirs", (11, 13), "n2", 2)],
@@ -152,6 +172,8 @@ def test_a_change_of_size_gets_through_where_what_is_taken_is_covered(
         # not there, not the market's, not in the form
         (end_question(WANTED.name, 11 * HOUR), []),
         (end_question("theirs", 11 * HOUR), [_reservation("theirs", (10, 11), "n1", 8)]),
+        (nodes_question(WANTED.name, 11 * HOUR, (*THREE[:2], ("n5", 8))), [SOLD, _guard((10, 11), "n5", 8)]),
+        (end_question(WANTED.name, 11 * HOUR), [SOLD, "what is this?\n"]),
         (("update", "ReservationName=ramp_s.offer-1", "EndTime=now"), [SOLD]),
         (("update", "ReservationName=ramp_s.offer-1", "Nodes=n1"), [SOLD]),
         (("update", "ReservationName=ramp_s.offer-1", "EndTime=uts39600", "Nodes=ALL"), [SOLD]),
@@ -216,6 +238,11 @@ def _with(index: int, word: str) -> list[str]:
         _with(6, "Nodes=ALL"),
         _with(6, "Nodes=n1,n1"),
         _with(6, "Nodes=n[1-2]"),
+        _with(6, "Nodes=n1,n5"),  # n5 is in another partition
+        _with(6, "Nodes=ALL,n1"),
+        ["scontrol", "update", "ReservationName=ramp_s.1", f"Users={ME}"],
+        ["scontrol", "update", "ReservationName=ramp_s.1", f"Users={ME}", "Flags=OVERLAP"],
+        ["scontrol", "update", "ReservationName=ramp_s.1", f"Users={ME}", "Flags=IGNORE_JOBS,MAINT"],
         _with(7, "CoreCnt=8"),
         _with(7, "CoreCnt=8,0"),
         _with(7, "NodeCnt=2"),
@@ -237,9 +264,23 @@ def test_everything_else_is_refused(wrapper: ModuleType, slurm: Callable[..., No
         wrapper.build(words, SETTINGS)
 
 
-def test_without_a_list_of_accounts_those_of_the_system_get_nothing(wrapper: ModuleType) -> None:
+@pytest.mark.parametrize("account", ["daemon", "nobody"])
+def test_without_a_list_of_accounts_those_of_the_system_get_nothing(wrapper: ModuleType, account: str) -> None:
     with pytest.raises(wrapper.Refused, match="account of the system"):
-        wrapper.build(["scontrol", "update", "ReservationName=ramp_1", "Users=daemon"], {})
+        wrapper.build(["scontrol", "update", "ReservationName=ramp_1", f"Users={account}", "Flags=IGNORE_JOBS"], {})
+
+
+@pytest.mark.parametrize(("names", "ours"), [("ramp_s.1", True), ("ramp_s.1,root_maint", False), ("root_maint", False)])
+def test_a_job_is_the_markets_only_in_its_reservations_alone(
+    wrapper: ModuleType, monkeypatch: pytest.MonkeyPatch, names: str, ours: bool
+) -> None:
+    done = subprocess.CompletedProcess(["squeue"], 0, f"{names}\n", "")
+    monkeypatch.setattr(wrapper, "run", lambda command, settings: done)
+    if ours:
+        assert wrapper.job_of_ours("7", SETTINGS) == "7"
+    else:
+        with pytest.raises(wrapper.Refused, match="in no reservation of the market"):
+            wrapper.job_of_ours("7", SETTINGS)
 
 
 def test_settings_that_others_may_write_to_are_refused(wrapper: ModuleType, tmp_path: Path) -> None:
@@ -252,6 +293,10 @@ def test_settings_that_others_may_write_to_are_refused(wrapper: ModuleType, tmp_
     path.chmod(0o644)
     if ME == "root":
         assert wrapper.read_settings(str(path)) == {"prefix": "ramp_s.", "accounts": "a b"}
+        for line, told in (("prefix =", "prefix has no value"), ("longest_days = x", "wanted is a number of days")):
+            path.write_text(f"{line}\n")
+            with pytest.raises(wrapper.Refused, match=told):
+                wrapper.read_settings(str(path))
         path.write_text("prefiks = x\n")
         with pytest.raises(wrapper.Refused, match="is no setting"):
             wrapper.read_settings(str(path))

@@ -8,6 +8,8 @@ from rich.console import Console
 
 from ramp.cli.views.auction_view import LineView, LiveView
 from ramp.cli.views.outcome_report import outcome_object, print_outcome, reasons_text
+from ramp.cli.views.output import amount_json
+from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestStatus, ResourceRefusal
 
@@ -29,7 +31,7 @@ def test_the_object_has_the_published_fields(script):
         "unit": 1,
         "resource": "thunder1",
         "cpu_hour_cost": 30,
-        "cost": 1920.0,  # 30 credits x 64 cores x 1 h
+        "cost": "1920.00",  # 30 credits x 64 cores x 1 h
         "reservation_id": "thunder1-7",
         "agreement_id": "agreement-1",
         "start": "2026-12-01T10:00:00Z",
@@ -37,7 +39,7 @@ def test_the_object_has_the_published_fields(script):
         "cores": 64,
     }
     assert {key: bought[key] for key in expected} == expected
-    assert found["cost"] == 1920.0
+    assert found["cost"] == "1920.00"
     (only,) = found["rounds"]
     assert (only["round"], only["asked"], only["duration_s"]) == (1, {"1": 70}, 0.25)
     assert [(entry["resource"], entry["unit"], entry["cpu_hour_cost"]) for entry in only["offers"]] == [
@@ -53,7 +55,8 @@ def test_the_object_has_the_published_fields(script):
 def test_what_was_not_bought_has_cost_nothing(script, status):
     event = script.ended(status, "for a reason")
     found = outcome_object(event.outcome, event.files, short)
-    assert (found["status"], found["reason"], found["cost"], found["agreements"]) == (status, "for a reason", 0, [])
+    assert (found["status"], found["reason"], found["agreements"]) == (status, "for a reason", [])
+    assert {found[key] for key in ("cost", "charged", "returned")} == {"0.00"}
 
 
 def test_refusals_are_counted_by_reason_the_most_frequent_first():
@@ -112,7 +115,7 @@ def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     print_outcome(event.outcome, event.files, short)
     text = capsys.readouterr().out
     assert "no offers" in text
-    assert "curie1: 80 credits/core-hour; curie2: 85 credits/core-hour" in text
+    assert "curie1: 80 credits/core-hour (too cheap); curie2: 85 credits/core-hour" in text
     assert "atlas1: 2026-12-02T00:00:00Z" in text
 
 
@@ -141,6 +144,24 @@ def test_only_what_was_paid_is_called_paid_and_the_code_of_a_failed_rule_is_told
     paid = replace(best, agreement_id="agreement-1", reservation_id="thunder1-7", transfer_id="transfer-1")
     print_outcome(replace(outcome, units=(paid,), code=""), {}, short)
     assert "Paid, but failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("paid", "price"), [(64 * 3300, "33"), (64 * 3300 + 10, "33.00"), (64 * 3333, "33.33")])
+def test_a_price_paid_that_is_not_the_offered_one_is_shown_beside_it(script, capsys, paid, price):
+    """64 cores for an hour are offered at 30; by the rule the next offer's cost is paid."""
+    offer = script.record.offers[0]
+    unit = BoughtUnit(1, offer, offer.cores, "agreement-1", "thunder1-7", "transfer-1", paid=paid)
+    event = script.ended()
+    outcome = replace(event.outcome, units=(unit,), rule="second-price")
+    (shown,) = outcome_object(outcome, {}, short)["units"]
+    assert (shown["price_offered"], shown["price_paid"], shown["cpu_hour_cost"]) == (30, price.removesuffix(".00"), 30)
+    assert (shown["cost"], shown["offered"]) == (amount_json(paid), "1920.00")
+    print_outcome(outcome, {}, short)
+    text = capsys.readouterr().out
+    assert "Price offered  Price paid" in text
+    assert f"{price.removesuffix('.00')}  {credits_text(paid)}" in text
+    print_outcome(replace(outcome, units=(replace(unit, paid=None),)), {}, short)
+    assert "Price paid" not in capsys.readouterr().out
 
 
 def test_people_see_ids_whole_and_units_on_numbers(script, capsys):

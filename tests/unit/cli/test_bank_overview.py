@@ -15,7 +15,10 @@ from ramp.ledger.account import ISSUE_LIMIT, ISSUER, AccountKind
 from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import AccountLine, AccountStatement, MarketOverview, StatementLine, TradeLine
 from ramp.model.instant import from_iso
+from ramp.runtime.configuration_changes.overlay import new_overlay, save_overlay
 from ramp.runtime.ledger.store import LedgerStore
+from ramp.runtime.state_folder import StateFolder
+from tests.tiny_market import tiny_market
 
 NOW = from_iso("2026-12-01T10:00:00Z")
 OPENING = TradeLine(
@@ -62,7 +65,7 @@ def test_no_limit_is_shown_where_none_is_meant(capsys: pytest.CaptureFixture[str
     assert lines["alice"].endswith("700.00")
     assert main(["bank", "overview", "--json"]) == 0
     accounts = json.loads(capsys.readouterr().out)["accounts"]
-    assert [each["credit_limit"] for each in accounts] == [None, 700.0]
+    assert [each["overdraft"] for each in accounts] == [None, "700.00"]
 
 
 @pytest.mark.usefixtures("_asked")
@@ -124,6 +127,19 @@ def test_a_row_that_cannot_be_read_is_a_finding(state: Path, capsys: pytest.Capt
     told = capsys.readouterr().out
     assert "deposit:d-1 (5000 minor units from market to alice) contradicts itself or its entries" in told
     assert "cannot read a row: 'eaten' is not a valid Action" in told
+
+
+def test_the_ledger_that_the_configuration_names_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a market that is down."""
+    named = f"sqlite:///{tmp_path / 'elsewhere.sqlite'}"
+    with LedgerStore.open(named) as store:
+        store.open_account("alice", AccountKind.USER, at=1)
+    text = f'[market]\nledger = "{named}"\n' + tiny_market({"alice": 10})
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    save_overlay(state, new_overlay(text, tmp_path / "market.toml"))
+    assert main(["bank", "audit", "--state-dir", str(state.path)]) == 0
+    assert capsys.readouterr().out == "2 accounts, 0 findings\n"
 
 
 def test_a_folder_without_a_ledger_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def test_durations(duration, expected):
 def test_moments_amounts_and_counts():
     assert moment_text(from_iso("2026-11-21T08:30:00.999999Z")) == "2026-11-21T08:30:00Z"
     assert amount_text(-123450) == "-1 234.50 credits"
-    assert amount_json(123450) == 1234.5
+    assert [amount_json(each) for each in (123450, -5, 10**15 + 1)] == ["1234.50", "-0.05", "10000000000000.01"]
     assert (count_text(1, "unit"), count_text(0, "unit"), count_text(2, "unit")) == ("1 unit", "0 units", "2 units")
 
 
@@ -126,16 +126,23 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
     )
     entry = AgreementStanding(NODES, "active", amendments=(half,))
     shown = agreement_object(entry, str)
-    assert (shown["cores"], shown["end"], shown["cost"]) == (32, "2026-12-01T11:00:00Z", 960)
-    assert shown["paid"] == OFFER.cost / 100
+    assert (shown["cores"], shown["end"], shown["cost"]) == (32, "2026-12-01T11:00:00Z", "960.00")
+    assert (shown["charged"], shown["returned"]) == ("2880.00", "1920.00")
     print_agreement(entry, str, OFFER.start)
     said = capsys.readouterr().out
-    assert "960.00 credits (2 880.00 credits paid, 1 920.00 credits given back)" in said
+    assert "960.00 credits (2 880.00 credits charged, 1 920.00 credits returned)" in said
     more = replace(half, number=2, cores=48, refund=0, charge=64_000, order_id="order-2")  # 16 for an hour at 40
     grown = AgreementStanding(NODES, "active", amendments=(half, more))
-    assert (agreement_object(grown, str)["paid"], agreement_object(grown, str)["cost"]) == (3520, 1600)
+    shown = agreement_object(grown, str)
+    assert (shown["charged"], shown["returned"], shown["cost"]) == ("3520.00", "1920.00", "1600.00")
+    cancelled = agreement_object(replace(grown, state="cancelled", refunded=160_000), str)
+    assert (cancelled["charged"], cancelled["returned"], cancelled["cost"]) == ("3520.00", "3520.00", "0.00")
     print_agreement(grown, str, OFFER.start)
-    assert "1 600.00 credits (3 520.00 credits paid, 1 920.00 credits given back)" in capsys.readouterr().out
+    assert "1 600.00 credits (3 520.00 credits charged, 1 920.00 credits returned)" in capsys.readouterr().out
+    limit = replace(NODES, request=replace(ASKED, cores=TotalCores(16)), best_offer=True)
+    print_agreement(AgreementStanding(limit, "active"), str, OFFER.start)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Maximum cost 1 680.00 credits, 16 cores at 70 credits/core-hour; you approved a best offer" in said
     boxed = replace(NODES, offer=replace(OFFER, placement="bgl[000x011] 1x2x2"))
     for amendments, told in (((), "Placement "), ((half,), f"Placement of {OFFER.cores} cores")):
         print_agreement(AgreementStanding(boxed, "active", amendments=amendments), str, OFFER.start)
@@ -157,7 +164,8 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
         ("psij", AGREEMENT, 'JobSpec(str(here / "job.sh"), directory=here, '),
         ("psij", NODES, "node_count=16, processes_per_node=4"),
         ("psij", replace(AGREEMENT, reservation_id="63"), 'get_instance("gridengine")'),
-        ("parsl", AGREEMENT, r"#SBATCH --reservation=thunder1-7\n#SBATCH --ntasks-per-node={64 // nodes}"),
+        ("parsl", AGREEMENT, "scheduler_options='#SBATCH --reservation=thunder1-7'\n"),
+        ("parsl", AGREEMENT, r'f"\n#SBATCH --ntasks-per-node={64 // nodes}"'),
         ("parsl", NODES, "nodes_per_block=16,"),
         ("mpirun", MIDPLANES, "sbatch --reservation=thunder1-7 --time=01:30:00 job.sh"),
         ("mpirun", MIDPLANES, 'mpirun -partition "${BGL_PARTITION_ID:-$MPIRUN_PARTITION}" -mode VN -np 4096 '),

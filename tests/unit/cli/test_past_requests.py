@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from ramp.model.instant import DAY, HOUR, MINUTE, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.records import FundsAsked, MoveHeard, reference_of
+from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.records import CancellationConcluded, FundsAsked, MoveHeard, reference_of
 from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
@@ -108,7 +110,8 @@ def test_status_says_how_much_is_in_the_archive_and_lists_it_when_asked(ramp):
         "request-large": ("no_offers", 1),
     }
     assert all(entry["archived"] for entry in listed.values())
-    assert listed["request-bought"]["cost"] == 2 * 8 * PRICE  # two units of 8 cores for an hour
+    money = [listed["request-bought"][key] for key in ("charged", "returned", "cost")]
+    assert money == [f"{2 * 8 * PRICE}.00", f"{8 * PRICE}.00", f"{8 * PRICE}.00"]  # one of two units was cancelled
     assert "large " in ramp("status", "--all")[1]
 
 
@@ -142,11 +145,31 @@ def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_pa
     assert "--reservation=res-1 " in ramp("show", "res-1", "--as", "sbatch")[1]
 
 
+def test_a_slot_that_its_seller_lost_is_shown_with_the_cause(ramp, records, tmp_path):
+    (concluded,) = [each for each in records if isinstance(each, CancellationConcluded)]
+    lost = CancellationOutcome("agreement-alice-1", True, 100, "plugin_failed", "node n1 is drained (fan)")
+    journal = SqliteJournal(StateFolder(tmp_path).journal("alice"), StateFolder(tmp_path).archive("alice"))
+    journal.append(replace(concluded, outcome=lost))
+    journal.archive(["agreement-alice-1"])
+    shown = ramp("show", "agreement-alice-1", "--json")[1]
+    assert (shown["state"], shown["cause"]) == ("lost", "node n1 is drained (fan)")
+    assert "lost by the seller: node n1 is drained (fan)" in ramp("show", "agreement-alice-1")[1]
+    assert ramp("show", "agreement-alice-2", "--json")[1]["cause"] is None
+
+
 def test_what_is_past_is_not_cancelled_and_the_reason_is_told(ramp):
     code, (result,), _ = ramp("cancel", "agreement-alice-1", "--json")
     assert (code, result["cancelled"], result["code"]) == (1, False, "past")
     assert result["detail"] == "it is past; only a reservation that has not begun can be cancelled"
     assert ramp("cancel", "request-large")[0] == 2
+
+
+def test_what_was_cancelled_long_ago_is_cancelled_again_without_a_second_refund(ramp):
+    code, (result,), _ = ramp("cancel", "agreement-alice-2", "--json")
+    assert (code, result["cancelled"], result["code"], result["refund"]) == (0, True, "already_cancelled", "0.00")
+    assert result["detail"] == f"it was cancelled before, with a refund of {8 * PRICE}.00 credits"
+    code, text, _ = ramp("cancel", "agreement-alice-2")
+    assert (code, text.startswith("Agreement agreement-alice-2: already cancelled; ")) == (0, True)
 
 
 def test_where_a_slot_was_moved_last_is_told_of_what_is_over_too(ramp):

@@ -43,12 +43,25 @@ def test_only_those_of_a_site(resources, monkeypatch):
         "south1@south.example",
         "south2@south.example",
     ]
-    monkeypatch.setattr(Market, "machines", lambda self, names: {})
+    monkeypatch.setattr(Market, "machines", lambda self, names, failures: {})
     assert resources("--site", "north.example") == "No resource of north.example is registered\n"
 
 
 def test_where_there_are_several_sites_the_table_has_a_column(resources, monkeypatch):
-    monkeypatch.setattr(Market, "machines", lambda self, names: {})
+    monkeypatch.setattr(Market, "machines", lambda self, names, failures: {})
     head, first, *_ = resources().splitlines()
     assert head.split()[:2] == ["Resource", "Site"]
     assert first.split()[:2] == ["west1", "localhost"]
+
+
+def test_a_machine_that_sells_nothing_is_shown_with_the_cause(resources, monkeypatch):
+    def machines(self, names, failures):
+        failures[NAMES[0]] = "plug-in: sudo does not let ramp run the wrapper"
+        return {}
+
+    monkeypatch.setattr(Market, "machines", machines)
+    first, second, _ = json.loads(resources("--json"))
+    assert (first["not_selling"], second["not_selling"]) == ("plug-in: sudo does not let ramp run the wrapper", None)
+    lines = " ".join(resources().split())
+    assert "not selling: plug-in: sudo does not let ramp run the wrapper" in lines
+    assert "(no answer)" in lines

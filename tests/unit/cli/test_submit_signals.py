@@ -87,6 +87,32 @@ def test_a_second_ctrl_c_says_what_is_pending(agent, script, monkeypatch, capsys
     assert f"ramp: no longer waiting: {told}" in said.err
 
 
+class TerminatedForLong(Terminated):
+    """The bank's database is down: the withdrawn request does not end within the limit."""
+
+    def show(self, event):
+        super().show(event)
+        if isinstance(event, RoundClosed):
+            signal.raise_signal(signal.SIGALRM)
+
+
+def test_sigterm_waits_for_a_limited_time_only(agent, script, monkeypatch, capsys, own_handler):
+    """With PostgreSQL down `ramp submit` outlived SIGTERM by two minutes."""
+    standing = RequestStanding("request-1", "reserving", "the bank is asked", 1, 0)
+    _, market = agent([script.submitted, script.opened], [Done()], [script.closed], [RequestsListed((standing,))])
+    limits = []
+    monkeypatch.setattr(signal, "setitimer", lambda which, seconds: limits.append((which, seconds)))
+    monkeypatch.setattr(submit, "open_market", lambda *_: market)
+    monkeypatch.setattr(submit, "new_view", lambda *_: TerminatedForLong())
+    monkeypatch.setattr("ramp.client.access.RandomIds", lambda: FixedIds())
+    with pytest.raises(KeyboardInterrupt):
+        submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
+    assert limits[0] == (signal.ITIMER_REAL, submit.TERMINATED_LIMIT_S)
+    assert limits[-1] == (signal.ITIMER_REAL, 0.0)
+    assert "request-1 is still running (reserving: the bank is asked)" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is own_handler
+
+
 class FixedIds:
     """Every request is the script's."""
 

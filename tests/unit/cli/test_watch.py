@@ -41,7 +41,7 @@ def heard(*events, user="alice"):
 AUCTION = heard(
     Submitted(ID),
     RoundOpened(ID, 1, ((1, 70),), 5),
-    RoundClosed(ID, FIRST, ((1, offer("b", 50)),)),
+    RoundClosed(ID, FIRST, ((1, FIRST.bids[1]),)),
     UnitAdvanced(ID, 1, "b", "settled"),
     RequestEnded(OUTCOME),
 )
@@ -70,7 +70,7 @@ def test_each_event_is_a_sentence():
     assert "2026-01-01T00:01:00Z  curie  broken: no queue  resource, 3 restarts" in told
     assert (
         "2026-01-01T00:01:00Z  curie  machine  16 of 64 cores taken, 3 running, 4 waiting, 1 held, 2 sold, "
-        "asks 40 credits/core-hour"
+        "start price 40 credits/core-hour"
     ) in told
     assert f"{ID} round 1: unit 1 for 70 credits/core-hour to 5 resources" in "\n".join(told)
     closed = next(each for each in told if "round_closed" in each)
@@ -85,7 +85,7 @@ def test_each_event_is_an_object():
     plain = [json.loads(json.dumps(line.plain)) for line in lines()]
     assert {each["kind"] for each in plain} == set(KINDS)
     (ended,) = [each for each in plain if each["event"] == "ended"]
-    assert (ended["request_id"], ended["status"], ended["cost"], ended["seconds"]) == (ID, "committed", 400.0, 3.0)
+    assert (ended["request_id"], ended["status"], ended["cost"], ended["seconds"]) == (ID, "committed", "400.00", 3.0)
     (closed,) = [each for each in plain if each["event"] == "round_closed"]
     assert closed["leaders"] == {"1": {"resource": "b", "price": 50}}
     assert closed["refusals"] == {"price_below_minimum": 2, "no_answer": 1}

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from ramp.control.codec import decode_event, decode_request, encode_event, encode_request
 from ramp.control.events import EVENTS, Event, Last, Progress
-from ramp.control.requests import VERBS, KeeperRequest, Request, UserRequest
-from ramp.errors import ControlLineError
+from ramp.control.requests import VERBS, KeeperRequest, Request, UserRequest, Withdraw
+from ramp.errors import ConfigurationError, ControlLineError
 from ramp.protocol import events as ev
 
 few = settings(max_examples=examples(15))
+WRITABLE = st.text(st.characters(min_codepoint=0x20, exclude_categories=("Cs",), exclude_characters="\ufffe\uffff"))
+"""What a document of a request can carry."""
 
 
 def leaves(union: object) -> set[type]:
@@ -41,12 +43,21 @@ def test_the_table_names_every_class_once() -> None:
 @few
 @given(data=st.data())
 def test_every_request_round_trips(name: str, data: st.DataObject) -> None:
-    request = data.draw(st.from_type(VERBS[name]))
+    st.register_type_strategy(str, WRITABLE)
+    try:
+        request = data.draw(st.from_type(VERBS[name]))
+    finally:
+        st.register_type_strategy(str, st.text())
     line = encode_request(request)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert json.loads(line)["verb"] == name
     assert decode_request(line) == request
+
+
+def test_a_request_that_no_agent_reads_is_not_sent() -> None:
+    with pytest.raises(ConfigurationError, match="request too long: got 10000"):
+        encode_request(Withdraw("x" * 1_000_000))
 
 
 @pytest.mark.parametrize("name", sorted(EVENTS))

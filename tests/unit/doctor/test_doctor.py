@@ -11,6 +11,7 @@ import pytest
 
 from ramp.batch.inspecting import Promise
 from ramp.cli.main import main
+from ramp.control.headline import headline
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.doctor import surroundings
 from ramp.doctor.examination import examine, forgotten
@@ -109,6 +110,25 @@ def test_agents_that_are_ill_and_clocks_that_are_wrong() -> None:
     found = [each for each in surroundings.agents(replace(STATUS, agents=(ill,))) if each.is_finding]
     assert [(each.check, each.subject) for each in found] == [("agents", "big1"), ("clock", "big1")]
     assert "slurmctld does not answer" in found[0].says
+
+
+def test_a_standby_bank_is_well() -> None:
+    """With PostgreSQL and a standby the doctor found something every time, which made it useless for monitoring."""
+    standby = replace(AGENT, name="bank-2", role="bank", state="standby", detail="bank is the bank", is_up=False)
+    remarks = list(surroundings.agents(replace(STATUS, agents=(AGENT, standby))))
+    assert not [each for each in remarks if each.is_finding]
+    assert "2 of 2 respond" in [each.says for each in remarks]
+    assert headline(replace(STATUS, agents=(AGENT, standby))).health == "up"
+
+
+def test_the_ledgers_database_is_asked_by_the_driver_of_the_bank() -> None:
+    """`postgresql://` alone names psycopg2 in SQLAlchemy, which RAMP neither has nor needs."""
+    config = load_config(find_config("quickstart"))
+    away = "postgresql://ramp:hidden@127.0.0.1:9/ledger?connect_timeout=1"  # the port of `discard`
+    (found,) = surroundings.ledger(replace(config, ledger_url=away))
+    assert "psycopg2" not in found.says
+    assert "hidden" not in found.says
+    assert ("connection" in found.says, found.is_finding) == (True, True)
 
 
 def test_a_server_that_nobody_reaches() -> None:

@@ -63,6 +63,36 @@ def test_a_reason_of_several_words_is_one_reason() -> None:
     assert psij_jobs.slurm_states(text) == {"7": ("PD", "ReqNodeNotAvail, May"), "8": ("R", "None"), "9": ("PD", "")}
 
 
+RESERVED = "ReservationName=ramp_big1.o Nodes=x[1-2] NodeCnt=2 CoreCnt=4 PartitionName=debug Flags=SPEC_NODES\n"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "of_partition", "memory"),
+    [
+        ("CR_CORE_MEMORY", "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED", 100),
+        ("CR_CORE", "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED", 0),
+        ("CR_CORE_MEMORY", "DefMemPerCPU=100 MaxMemPerNode=UNLIMITED", 0),
+        ("CR_CORE_MEMORY", "DefMemPerNode=UNLIMITED MaxMemPerCPU=50", 0),
+    ],
+)
+def test_a_job_asks_slurm_for_the_memory_of_its_cores_unless_the_site_has_a_default(
+    parameters: str, of_partition: str, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Slurm 22.05 prints; without it a job wants all memory of its nodes, and waits beside local jobs."""
+    config = "DefMemPerNode           = UNLIMITED\nMaxMemPerNode           = UNLIMITED\n"
+    said = {
+        "config": f"{config}SelectTypeParameters    = {parameters}\n",
+        "reservation": RESERVED,
+        "partition": f"PartitionName=debug {of_partition} TRES=cpu=16\n",
+    }
+
+    def printed(command: list[str]) -> str:
+        return "1000 8\n800 8\n" if command[0] == "sinfo" else next(said[word] for word in command if word in said)
+
+    monkeypatch.setattr(psij_jobs, "printed", printed)
+    assert psij_jobs.slurm_memory("ramp_big1.o") == memory
+
+
 @pytest.mark.parametrize(
     ("said", "kind"),
     [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from ramp.launching import worker
 from tests.unit.launching.keeping import until
 
 LIMIT_S = 300.0
+SECOND = 1_000_000
 
 
 @pytest.fixture
@@ -26,9 +31,8 @@ def ask(tmp_path: Path) -> Any:
             "arguments": ["sh", "-c", 'echo "$1 $RAMP_UNIT"; echo oh >&2', "x", "it's"],
             "inputs": [], "environment": [["RAMP_UNIT", "2"]],
         }  # fmt: skip
-        more = {
-            key: changed.pop(key) for key in ("name", "offset", "executor", "pids", "mark", "signal") if key in changed
-        }
+        names = ("name", "offset", "data", "executor", "psij_python", "program", "pids", "mark", "signal")
+        more = {key: changed.pop(key) for key in names if key in changed}
         asked = {"version": 1, "verb": verb, "root": str(tmp_path), "job": {**job, **changed}, **more}
         text = json.dumps({"version": 1, "verb": "run"} | asked if verb == "run" else asked) + "\n"
         command = [sys.executable, "-I", worker.__file__]
@@ -84,8 +88,108 @@ def test_results_are_read_but_nothing_beside_them(ask: Any, tmp_path: Path) -> N
     assert base64.b64decode(ask("read", name="result", offset=0)["data"]) == b"r\n"
     for name in ("link", "folder", "pipe", "nothing"):
         assert ask("read", name=name, offset=0)["code"] == "no_file"
-    for name in ("../run", "/etc/passwd", ".hidden", ""):
+    for name in ("../run", "/etc/passwd", "a/../../run", ""):
         assert "error" in ask("read", name=name, offset=0)
+
+
+@pytest.mark.slow
+def test_files_are_listed_and_read_from_subfolders_under_any_name(ask: Any, tmp_path: Path) -> None:
+    command = (
+        "mkdir -p 'out/ü b'; echo 1 > 'out/ü b/c'; echo 2 > stdout; ln -s /etc/passwd link; : > \"$(printf 'a\\nb')\""
+    )
+    ask("run", arguments=["sh", "-c", command])
+    listed = ask("read", name=".", offset=0)
+    entries = [json.loads(line) for line in base64.b64decode(listed["data"]).splitlines()]
+    assert [entry[:2] for entry in entries] == [["stdout", 0], ["stderr", 0], ["./stdout", 2], ["out/ü b/c", 2]]
+    assert abs(entries[-1][2] / SECOND - time.time()) < LIMIT_S
+    assert listed["size"] == 4
+    rest = ask("read", name=".", offset=3)
+    assert json.loads(base64.b64decode(rest["data"])) == entries[3]
+    for name, content in (("out/ü b/c", b"1\n"), ("./stdout", b"2\n"), ("stdout", b"")):
+        assert base64.b64decode(ask("read", name=name, offset=0)["data"]) == content
+
+
+def packed(*entries: tuple[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
+    """Return a compressed archive."""
+    found = io.BytesIO()
+    with tarfile.open(fileobj=found, mode="w:gz") as archive:
+        for name, data in entries:
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.type, entry.mode = len(data), kind, 0o755
+            archive.addfile(entry, io.BytesIO(data))
+    return found.getvalue()
+
+
+def sent(ask: Any, archive: bytes, piece: int = 100) -> None:
+    """Send an archive in pieces, each of them twice."""
+    for offset in [*range(0, len(archive), piece)] * 2:
+        data = base64.b64encode(archive[offset : offset + piece]).decode("ascii")
+        answer = ask("stage", offset=offset, data=data)
+        assert answer["size"] >= offset + len(archive[offset : offset + piece])
+
+
+@pytest.mark.slow
+def test_an_archive_of_inputs_is_unpacked_before_the_job_starts(ask: Any, tmp_path: Path) -> None:
+    archive = packed(("in/ü b/run.sh", b"#!/bin/sh\ncat in/data\n"), ("in/data", b"hello\n"))
+    sent(ask, archive)
+    ask("run", arguments=["./in/ü b/run.sh"], archive=hashlib.sha256(archive).hexdigest())
+    assert base64.b64decode(ask("read", name="stdout", offset=0)["data"]) == b"hello\n"
+    assert not (folder(tmp_path) / worker.ARCHIVE).exists()
+
+
+@pytest.mark.slow
+def test_an_archive_is_unpacked_before_the_script_of_a_batch_system(ask: Any, tmp_path: Path) -> None:
+    archive = packed(("in/data", b"hello\n"))
+    sent(ask, archive)
+    batch = {"executor": "slurm", "psij_python": sys.executable, "program": 'print(\'{"refused": "full"}\')'}
+    seen = ask("submit", archive=hashlib.sha256(archive).hexdigest(), **batch)["seen"]
+    assert (seen["state"], seen["detail"]) == ("failed", "full")
+    assert (folder(tmp_path) / "work/in/data").read_bytes() == b"hello\n"
+    assert not (folder(tmp_path) / worker.ARCHIVE).exists()
+    assert ask("stage", offset=0, data="YQ==")["code"] == "no_file"
+
+
+@pytest.mark.parametrize(
+    ("archive", "problem"),
+    [
+        (None, "never arrived"),
+        (b"no archive", "cannot be unpacked"),
+        (packed(("../x", b"y")), "invalid file name"),
+        (packed(("/tmp/x", b"y")), "invalid file name"),
+        (packed(("x", b""), kind=tarfile.SYMTYPE), "not a regular file"),
+        (packed(("a", b"y"), ("a/b", b"y")), "Not a directory"),
+        (packed(("a/b", b"y"), ("a", b"y")), "Is a directory"),
+        (packed(("a" * 300, b"y")), "too long"),
+        (packed(("a", b"y"))[:-20], "cannot be unpacked"),
+    ],
+    ids=range(9),  # an archive has the time in it, and each worker names its tests
+)
+def test_wrong_inputs_are_the_buyers_fault(ask: Any, tmp_path: Path, archive: bytes | None, problem: str) -> None:
+    """The job fails, and no doubt about the site arises from it, after which the slot would be paid back."""
+    if archive is not None:
+        sent(ask, archive, 100_000)
+    digest = hashlib.sha256(archive or b"").hexdigest()
+    assert problem in ask("run", archive=digest)["error"]
+    seen = ask("submit", archive=digest, executor="slurm", psij_python="none", program="none")["seen"]
+    assert (seen["state"], problem in seen["detail"]) == ("failed", True), seen
+    assert not (tmp_path / "x").exists()
+
+
+def test_pieces_that_are_missing_are_noticed(ask: Any) -> None:
+    archive = packed(("a", bytes(range(256)) * 20))
+    sent(ask, archive[:-1])
+    assert "checksum" in ask("run", archive=hashlib.sha256(archive).hexdigest())["error"]
+
+
+def test_inputs_cannot_become_larger_than_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(worker, "UNPACKED_BYTES_MAX", 100_000)
+    archive = packed(("a", bytes(1_000_000)))
+    (folder(tmp_path) / "work").mkdir(parents=True)
+    worker.keep(folder(tmp_path), 0, archive)
+    with pytest.raises(worker.WrongInputs, match="too large"):
+        worker.unpack(folder(tmp_path), hashlib.sha256(archive).hexdigest())
+    with pytest.raises(worker.WrongQuestion):
+        worker.keep(folder(tmp_path), worker.ARCHIVE_BYTES_MAX, b"x")
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,13 @@ from ramp.ledger.entry import AccountOpened
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
 from ramp.ledger.refusals import (
     IDENTIFIER_LENGTH_MAX,
+    TEXT_LENGTH_MAX,
     RefusalCode,
     check_evidence,
     check_identifier,
     check_instant,
-    one_line,
 )
+from ramp.text import one_line
 
 
 @pytest.mark.parametrize("name", ["a", "a" * IDENTIFIER_LENGTH_MAX, "alice@grid.example"])
@@ -70,7 +71,7 @@ def test_evidence_that_could_not_be_kept(text: str) -> None:
 
 
 def test_what_cannot_be_printed_becomes_one_question_mark() -> None:
-    assert one_line("two \n lines\x1b[1m") == "two lines?[1m"
+    assert one_line("two \n lines\x1b[1m", TEXT_LENGTH_MAX) == "two lines?[1m"
 
 
 def test_all_that_may_be_issued_can_be_and_no_more() -> None:

@@ -21,7 +21,7 @@ def test_a_purchase_and_its_refund(config: Path) -> None:
         told = []
         bought = market.submit(wanted(), rounds=2, on_event=told.append)
         (unit,) = bought.units
-        assert (bought.committed, unit.resource, unit.cores, unit.cost) == (True, "alpha", 8, unit.price * 800)
+        assert (bought.committed, unit.resource, unit.cores, unit.cost) == (True, "alpha", 8, unit.price_offered * 800)
         assert unit.start == to_datetime(-(-before // 10**6) * 10**6 + 600 * 10**6)
         assert sum(isinstance(event, RoundClosed) for event in told) == len(bought.rounds) == 2
         assert bought.files == {}
@@ -126,7 +126,7 @@ def test_what_cannot_be_launched_is_said(config: Path, options: dict[str, str], 
 
 
 def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(config: Path) -> None:
-    credit = config.read_text().replace('name = "poor"\n', 'name = "poor"\ncredit_limit = 500000\n')
+    credit = config.read_text().replace('name = "poor"\n', 'name = "poor"\noverdraft = 500000\n')
     config.write_text(f"{credit}\n[quotas]\nholds_max = 1\n")
     one = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
     with ramp.launch(config, transport="simulated", user="poor") as market:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import ramp
 import simulation
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.pricing import PriceQuestion
+from tests.tiny_market import tiny_market
 from tests.unit.market.conftest import wanted
 
 
@@ -29,7 +32,7 @@ def test_prices_are_those_of_the_papers_formula(config: Path) -> None:
     ]
     (purchase,) = study.purchases
     won = study.offers[study.offers["won"]]
-    assert won[["resource", "price", "cores", "start_s", "cost"]].tolist() == [("beta", 54, 8, 600, 43_200)]
+    assert won[["resource", "price_offered", "cores", "start_s", "cost"]].tolist() == [("beta", 54, 8, 600, 43_200)]
     assert (purchase.committed, purchase.cost, study.requests["cost"].tolist()) == (True, 43_200, [43_200])
 
 
@@ -45,8 +48,17 @@ def test_a_sealed_second_price_is_what_the_next_best_offered(config: Path) -> No
     ):
         study = simulation.market(wanted(), swarm=file, rule=rule)
         assert study.prices["round"].tolist() == [1]
-        assert study.offers[study.offers["won"]][["resource", "price"]].tolist() == [("beta", 64)]
+        assert study.offers[study.offers["won"]][["resource", "price_offered"]].tolist() == [("beta", 64)]
         assert study.requests["cost"].tolist() == [paid * 8 * 100]
+        columns = ["cores", "price_offered", "price_paid", "cost"]
+        assert study.units[columns].tolist() == [(8, 64, paid, paid * 8 * 100)]
+        (unit,) = study.purchases[0].units
+        assert (unit.price_offered, unit.price_paid, unit.cost) == (64, paid, paid * 8 * 100)
+
+
+def test_what_is_not_bought_has_no_price_paid(config: Path) -> None:
+    study = simulation.market(wanted(price=5), swarm=config)
+    assert (study.purchases[0].status, len(study.units), study.offers["won"].any()) == ("no_offers", 0, False)
 
 
 def test_messages_are_counted_by_kind_without_heartbeats(config: Path) -> None:
@@ -74,6 +86,16 @@ def test_all_at_once_share_what_there_is(config: Path) -> None:
     assert sorted(study.requests["status"].tolist()) == ["committed", "committed", "withdrawn"]
 
 
+def test_buyers_of_the_same_hour_get_the_hours_after_it(tmp_path: Path) -> None:
+    """All are offered the seller's first free hour; four of five lose it, and the first of the rest again."""
+    path = tmp_path / "market.toml"
+    path.write_text(tiny_market({f"user{number}": 10_000 for number in range(5)}, prices={"alpha": (60, 20)}))
+    study = simulation.market(*[wanted(cores=40, slack="9h")] * 5, swarm=path, every="0s")
+    assert set(study.requests["status"].tolist()) == {"committed"}
+    starts = sorted(unit.start for bought in study.purchases for unit in bought.units)
+    assert {after - before for before, after in itertools.pairwise(starts)} == {timedelta(hours=1)}
+
+
 def test_several_units_are_bought_together_or_not_at_all(config: Path) -> None:
     both = simulation.market([wanted(), wanted(cores=16)], swarm=config)
     assert (both.requests["units"].tolist(), len(both.purchases[0].units)) == ([2], 2)
@@ -90,16 +112,16 @@ def test_a_configured_buyer_without_money_is_refused_by_the_bank(config: Path) -
     ]
 
 
-def seventeen(question: PriceQuestion) -> int:
-    return 17
+def thirty(question: PriceQuestion) -> int:
+    return 31
 
 
 def test_a_price_of_ones_own_for_all_or_for_some(config: Path) -> None:
-    everybody = simulation.market(wanted(), swarm=config, pricing=seventeen, quote_only=True)
-    assert set(everybody.offers["price"].tolist()) == {17}
-    beta = simulation.market(wanted(), swarm=config, rounds=1, pricing={"beta": seventeen}, quote_only=True)
-    assert {str(row["resource"]): int(row["price"]) for row in beta.offers}["beta"] == 17
-    assert beta.offers["price"].max() > 17
+    everybody = simulation.market(wanted(), swarm=config, pricing=thirty, quote_only=True)
+    assert set(everybody.offers["price_offered"].tolist()) == {31}
+    beta = simulation.market(wanted(), swarm=config, rounds=1, pricing={"beta": thirty}, quote_only=True)
+    assert {str(row["resource"]): int(row["price_offered"]) for row in beta.offers}["beta"] == 31
+    assert beta.offers["price_offered"].max() > 31
     assert beta.purchases[0].status is ramp.RequestStatus.QUOTED
 
 
@@ -166,7 +188,7 @@ def test_cores_that_are_charged_beyond_what_was_asked_are_told(tmp_path: Path) -
         (unit,) = purchase.units
         assert (unit.cores_asked, unit.bought.charges_more) == (63, True)
         assert unit.cores > 63
-        assert unit.cost == unit.cores * unit.price * 100
+        assert unit.cost == unit.cores * unit.price_paid * 100
 
 
 def test_the_greatest_cost_of_a_document_binds_like_the_option(config: Path) -> None:
@@ -196,3 +218,14 @@ print(study.purchases[0].status)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("committed", "")
+
+
+def test_a_rule_that_fails_ends_the_run_with_its_reason(config: Path, tmp_path: Path) -> None:
+    rule = tmp_path / "broken.py"
+    rule.write_text(
+        "from ramp import AuctionRule, Price\n\n\n"
+        "class Broken(AuctionRule):\n    sealed, pays_offer = True, False\n\n"
+        "    def price(self, bids, winner, remaining):\n        return Price(winner.cost // 2)\n"
+    )
+    with pytest.raises(ramp.ConfigurationError, match=r"request-1: the auction rule .*Broken failed.*rule_wrong_price"):
+        simulation.market(wanted(), swarm=config, rule=f"{rule}:Broken")

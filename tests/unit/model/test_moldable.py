@@ -10,13 +10,13 @@ from ramp.errors import WorkloadError
 from ramp.model import money
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
-from ramp.model.price_paid import cap_cost
-from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
+from ramp.model.request import MoldableTerms, Nodes, RequestUnit, TorusTerms, TotalCores
 from ramp.model.shortcoming import shortcoming
 from ramp.model.sizes.moldable import (
     CANDIDATES_MAX,
     as_offered,
     candidates,
+    cost_cap,
     price_for,
     price_with,
     run_time_with,
@@ -46,7 +46,6 @@ def test_a_unit_without_a_range_keeps_its_wall_time() -> None:
     fixed = replace(UNIT, moldable=None)
     assert run_time_with(fixed, 999) == HOUR
     assert candidates(fixed) == (fixed,)
-    assert price_with(fixed, 999, 5) == price_for(fixed, 70, 999, 5) == 70
     assert size_problem(fixed, 1, 1) == ""
 
 
@@ -114,13 +113,58 @@ def test_prices_at_a_size_and_at_the_reference_are_brute_force_s() -> None:
             assert price_for(UNIT, price, cores, length) == least
 
 
+ASKED = replace(UNIT, moldable=None, cores=TotalCores(16), cpu_hour_cost=25)
+"""16 cores for an hour at 25: at most 400 credits."""
+
+
+@pytest.mark.parametrize("cores", [TotalCores(16), Nodes(4, 4)])
+@pytest.mark.parametrize(
+    ("charged", "length", "price"), [(16, HOUR, 25), (17, HOUR, 23), (1024, HOUR, 0), (16, 2 * HOUR, 12)]
+)
+def test_the_limit_is_about_the_cores_and_the_time_asked(
+    cores: TotalCores | Nodes, charged: int, length: int, price: int
+) -> None:
+    unit = replace(ASKED, cores=cores, torus=TorusTerms((8, 8, 8), connection="torus", node_use="virtual"))
+    assert cost_cap(unit, length) == 40_000
+    assert price_with(unit, charged, length) == price
+    assert shortcoming(unit, offer(charged, length, price)) == ""
+    assert "at most 400.00 (16 cores asked at 25" in shortcoming(unit, offer(charged, length, price + 1))
+
+
+def test_without_a_wall_time_the_slot_s_length_is_asked() -> None:
+    unit = replace(ASKED, wall_time=None)
+    assert cost_cap(unit, 5 * HOUR) == 200_000
+    assert price_with(unit, 32, 5 * HOUR) == 12
+    assert price_for(unit, 13, 32, 5 * HOUR) == 26
+
+
+def test_a_midplane_s_price_in_the_buyer_s_unit_is_the_least_that_serves() -> None:
+    assert price_for(ASKED, 20, 1024, HOUR) == 1280
+    assert price_with(replace(ASKED, cpu_hour_cost=1280), 1024, HOUR) == 20
+    assert price_with(replace(ASKED, cpu_hour_cost=1279), 1024, HOUR) == 19
+
+
+@pytest.mark.parametrize("cores", [1, 3, 16])
+@pytest.mark.parametrize("length", [SECOND, 7 * SECOND, MINUTE, HOUR])
+def test_prices_are_the_greatest_and_the_least_that_fit_however_small_the_slot(cores: int, length: int) -> None:
+    """Costs are whole minor units, so several prices of a tiny slot may have one cost."""
+    unit = replace(ASKED, cores=TotalCores(cores), wall_time=length)
+    cap = money.cost(25, cores, length)
+    for charged in (cores, cores + 1, 5 * cores):
+        assert price_with(unit, charged, length) == max(p for p in range(99) if money.cost(p, charged, length) <= cap)
+        cost = money.cost(7, charged, length)
+        assert price_for(unit, 7, charged, length) == min(p for p in range(99) if money.cost(p, cores, length) >= cost)
+    if cores * length > MINUTE:
+        assert price_with(unit, cores, length) == price_for(unit, 25, cores, length) == 25, "as asked: the same price"
+
+
 def test_a_larger_size_meets_the_request_only_where_its_run_costs_no_more() -> None:
     length = run_time_with(UNIT, 512) or 0
     dearest = price_with(UNIT, 512, length)
     assert dearest == 10  # 4 480 credits over 512 cores for 2879 s
     assert shortcoming(UNIT, offer(512, length, dearest)) == ""
-    assert "reference size" in shortcoming(UNIT, offer(512, length, dearest + 1))
-    assert cap_cost(UNIT, offer(512, length, 1)) == cap_cost(UNIT, offer(64, HOUR, 70)) == 448_000
+    assert "expected at most 4 480.00 (64 cores asked at 70" in shortcoming(UNIT, offer(512, length, dearest + 1))
+    assert cost_cap(UNIT, length) == cost_cap(UNIT, HOUR) == 448_000
 
 
 def test_a_size_whose_time_is_too_short_is_told() -> None:

@@ -196,6 +196,14 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
     assert call.content == c.AmendmentCall("a1", 1, 12, 8 * HOUR, 80)
 
 
+def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
+    """4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged."""
+    agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
+    assert call.content == c.AmendmentCall("a1", 1, 24, 5 * HOUR, 17)
+
+
 def test_nothing_is_added_to_a_submitted_job() -> None:
     """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
     submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.timing import Timing
+from ramp.protocol.user.voting import INSTEAD_MAX
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 RESOURCES = ("res1", "res2", "res3")
@@ -134,3 +136,63 @@ def test_who_waits_for_the_bank_waits_no_longer_than_the_hold_that_is_left(alice
     alice.grant(now=SECOND, hold_for=MARGIN + SECOND)
     assert alice.party.deadline <= 2 * SECOND
     assert c.OrderWithdrawal in kinds(alice.tick(2 * SECOND))
+
+
+# -- a seller's next slot instead of one that was taken --------------------------------------------------------------
+
+
+def _instead(alice: Any, **changes: Any) -> list[Any]:
+    """What alice asks after res1 has refused its offer and offered its next hour instead, or something else."""
+    auction_of_three(alice)
+    taken = alice.offer("res1", 50)
+    later = {"offer_id": "offer-res1-2", "start": taken.start + HOUR, "end": taken.end + HOUR, "placement": "M2"}
+    offer = replace(taken, **(later | changes))
+    refused = c.HoldRefused("r1", taken.offer_id, RefusalCode.SLOT_TAKEN, "no longer free", (offer,))
+    return asked_for(alice.hear("res1", refused))
+
+
+def asked_for(effects: list[Any]) -> list[str]:
+    sent = [each.message.content for each in effects if isinstance(each, fx.Send)]
+    return [each.offer_id for each in sent if isinstance(each, c.Acceptance)]
+
+
+def test_the_next_slot_of_a_seller_goes_before_the_next_seller(alice: Any) -> None:
+    assert _instead(alice) == ["offer-res1-2"]
+    assert asked_for(refuse_offer(alice, "offer-res1-2")) == ["offer-res2-1"]
+
+
+def refuse_offer(alice: Any, offer_id: str) -> list[Any]:
+    return alice.hear("res1", c.HoldRefused("r1", offer_id, RefusalCode.SLOT_TAKEN))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cpu_hour_cost": 51},
+        {"cores": 17},
+        {"cores": 15},
+        {"end": 4 * HOUR},
+        {"start": 3 * HOUR, "end": 4 * HOUR},
+        {"start": 0, "end": HOUR},
+        {"resource": "res3"},
+        {"request_id": "r2"},
+        {"unit": 2},
+        {"offer_id": "offer-res1-1"},
+        {"offer_id": "offer-res2-1"},
+        {"source": "log"},
+        {"terms": "x" * 43, "asked": 1},
+    ],
+    ids=str,
+)
+def test_a_slot_instead_must_cost_the_same_and_meet_the_request(alice: Any, changes: dict[str, Any]) -> None:
+    assert _instead(alice, **changes) == ["offer-res2-1"]
+
+
+def test_a_seller_cannot_put_a_buyer_off_for_ever(alice: Any) -> None:
+    assert _instead(alice) == ["offer-res1-2"]
+    taken = alice.offer("res1", 50)
+    for number in range(3, 3 + INSTEAD_MAX):
+        offer = replace(taken, offer_id=f"offer-res1-{number}")
+        refused = c.HoldRefused("r1", f"offer-res1-{number - 1}", RefusalCode.SLOT_TAKEN, "", (offer,))
+        last = asked_for(alice.hear("res1", refused))
+    assert last == ["offer-res2-1"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import RemoteProtocolError
+from ramp.ledger.evidence import EvidenceKind
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
@@ -427,6 +428,28 @@ def test_a_deposit_is_logged(bank: Any) -> None:
     effects = bank.hear("keeper", c.DepositOrder("d9", "mallory", 500), 10)
     (report,) = [each for each in effects if isinstance(each, fx.Report)]
     assert "500 minor units to mallory" in str(report.progress)
+
+
+def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: Any, said: Any) -> None:
+    order = c.RefundOrder("a1", "the machine was down")
+    (refused,) = said(bank.hear("keeper", order, 10))
+    assert (type(refused), refused.reference, refused.code) == (c.KeeperRefused, "a1", "unknown_transfer")
+    bank.order()
+    (refused,) = said(bank.hear("keeper", order, 11))
+    assert (type(refused), refused.code) == (c.KeeperRefused, "not_posted")
+    bank.countersign(bank.line())
+    for role in set(Role) - {Role.KEEPER}:
+        with pytest.raises(RemoteProtocolError, match="must come from a keeper"):
+            bank.hear("alice", order, 12, role=role)
+    for now in (10 * HOUR, 11 * HOUR):  # also long after the slot
+        effects = bank.hear("keeper", order, now)
+        assert told(effects) == [("keeper", c.RefundMade), ("alice", c.RefundMade), ("res1", c.RefundMade)]
+        assert {each.amount for each in said(effects)} == {COST}
+        (report,) = [each for each in effects if isinstance(each, fx.Report)]
+        assert "minor units to alice (the machine was down)" in str(report.progress)
+        assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
+    (kept,) = [each for each in bank.ledger.evidence("a1") if each.kind is EvidenceKind.REFUND]
+    assert kept.text
 
 
 def test_the_overview_is_the_keepers(bank: Any, said: Any) -> None:

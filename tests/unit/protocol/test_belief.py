@@ -178,6 +178,7 @@ def _directory(make: Callable[[], Any], *steps: str) -> Any:
 def _keeper(make: Callable[[], Any], *_: str) -> Any:
     one = make()
     one.party.handle(ev.DepositOrdered("d1", "alice", 5, ""), 0)
+    one.party.handle(ev.RefundOrdered("a1", "the machine was down"), 0)
     one.party.handle(ev.OverviewAsked("v1", None, None), 0)
     return one
 
@@ -283,6 +284,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.AccountStatement("q", "alice", 1, 0, 0, 0),
         c.AccountQueryRefused("q", "unknown_account"),
         c.DepositOrder("d2", "alice", 5),
+        c.RefundOrder(agreement_id, "the machine was down"),
         c.DepositMade("d1", "t", 5),
         c.KeeperRefused("d1", "unknown_account"),
         c.OverviewQuery("v2"),
@@ -368,7 +370,15 @@ def forgeries(name: str, message: Message, seal_message: Any) -> Iterator[tuple[
 
 BEGINNINGS = {
     "res": {c.Acceptance, c.HoldCancelled, c.AmendmentCall},
-    "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery, c.AmendmentWithdrawal},
+    "bank": {
+        c.PaymentOrder,
+        c.OrderWithdrawal,
+        c.AccountQuery,
+        c.DepositOrder,
+        c.RefundOrder,
+        c.OverviewQuery,
+        c.AmendmentWithdrawal,
+    },
     "directory": {c.Registration, c.Deregistration},
 }
 """Kinds that begin something, so that an old one must not."""
@@ -404,7 +414,7 @@ MATTERS: dict[str, set[type]] = {
     },
     "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
     "directory": BEGINNINGS["directory"],
-    "keeper": {c.DepositMade, c.KeeperRefused, c.MarketOverview},
+    "keeper": {c.DepositMade, c.RefundMade, c.KeeperRefused, c.MarketOverview},
 }
 """What each party acts on in some state, by the tables of the protocol."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
-from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal, paper_price
 from ramp.protocol.resource import seller as selling
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
@@ -127,6 +128,51 @@ def test_the_size_that_costs_least_is_offered_whenever_it_begins() -> None:
     late, soon = Slot(2 * HOUR, 3 * HOUR, 16, 0.25), Slot(HOUR, HOUR + ON_32, 32, 0.25)
     send = bid(new_seller(), 50, 26, 26, slots=(late, soon, soon), units=(MOLDABLE,))
     assert [offer.cores for offer in proposal(send).offers] == [16]
+
+
+WHOLE = replace(SLOT, cores=64)
+"""A machine that sells all of its 64 cores or none: for 16 cores asked at 70, at most 1 120 credits, 17.5 each."""
+
+
+def test_a_machine_that_charges_more_is_asked_for_no_more_than_the_request_may_cost() -> None:
+    seller = new_seller()
+    assert questions(seller, (WHOLE,)).questions[0].asking == 17
+    assert questions(seller, (WHOLE,), replace(UNIT, cpu_hour_cost=1), number=2).questions[0].asking == 0
+    assert questions(seller, (replace(SLOT, end=3 * HOUR),), number=3).questions[0].asking == 35, "two hours for one"
+
+
+def test_its_last_offer_stands_at_its_own_price() -> None:
+    seller = new_seller()
+    bid(seller, 13, slots=(replace(SLOT, cores=17),))  # 221 credits, 13.8 for each of the 16 core hours asked
+    asked = replace(UNIT, cpu_hour_cost=14)
+    (question,) = questions(seller, (replace(SLOT, cores=17),), asked, number=2).questions
+    assert (question.asking, question.own_last) == (13, 13)
+
+
+@pytest.mark.parametrize(
+    ("price", "told"),
+    [
+        (70, "charges 64 cores; or ask for 64 cores"),
+        (15, "charges 64 cores; or ask for 64 cores at 20 credits/core-hour"),
+    ],
+)
+def test_a_refusal_names_the_least_asking_price_and_the_cores_charged(price: int, told: str) -> None:
+    """The minimum of 20 on 64 cores costs 1 280 credits, 80 for each of the 16 core hours asked."""
+    seller = new_seller()
+    unit = replace(UNIT, cpu_hour_cost=price)
+    (question,) = questions(seller, (WHOLE,), unit).questions
+    (refusal,) = proposal(bid(new_seller(), paper_price(question), slots=(WHOLE,), units=(unit,))).refusals
+    assert (refusal.code, refusal.nearest, refusal.detail) == (RefusalCode.PRICE, "80 credits/core-hour", told)
+    assert refusal.passing == f"80 credits/core-hour ({told})"
+    (offer,) = proposal(bid(seller, 20, slots=(WHOLE,), units=(replace(UNIT, cpu_hour_cost=80),), number=2)).offers
+    assert offer.cost == 128_000
+
+
+@pytest.mark.parametrize(("best_offer", "offers"), [(False, 0), (True, 1)])
+def test_a_strategy_that_ignores_the_asking_price_offers_nothing_above_it(best_offer: bool, offers: int) -> None:
+    answer = proposal(bid(new_seller(), 18, slots=(WHOLE,), best_offer=best_offer))
+    assert len(answer.offers) == offers
+    assert [each.nearest for each in answer.refusals] == ["72 credits/core-hour"] * (1 - offers)
 
 
 def test_the_offer_says_where_on_the_machine_and_answers_the_call() -> None:

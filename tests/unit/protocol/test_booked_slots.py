@@ -19,7 +19,9 @@ def _answers(effects: list[Any]) -> list[Any]:
 
 
 def test_the_third_slot_of_sixty_cores_is_refused_on_a_machine_of_sixty_four(resource: Any) -> None:
-    answers = [_answers(resource.hold(f"r{n}", user, cores=60)[1])[-1] for n, user in enumerate(("alice", "bob", "eve"))]
+    answers = [
+        _answers(resource.hold(f"r{n}", user, cores=60)[1])[-1] for n, user in enumerate(("alice", "bob", "eve"))
+    ]
     assert isinstance(answers[0], c.HoldGranted)
     assert [each.code for each in answers[1:]] == [RefusalCode.SLOT_TAKEN] * 2
     assert answers[1].detail == "60 of 64 cores are held or sold in that time, so 60 more do not fit"

@@ -71,7 +71,7 @@ def test_an_equal_offer_later_keeps_the_first_and_its_place() -> None:
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (offer("a", 71), "71 credits/core-hour is above the 70 asked"),
+        (offer("a", 71), "got 1 136.00 credits for 16 cores, expected at most 1 120.00 (16 cores asked at 70"),
         (offer("a", cores=15), "too few cores: got 15, expected at least 16"),
         (offer("a", start=1), "before"),
         (offer("a", start=10), "after"),

@@ -12,12 +12,20 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents.jobs import INPUT_BYTES_MAX, Delivery, JobState
+from ramp.model.contents.jobs import (
+    ARCHIVE_BYTES_MAX,
+    INPUT_BYTES_MAX,
+    INPUTS,
+    OUTPUT_CHUNK_BYTES,
+    Delivery,
+    JobState,
+)
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
+from ramp.protocol.resource.jobs.job_desk import JOBS_A_SLOT_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
@@ -296,6 +304,99 @@ def test_output_is_passed_on_piece_by_piece(seller: Any) -> None:
     (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "core", 0), 3)
     told = seller.party.handle(ev.JobFileRead(read.call_id, None, code="no_file", detail="no file"), 4)
     assert refused(told).code == "no_file"
+
+
+@pytest.mark.parametrize("name", ["../run", "/etc/passwd", "a/../../x", "a//b", "", "a\nb", "\x1b[2J", "a" * 1001])
+def test_a_file_outside_of_the_folder_is_refused_without_asking_the_site(seller: Any, name: str) -> None:
+    ordered(seller)
+    found = refused(seller.hear("alice", c.JobOutputQuery("job-1", "a1", name, 0), 1))
+    assert (found.code, "invalid file name" in found.detail) == ("no_file", True)
+
+
+@pytest.mark.parametrize("name", [".", "out/a b", "ünï", ".hidden", "./stdout", "a..b"])
+def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
+    ordered(seller)
+    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", name, 0), 1)
+    assert read.name == name
+
+
+PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
+
+
+def sent_inputs(one: Any, piece: c.JobInputPiece = PIECE, now: int = 0, user: str = "alice") -> list[fx.Effect]:
+    return one.hear(user, piece, now, performative=Performative.REQUEST)
+
+
+def test_inputs_are_kept_for_the_account_of_the_buyer_before_the_order(seller: Any) -> None:
+    (stage,) = sent_inputs(seller)
+    assert isinstance(stage, fx.StageJobInput)
+    assert (stage.job.job_id, stage.job.account, stage.offset, stage.data) == ("job-2", "alice1", 0, "YWJj")
+    told = seller.party.handle(ev.JobFileRead(stage.call_id, "", 3, False), 1)
+    assert contents(told) == [c.JobOutput("job-2", "a1", INPUTS, 0, 3, False, "")]
+    (submitted,) = [
+        each
+        for each in ordered(seller, replace(ORDER, job_id="job-2", archive="0" * 64))
+        if isinstance(each, fx.SubmitJob)
+    ]
+    assert submitted.job.archive == "0" * 64
+    assert refused(sent_inputs(seller)).code == "other_job"
+
+
+@pytest.mark.parametrize(
+    ("piece", "code"),
+    [
+        (replace(PIECE, agreement_id="a2"), "unknown_agreement"),
+        (replace(PIECE, job_id="../x"), "beyond_limits"),
+        (replace(PIECE, data=""), "beyond_limits"),
+        (replace(PIECE, data="!"), "beyond_limits"),
+        (replace(PIECE, data="ü"), "beyond_limits"),
+        (replace(PIECE, data=base64.b64encode(bytes(OUTPUT_CHUNK_BYTES + 1)).decode()), "beyond_limits"),
+        (replace(PIECE, offset=ARCHIVE_BYTES_MAX - 2), "beyond_limits"),
+        (replace(PIECE, offset=-1), "beyond_limits"),
+    ],
+)
+def test_inputs_beyond_the_limits_are_refused(seller: Any, piece: c.JobInputPiece, code: str) -> None:
+    assert refused(sent_inputs(seller, piece)).code == code
+
+
+def test_inputs_of_jobs_that_are_never_ordered_count_as_jobs(seller: Any) -> None:
+    for number in range(JOBS_A_SLOT_MAX):
+        assert asked(sent_inputs(seller, replace(PIECE, job_id=f"staged-{number}"))) == [fx.StageJobInput]
+    assert refused(sent_inputs(seller)).code == "too_many_jobs"
+    assert refused(ordered(seller)).code == "too_many_jobs"
+    assert asked(ordered(seller, replace(ORDER, job_id="staged-0"))) == [fx.SubmitJob]
+
+
+def test_inputs_are_kept_only_while_the_slot_lasts(seller: Any) -> None:
+    assert refused(sent_inputs(seller, now=2 * HOUR)).code == "slot_over"
+
+
+VARIABLE = c.JobVariable("OMP_NUM_THREADS", "8")
+
+
+def test_variables_of_an_order_are_the_jobs(seller: Any) -> None:
+    (submitted,) = [
+        each for each in ordered(seller, replace(ORDER, variables=(VARIABLE,))) if isinstance(each, fx.SubmitJob)
+    ]
+    environment = dict(submitted.job.environment)
+    assert (environment["OMP_NUM_THREADS"], environment["RAMP_JOB"]) == ("8", "job-1")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        (c.JobVariable("RAMP_JOB", "other"),),
+        (c.JobVariable("", "x"),),
+        (c.JobVariable("A=B", "x"),),
+        (c.JobVariable("ü", "x"),),
+        (VARIABLE, VARIABLE),
+        (c.JobVariable("A", "a\0b"),),
+        (c.JobVariable("A", "a" * 4001),),
+        tuple(c.JobVariable(f"A{number}", "") for number in range(101)),
+    ],
+)
+def test_wrong_variables_are_refused(seller: Any, variables: tuple[c.JobVariable, ...]) -> None:
+    assert refused(ordered(seller, replace(ORDER, variables=variables))).code == "beyond_limits"
 
 
 # -- delivery --------------------------------------------------------------------------------------------------------

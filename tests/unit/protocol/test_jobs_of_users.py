@@ -50,6 +50,40 @@ def test_an_order_is_on_record_before_it_leaves_for_whoever_sold_the_slot(alice:
     assert alice.command(ev.JobSubmitted(order(bought))) == []  # it is on its way
 
 
+def test_inputs_go_to_the_seller_of_the_slot_before_the_order(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    effects = alice.command(ev.JobInputSent("q1", "job-1", bought, 0, "YQ=="))
+    (message,) = sent(effects)
+    assert (message.receiver, message.content) == ("res1", c.JobInputPiece("job-1", bought, 0, "YQ=="))
+    kept = c.JobOutput("job-1", bought, "inputs", 0, 1, False, "")
+    (told,) = answer(alice, message, kept)
+    assert told.progress.answer == kept
+    (told,) = alice.command(ev.JobInputSent("q2", "job-1", "agreement-7", 0, "YQ=="))
+    assert told.progress.answer.code == "not_active"
+
+
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_a_question_that_cannot_be_read_or_sent_ends_at_once(alice: Any, by_itself: bool) -> None:
+    bought = alice.bought()
+    alice.command(ev.JobSubmitted(order(bought)))
+    (message,) = sent(alice.command(ev.JobSubmitted(order(bought, "job-2"))))
+    complaint = c.NotUnderstood("line 1: JobOrder")
+    message = sent(alice.command(ev.JobAsked("q1", "job-1")))[0] if by_itself else message
+    speaker = "alice" if by_itself else "res1"
+    for sender, ends in (("res2", False), (speaker, True), (speaker, False)):
+        effects = alice.take(
+            Message(
+                Performative.NOT_UNDERSTOOD,
+                sender,
+                "alice",
+                message.conversation_id,
+                complaint,
+                in_reply_to=message.reply_with,
+            )
+        )
+        assert [each.progress.answer for each in effects] == ([complaint] if ends else [])
+
+
 def test_nothing_is_ordered_on_what_one_does_not_have(alice: Any) -> None:
     (told,) = alice.command(ev.JobSubmitted(order("agreement-7")))
     assert told.progress.answer.code == "not_active"

@@ -118,3 +118,14 @@ def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
     """What was not answered is asked again by a person, who has seen no answer."""
     assert keeper.party.recover((), 5) == []
     assert keeper.party.deadline is None
+
+
+@pytest.mark.parametrize(
+    "answered", [c.RefundMade("a1", "refund:a1", 700), c.KeeperRefused("a1", "unknown_transfer", "no payment")]
+)
+def test_a_refund_is_ordered_until_the_bank_answers(keeper: Any, said: Any, answered: Any) -> None:
+    order = c.RefundOrder("a1", "the machine was down")
+    assert said(keeper.party.handle(ev.RefundOrdered("a1", "the machine was down"), 7)) == [order]
+    assert said(keeper.party.tick(keeper.party.deadline)) == [order]
+    assert answer(keeper.hear("bank", answered)) == answered
+    assert keeper.party.deadline is None

@@ -149,7 +149,10 @@ def test_an_offer_that_costs_more_than_the_run_may_is_a_coded_refusal(alice: Any
     told = {each.resource: each.refusal for each in record.refusals}
     assert (told["res1"].code if "res1" in told else None) == code
     if code is not None:
-        assert told["res1"].detail == "1 136.00 credits with 16 cores; expected at most 1 120.00 at any size"
+        assert told["res1"].detail == (
+            "cost too high: got 1 136.00 credits for 16 cores, "
+            "expected at most 1 120.00 (16 cores asked at 70 credits/core-hour)"
+        )
 
 
 def test_offers_of_different_sizes_compare_by_their_cost_and_the_next_round_asks_it(alice: Any) -> None:

@@ -21,7 +21,6 @@ from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN, lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-BID_FOR = {number: replace(UNIT, number=number) for number in range(1, BIDS_MAX + 10)}
 NOW = 5 * SECOND
 MS = MILLISECOND
 
@@ -69,10 +68,11 @@ def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any)
         ResourceRefusal("res2", Refusal(1, RefusalCode.CORES_TAKEN)),
         ResourceRefusal("res3", Refusal(1, RefusalCode.NO_ANSWER)),
     )
-    record = RoundRecord(1, ((1, 70),), (offer,), refusals, 4 * SECOND)
+    bid = c.Bid(1, "res1", 60)
+    record = RoundRecord(1, ((1, 70),), (offer,), (bid,), refusals, 4 * SECOND)
     answered = (("res1", 200 * MS), ("res2", 300 * MS))
     opened = RoundOpened("r1", 2, ((1, 60),), 3)
-    assert told(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, offer),), answered, 1), opened]
+    assert told(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, bid),), answered, 1), opened]
     # res3 is called again, and not waited for
     propose(alice, "res1", 59, NOW + 5 * SECOND, 2)
     (closed,) = told(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
@@ -186,24 +186,41 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
 # -- the bids that the next call shows -------------------------------------------------------------------------------
 
 
-def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming(alice: Any) -> None:
-    offers = [alice.offer(f"res{number}", price, 1 + number % 2) for number, price in enumerate((9, 9, 8, 8, 4, 4))]
-    assert lowest_bids(offers, BID_FOR) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
+def test_offers_are_ranked_and_asked_again_by_their_cost_for_the_cores_asked(alice: Any) -> None:
+    """17 for 64 cores costs more than 30 for the 16 asked, and is called 68; 18 is above the limit."""
+    open_round(alice, "res1", "res2", "res3", rounds=2)
+    whole = replace(alice.offer("res1", 17), cores=64)
+    alice.hear("res1", c.Proposal("r1", 1, (whole,)), NOW)
+    alice.hear("res3", c.Proposal("r1", 1, (replace(alice.offer("res3", 18), cores=64),)), NOW)
+    effects = propose(alice, "res2", 30, NOW)
+    (closed, opened) = told(effects, RoundClosed, RoundOpened)
+    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [("res3", RefusalCode.BAD_PRICE)]
+    shown = (c.Bid(1, "res1", 68), c.Bid(1, "res3", 72), c.Bid(1, "res2", 30))
+    assert (closed.record.bids, closed.best, opened.asked) == (shown, ((1, shown[2]),), ((1, 30),))
+    assert shown in [
+        each.message.content.bids
+        for each in effects
+        if isinstance(each, fx.Send) and isinstance(each.message.content, c.CallForProposals)
+    ]
 
 
-def test_a_call_does_not_grow_with_the_resources(alice: Any) -> None:
+def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming() -> None:
+    bids = tuple(c.Bid(1 + number % 2, f"res{number}", price) for number, price in enumerate((9, 9, 8, 8, 4, 4)))
+    assert lowest_bids(bids) == bids
+
+
+def test_a_call_does_not_grow_with_the_resources() -> None:
     """Twice the bids, and a call of the same size, with the lowest prices of both units in it."""
     for resources in (20, 40):
-        offers = [alice.offer(f"res{number}", number, unit) for unit in (2, 1) for number in range(resources, 0, -1)]
+        bids = [c.Bid(unit, f"res{number}", number) for unit in (2, 1) for number in range(resources, 0, -1)]
         prices: dict[int, list[int]] = {1: [], 2: []}
-        for bid in lowest_bids(offers, BID_FOR):
+        for bid in lowest_bids(bids):
             prices[bid.unit].append(bid.cpu_hour_cost)
         assert prices == {unit: list(range(BIDS_SHOWN, 0, -1)) for unit in (1, 2)}
 
 
-def test_of_more_units_than_there_is_room_for_each_is_shown_once(alice: Any) -> None:
-    offers = [alice.offer(f"res{price}", price, unit) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)]
-    shown = lowest_bids(offers, BID_FOR)
+def test_of_more_units_than_there_is_room_for_each_is_shown_once() -> None:
+    shown = lowest_bids([c.Bid(unit, f"res{price}", price) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)])
     assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
 
 

@@ -98,6 +98,10 @@ WRONG = {
     ),
     "what was not wanted, by the rule": (agreement(best_offer=True), PriceFault.RULE_NOT_AGREED),
     "no rule, and not as offered": (agreement(None), PriceFault.NOT_AS_OFFERED),
+    "as offered, for more cores than asked, above the cap": (
+        agreement(None, 70 * 1700, offer=replace(WON, cpu_hour_cost=70, cores=17)),
+        PriceFault.ABOVE_CAP,
+    ),
 }
 
 
@@ -115,12 +119,14 @@ def test_what_is_right() -> None:
     assert price_problem(agreement(shown(cpu_hour_cost=50), 50 * 1600)) is None, "both ask the same"
     ahead = agreement(replace(PRICE, seal=replace(SEAL, signed_at=MINUTE + CLOCKS_APART)))
     assert price_problem(ahead) is None, "its clock is ahead of the buyer's"
-    larger = agreement(shown(cores=32), 70 * 1600)
-    assert price_problem(larger) is None, "the next offer costs more than the cap of this slot"
+    larger = agreement(shown(cores=32, cpu_hour_cost=35), 70 * 1600)
+    assert price_problem(larger) is None, "the next offer charges more cores, and costs the cap"
     own = bound(WON, replace(UNIT, cpu_hour_cost=60), "their-own")
     theirs = agreement(PricePaid("their-own"), 60 * 1600, offer=own)
     assert price_problem(theirs) is None, "any rule's price within the bounds; it may ask for ever less"
     assert price_problem(agreement(None, 50 * 1600)) is None
+    best = agreement(None, 99 * 1600, offer=replace(WON, cpu_hour_cost=99), best_offer=True)
+    assert price_problem(best) is None, "the owner has approved a best offer"
 
 
 # -- the winner ----------------------------------------------------------------------------------------------------
@@ -181,6 +187,14 @@ def test_the_winner_refuses_another_price_with_a_code(
     assert resource.state(offer) == "held", "the buyer may still come with the right one"
 
 
+def test_a_seller_countersigns_nothing_above_the_limit_in_the_agreement(resource: Any) -> None:
+    offer = held(resource, "")
+    answer = committed(resource, offer, request=replace(UNIT, cpu_hour_cost=64))
+    assert (answer.code, answer.detail[:9]) == (RefusalCode.BAD_PRICE, "above_cap")
+    best = committed(resource, offer, request=replace(UNIT, cpu_hour_cost=64), best_offer=True)
+    assert isinstance(best, c.Confirmed)
+
+
 def test_the_winner_refuses_a_runner_up_that_bids_less(resource: Any) -> None:
     offer = held(resource)
     answer = committed(resource, offer, price=next_to(offer, 64), cost=65 * 1600)
@@ -216,3 +230,23 @@ def test_the_bank_pays_what_the_runner_up_asks_and_nothing_else(
         (refused,) = [each for each in answers if isinstance(each, c.PaymentRefused)]
         assert refused.code == "bad_price"
         assert refused.detail.startswith(f"{code}: ")
+
+
+@pytest.mark.parametrize(("cores", "best_offer", "paid"), [(16, False, True), (15, False, False), (15, True, True)])
+def test_the_bank_pays_nothing_above_the_limit_for_what_was_asked(
+    bank: Any, cores: int, best_offer: bool, paid: bool
+) -> None:
+    line = bank.line()
+    bank.order(line)
+    body = bank.agreement(line)
+    assert (body.offer.cores, body.cost) == (16, body.offer.cost)
+    limit = -(-body.cost // 1600)
+    asked = replace(body.request, cpu_hour_cost=limit, cores=TotalCores(cores), wall_time=HOUR)
+    signed = Signed(replace(body, request=asked, best_offer=best_offer), ("alice", "res1"))
+    message = Message(Performative.REQUEST, "res1", "bank", "r1", signed, reply_with="w")
+    answers = [effect.message.content for effect in bank.take(message, 20) if isinstance(effect, fx.Send)]
+    if paid:
+        assert any(isinstance(each, c.PaymentMade) for each in answers)
+    else:
+        (refused,) = [each for each in answers if isinstance(each, c.PaymentRefused)]
+        assert (refused.code, refused.detail[:9]) == ("bad_price", "above_cap")

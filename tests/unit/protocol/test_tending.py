@@ -13,8 +13,9 @@ from ramp.model.contents import Content, Failed, NotUnderstood, SlotMoved, SlotM
 from ramp.model.instant import DAY, MINUTE, SECOND
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
-from ramp.protocol.effects import Send, TendSlots
+from ramp.protocol.effects import Report, Send, TendSlots
 from ramp.protocol.events import MachineOpened, SlotsTended
+from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.timing import Pace, Timing
@@ -80,7 +81,8 @@ def test_everybody_of_a_domain_is_mapped_and_a_line_of_ones_own_goes_before() ->
 def test_a_machine_is_told_at_once_of_a_sale_and_every_so_often_until_the_slot_ends() -> None:
     tending = _tending()
     tending.opened(tended=True)
-    assert tending.deadline is None
+    assert tending.tick(0) == [TendSlots(())], "a failure is noticed before there is a buyer"
+    assert tending.deadline == TEND_EVERY
     tending.kept(_sale("o1"))  # type: ignore[arg-type]
     assert tending.deadline == 0
     assert tending.tick(SECOND) == [TendSlots((("o1", "alice1"),))]
@@ -88,8 +90,7 @@ def test_a_machine_is_told_at_once_of_a_sale_and_every_so_often_until_the_slot_e
     assert tending.tick(SECOND + TEND_EVERY - 1) == []
     tending.kept(_sale("o2", "stranger@market"))  # type: ignore[arg-type]
     assert tending.tick(2 * SECOND) == [TendSlots((("o1", "alice1"), ("o2", "")))]
-    assert tending.tick(100 * SECOND) == []
-    assert tending.deadline is None
+    assert tending.tick(100 * SECOND) == [TendSlots(())]
 
 
 def test_what_is_released_or_was_never_sold_is_not_told() -> None:
@@ -98,12 +99,12 @@ def test_what_is_released_or_was_never_sold_is_not_told() -> None:
     sale = _sale("o1")
     sale.state = S.SETTLING
     tending.kept(sale)  # type: ignore[arg-type]
-    assert tending.deadline is None
+    assert tending.tick(0) == [TendSlots(())]
     sale.state = S.SOLD
     tending.kept(sale)  # type: ignore[arg-type]
     sale.state = S.FAILING
     tending.kept(sale)  # type: ignore[arg-type]
-    assert tending.tick(SECOND) == []
+    assert tending.tick(SECOND) == [TendSlots(())]
 
 
 def test_a_machine_that_is_not_tended_is_asked_for_its_sold_slots_with_the_heartbeats() -> None:
@@ -127,6 +128,8 @@ def test_a_sold_slot_that_its_machine_has_forgotten_is_paid_back(resource: Any) 
     effects = resource.party.handle(SlotsTended(((offer.offer_id, "the machine no longer has it"),)), MINUTE)
     told = [each.message for each in effects if isinstance(each, Send)]
     assert {each.receiver for each in told} == {"alice", "bank"}
+    (lost,) = [each.progress for each in effects if isinstance(each, Report)]
+    assert lost == SlotLost(told[0].content.agreement_id, "alice", "the machine no longer has it")  # type: ignore[union-attr]
     assert all(isinstance(each.content, Failed) for each in told)
 
 
@@ -162,6 +165,14 @@ def test_a_buyer_is_told_of_a_move_once_however_often_the_machine_says_it() -> N
     heard = SlotMoveHeard("agreement-o1", 5)
     tending.answered(_answer(said, heard), heard, 3 * SECOND)
     assert tending.deadline is None
+
+
+def test_a_buyer_is_told_of_another_reservation_which_its_later_jobs_use_too(launching_resource: Any) -> None:
+    one = launching_resource(LaunchTerms("slurm", {"alice": "alice1"}))
+    offer = one.sell()
+    (said,) = one.party.handle(SlotsTended((), ((offer.offer_id, SlotMove("n1", 5, "17")),)), 0)
+    assert said.message.content.reservation_id == "17"
+    assert one.party.participants[offer.offer_id].reserved_as == "17"
 
 
 def test_only_the_buyers_own_word_on_the_last_move_ends_the_telling() -> None:

@@ -18,6 +18,7 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import (
     CommitDecided,
     FailureTold,
@@ -311,7 +312,28 @@ def test_failed_before_posting_but_posted_all_the_same_is_claimed(alice: Any, sa
     (unit,) = alice.outcome.units
     assert alice.party.agreement_state(unit.agreement_id) == "cancelling"
     alice.hear("bank", c.RefundMade(unit.agreement_id, "t2", unit.offer.cost))
-    assert alice.party.agreement_state(unit.agreement_id) == "cancelled"
+    assert alice.party.agreement_state(unit.agreement_id) == "lost"
+
+
+def test_a_slot_that_its_seller_has_lost_is_not_called_cancelled(alice: Any, restarted_user: Any) -> None:
+    """A drained node looked like the buyer's own cancellation."""
+    agreement_id = alice.bought()
+    alice.hear("res1", alice.failed())
+    effects = alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    (ended,) = [each.progress for each in effects if isinstance(each, fx.Report)]
+    assert isinstance(ended, CancellationEnded)
+    assert (ended.outcome.done, ended.outcome.cause) == (True, "it burns")
+    again, _ = restarted_user(alice.journal, SECOND)
+    for party in (alice.party, again.party):
+        assert (party.agreement_state(agreement_id), party.refunds[agreement_id].cause) == ("lost", "it burns")
+
+
+def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> None:
+    """The bank's word may come before the seller's."""
+    agreement_id = alice.bought()
+    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    assert alice.party.refunds[agreement_id].cause == "res1 has given it back"
+    assert alice.party.agreement_state(agreement_id) == "lost"
 
 
 def test_failed_after_posting_is_claimed(alice: Any, said: Any) -> None:
@@ -436,7 +458,7 @@ def test_cut_anywhere_the_journal_never_pays_and_forgets(
         finish(again, effects, order, is_posted, said)
         (agreement,) = order.agreements
         state = again.party.agreement_state(agreement.agreement_id)
-        assert state in (("active", "cancelling", "cancelled") if is_posted else ("void",)), (cut, prefix[-1])
+        assert state in (("active", "cancelling", "cancelled", "lost") if is_posted else ("void",)), (cut, prefix[-1])
         assert again.outcome is not None
         bought = [unit.agreement_id for unit in again.outcome.units]
         assert bought == ([agreement.agreement_id] if is_posted else [])

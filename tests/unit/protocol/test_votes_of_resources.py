@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import SECOND
-from ramp.model.offer import RefusalCode
+from ramp.model.instant import HOUR, SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.timing import Pace, Timing
@@ -98,3 +101,60 @@ def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, sa
     one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
     asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
     assert asked == ["offer-res1-1"]
+
+
+# -- a slot that was taken meanwhile ---------------------------------------------------------------------------------
+
+
+def taken(resource: Any, answer: Any) -> tuple[Any, list[Any]]:
+    """An offer whose slot the machine no longer has, and what the resource does when its next quote is `answer`."""
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects  # from now on the machine answers what the test says
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    gone = Refusal(1, RefusalCode.SLOT_TAKEN, detail="no longer free")
+    asked = resource.party.handle(ev.SlotHeld(offer.offer_id, gone), 0)
+    assert not [each for each in asked if isinstance(each, fx.Send)]
+    assert resource.hear("alice", c.Acceptance("r1", offer.offer_id)) == [], "the vote is still to come"
+    (quote,) = [each for each in asked if isinstance(each, fx.QuoteSlots)]
+    return offer, resource.party.handle(ev.SlotsQuoted(quote.call_id, (answer,)), 0)
+
+
+def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: Any) -> None:
+    offer, (sent,) = taken(resource, Slot(HOUR, 2 * HOUR, 16, 0.75, "M9"))
+    refused = sent.message.content
+    assert (refused.offer_id, refused.code, refused.detail) == (
+        offer.offer_id,
+        RefusalCode.SLOT_TAKEN,
+        "no longer free",
+    )
+    (instead,) = refused.instead
+    assert instead.offer_id != offer.offer_id
+    assert instead == replace(offer, offer_id=instead.offer_id, load=0.75, placement="M9")
+    effects = resource.hear("alice", c.Acceptance("r1", instead.offer_id))
+    assert [each.slot.placement for each in effects if isinstance(each, fx.HoldSlot)] == ["M9"]
+    (again,) = resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    assert (again.message.content.code, again.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Refusal(1, RefusalCode.CORES_TAKEN),
+        Slot(HOUR, 2 * HOUR, 32, 0.5),
+        Slot(HOUR, 3 * HOUR, 16, 0.5),
+        Slot(3 * HOUR, 4 * HOUR, 16, 0.5),
+    ],
+    ids=["none is free", "other cores", "longer", "after the deadline"],
+)
+def test_the_vote_is_a_plain_no_without_a_like_slot_in_the_window(resource: Any, answer: Any) -> None:
+    _, (sent,) = taken(resource, answer)
+    assert (sent.message.content.code, sent.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
+
+
+def test_a_machine_that_fails_is_not_asked_for_another_slot(resource: Any) -> None:
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    failed = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="it is down")
+    effects = resource.party.handle(ev.SlotHeld(offer.offer_id, failed), 0)
+    assert [type(each) for each in effects if isinstance(each, fx.Send | fx.QuoteSlots)] == [fx.Send]

@@ -18,6 +18,7 @@ from ramp.model import contents
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
 from ramp.rfql.signing import seals, trust
@@ -129,8 +130,8 @@ def test_every_kind_of_key_seals(
 def test_slots_that_are_empty_and_text_of_any_kind_are_sealed_too(
     resource_notary: XmlNotary, deliver: Deliver, now: Instant
 ) -> None:
-    content = contents.Confirmed("agreement\n\nsignature: x\r\n", "signature: ы\t")
-    message = Message(Performative.CONFIRM, RESOURCE, USER, ": ", content)
+    content = contents.Failed("agreement-1", "offer-1", RefusalCode.CANCELLED, "signature: ы  certificate:")
+    message = Message(Performative.FAILURE, RESOURCE, USER, ": ", content)
     assert deliver(codec.encode(resource_notary.seal(message, now))).content == content
 
 
@@ -425,14 +426,14 @@ def test_old_and_future_seals_are_refused(
 
 
 @pytest.mark.parametrize("slot", ["conversation_id", "reply_with", "in_reply_to", "receiver"])
-@pytest.mark.parametrize("character", ["\n", "\r", "\x85", "\u2028", "\u2029", "\x0b", "\x00"])
-def test_slots_with_line_breaks_are_refused(
+@pytest.mark.parametrize("character", "\n\r\x85\u2028\u2029\x0b\x00\x1b\x9b\u202e\u200b")
+def test_slots_with_line_breaks_or_hidden_characters_are_refused(
     resource_notary: XmlNotary, deliver: Deliver, sealed: Message, now: Instant, slot: str, character: str
 ) -> None:
     value = f"a{character}to: bank@localhost"
-    with pytest.raises(SealInvalid, match="contains a line break"):
+    with pytest.raises(SealInvalid, match="must be one line of printable characters"):
         resource_notary.seal(replace(granted(), **{slot: value}), now)
-    with pytest.raises(SealInvalid, match="contains a line break"):
+    with pytest.raises(SealInvalid, match="must be one line of printable characters"):
         deliver(codec.encode(sealed), **{slot: value})
 
 

@@ -284,11 +284,22 @@ def test_unmet_terms_are_warnings(
     assert [
         warning.removeprefix("the offer does not meet the request: ").split(",")[0] for warning in report.warnings
     ] == [
-        "price 80 is above the 70 asked for",
+        "cost too high: got 25 600.00 credits for 64 cores",
         "slot ends at 2026-11-21T13:00:00Z",
         "64 cores of the 128 asked for",
         "slot starts at 2026-11-21T08:00:00Z",
     ]
+
+
+def test_an_agreement_above_the_limit_for_what_was_asked_fails(
+    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+) -> None:
+    """128 cores asked at 70; the machine charges 256 at 55."""
+    offer = replace(agreement.offer, cores=256)
+    dear = replace(agreement, offer=offer, cost=offer.cost)
+    report = check(resource_notary.sign(user_notary.sign(Signed(dear), now), now).document)
+    assert not report.holds
+    assert "above_cap: cost too high" in report.failure
 
 
 def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(

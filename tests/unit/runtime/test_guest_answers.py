@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import plain
 from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -18,6 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.guests.answers import answer_problem, raised, without_answer
+from ramp.text import one_line
 
 UNIT = RequestUnit(3, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)
@@ -78,8 +78,8 @@ def test_what_stands_in_for_an_answer_promises_nothing_and_is_one_to_its_questio
 
 
 def test_reasons_are_one_short_line_that_can_be_printed() -> None:
-    assert plain("a\n b\tc\x1b[2J \ud800") == "a b c?[2J ?"
-    assert len(plain("word " * 10**6)) <= 300
+    assert one_line("a\n b\tc\x1b[2J \ud800") == "a b c?[2J ?"
+    assert len(one_line("word " * 10**6)) <= 300
 
     class Unspeakable(Exception):
         def __str__(self) -> str:

@@ -538,7 +538,7 @@ def test_questions_to_a_plug_in_end_nobody() -> None:
     assert "OverflowError" in described.snapshot
 
 
-def test_a_message_that_cannot_be_sealed_is_lost_and_ends_nobody() -> None:
+def test_a_message_that_cannot_be_sealed_is_answered_at_once_and_ends_nobody() -> None:
     """What a peer has invented may stand in it; the others of the same moment go out."""
 
     class Refusing(VirtualNotary):
@@ -553,7 +553,12 @@ def test_a_message_that_cannot_be_sealed_is_lost_and_ends_nobody() -> None:
     good, bad = (Message(Performative.CANCEL, "me", "peer", name, content) for name in ("good", "bad"))
     ports = Ports(send=sent.append, notary=Refusing("me", Role.RESOURCE))
     ports.unsent = lambda message, _: unsent.append(message)
-    host = Host(Scripted([fx.Send(bad), fx.Send(good)]), ports)
+    party = Scripted([fx.Send(bad), fx.Send(good)])
+    host = Host(party, ports)
     host.deliver(QUERY, 1)
     assert [each.conversation_id for each in sent] == ["good"]
     assert unsent == [bad]
+    returned = party.events[-1]
+    assert isinstance(returned, ev.MessageReceived)
+    assert (returned.message.sender, returned.message.conversation_id) == ("me", "bad")
+    assert returned.message.content == NotUnderstood("conversation-id contains a line break")

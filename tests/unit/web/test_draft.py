@@ -5,6 +5,7 @@ import pytest
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.money import parse_credits
+from ramp.protocol.events import Approval
 from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.schema_terms import schema_terms
 from ramp.shipped_files import shipped_directory
@@ -37,13 +38,25 @@ def test_documents_come_back_as_they_were(path):
     assert again == document
 
 
+def most(draft, approval=Approval.AUTO):
+    return greatest_cost(draft.document(NOW), approval, NOW)
+
+
 def test_most_it_costs():
     draft = Draft()
-    assert greatest_cost(draft.document(NOW), NOW) == 64 * 70 * 100  # one hour, hundredths of a credit
+    assert most(draft) == 64 * 70 * 100  # one hour, hundredths of a credit
     draft.units.append(UnitDraft({"nodes": "4", "node_cores": "8", "price": "10", "wall_time": "30min"}))
-    assert greatest_cost(draft.document(NOW), NOW) == 64 * 70 * 100 + 32 * 10 * 50
+    assert most(draft) == 64 * 70 * 100 + 32 * 10 * 50
+    assert most(draft, Approval.BEST_OFFER) is None, "best offers may cost more"
     draft.max_cost = "99.50"
-    assert greatest_cost(draft.document(NOW), NOW) == parse_credits("99.50")
+    assert most(draft) == most(draft, Approval.BEST_OFFER) == parse_credits("99.50")
+
+
+def test_the_most_of_a_moldable_unit_is_that_of_its_reference_size():
+    unit = UnitDraft(
+        {"cores": "8..512", "reference_cores": "64", "speed_up": "amdahl:0", "price": "70", "wall_time": "1h"}
+    )
+    assert most(Draft([unit])) == 64 * 70 * 100
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ OUTCOME = RequestOutcome(
 TOLD = (
     Submitted("request-of-alice"),
     RoundOpened("request-of-alice", 1, ((1, 70),), 5),
-    RoundClosed("request-of-alice", FIRST, ((1, offer("b", 50)),), (("a", SECOND // 100), ("b", SECOND // 2)), 2),
+    RoundClosed("request-of-alice", FIRST, ((1, FIRST.bids[1]),), (("a", SECOND // 100), ("b", SECOND // 2)), 2),
     UnitAdvanced("request-of-alice", 1, "b", "settled"),
     RequestEnded(OUTCOME),
     CancellationEnded(CancellationOutcome("agreement-of-alice", done=True, refund=150)),

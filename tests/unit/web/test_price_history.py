@@ -9,9 +9,9 @@ from ramp.web.pages.machines.charts import price_chart, price_series
 from tests.unit.web.test_story import FIRST, NOW, SECOND_ROUND
 
 
-def test_offers_are_their_users_alone_and_first_prices_everybodys(tmp_path):
+def test_offers_are_their_users_alone_and_start_prices_everybodys(tmp_path):
     prices = PriceHistory(tmp_path / "prices.sqlite")
-    prices.first_prices({"a": 90}, NOW)
+    prices.start_prices({"a": 90}, NOW)
     prices.offered("alice", round_points("r", FIRST, NOW + SECOND))
     assert [(each.resource, each.price, each.round_number) for each in prices.points("alice")] == [
         ("a", 90, 0), ("a", 60, 1), ("b", 50, 1),
@@ -35,10 +35,10 @@ def test_what_is_on_record_is_not_told_twice(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_first_price_is_written_when_it_changes_and_now_and_then(tmp_path):
+def test_a_start_price_is_written_when_it_changes_and_now_and_then(tmp_path):
     prices = PriceHistory(tmp_path / "prices.sqlite")
     for at, price in ((0, 90), (SECOND, 90), (2 * SECOND, 80), (3 * SECOND, 80), (HOUR, 80)):
-        prices.first_prices({"a": price}, NOW + at)
+        prices.start_prices({"a": price}, NOW + at)
     assert [(each.at - NOW, each.price) for each in prices.points("")] == [(0, 90), (2 * SECOND, 80), (HOUR, 80)]
 
 
@@ -53,7 +53,7 @@ def test_a_file_that_fails_costs_the_picture_and_one_line(tmp_path, caplog):
     prices.close()
     with caplog.at_level(logging.WARNING):
         prices.offered("alice", round_points("r", FIRST, NOW))
-        prices.first_prices({"a": 1}, NOW + MINUTE)
+        prices.start_prices({"a": 1}, NOW + MINUTE)
         assert prices.points("alice") == ()
     assert len(caplog.records) == 1
 
@@ -61,7 +61,7 @@ def test_a_file_that_fails_costs_the_picture_and_one_line(tmp_path, caplog):
 def test_a_line_for_each_resource():
     points = [PricePoint(NOW, "b", 90), *round_points("r", FIRST, NOW)]
     series = price_series(points)
-    assert list(series) == ["a", "b", "b (starting price)"]
+    assert list(series) == ["a", "b", "b (start price)"]
     drawn = price_chart(series, dark=True)["series"]
     assert [(each["type"], [value for _, value in each["data"]]) for each in drawn] == [
         ("scatter", [60]), ("scatter", [50]), ("line", [90]),

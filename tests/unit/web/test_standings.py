@@ -79,3 +79,11 @@ def test_only_the_last_ones_are_kept() -> None:
         changes.take(AmendmentEnded(replace(DONE, agreement_id=f"agreement-{number}")))
     assert changes.ended("agreement-0") is None
     assert changes.ended("agreement-1") is not None
+
+
+def test_after_a_refund_only_the_agent_knows_the_costs():
+    standings = Standings()
+    standings.stale = True
+    standings.listed([RequestStanding("r", "settled", "", 1, NOW, charged=700, returned=200)])
+    (only,) = standings.latest()
+    assert (standings.stale, only.cost) == (False, 500)

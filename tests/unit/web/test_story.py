@@ -1,6 +1,7 @@
 """The story of a request: folded from events, the same from the record, and bounded."""
 
 from ramp.control.events import RequestEnded
+from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
@@ -23,6 +24,7 @@ FIRST = RoundRecord(
     1,
     ((1, 70),),
     (offer("a", 60), offer("b", 50)),
+    (Bid(1, "a", 60), Bid(1, "b", 50)),
     (
         refusal("c", RefusalCode.PRICE, "90 credits/core-hour"),
         refusal("d", RefusalCode.PRICE, "80 credits/core-hour"),
@@ -30,7 +32,14 @@ FIRST = RoundRecord(
     ),
     SECOND,
 )
-SECOND_ROUND = RoundRecord(2, ((1, 50),), (offer("a", 45),), (refusal("b", RefusalCode.OWN_OFFER_STANDS),), SECOND)
+SECOND_ROUND = RoundRecord(
+    2,
+    ((1, 50),),
+    (offer("a", 45),),
+    (Bid(1, "a", 45),),
+    (refusal("b", RefusalCode.OWN_OFFER_STANDS),),
+    SECOND,
+)
 
 
 def test_rounds_are_told_as_they_come():
@@ -39,7 +48,7 @@ def test_rounds_are_told_as_they_come():
     assert story.take(RoundOpened("r", 1, ((1, 70),), 5), NOW)
     assert story.stage == "round 1: waiting for offers"
     assert story.leader(1) is None
-    assert story.take(RoundClosed("r", FIRST, ((1, offer("b", 50)),)), NOW)
+    assert story.take(RoundClosed("r", FIRST, ((1, FIRST.bids[1]),)), NOW)
     assert (story.stage, story.leader(1).resource, story.rounds[1].resources) == ("round 1", "b", 5)
     assert [(each.code, each.count, each.passing) for each in story.reasons()] == [
         ("price_below_minimum", 2, (("d", "80 credits/core-hour"), ("c", "90 credits/core-hour"))),
@@ -60,7 +69,7 @@ def test_an_approval_is_asked_until_the_request_has_ended():
 
 def test_what_was_not_seen_comes_from_the_record():
     told, seen = AuctionStory("r"), AuctionStory("r")
-    for record, best in ((FIRST, offer("b", 50)), (SECOND_ROUND, offer("a", 45))):
+    for record, best in ((FIRST, FIRST.bids[1]), (SECOND_ROUND, SECOND_ROUND.bids[0])):
         seen.take(RoundClosed("r", record, ((1, best),)), NOW)
     told.end(RequestOutcome("r", RequestStatus.QUOTED, "", (FIRST, SECOND_ROUND), (), NOW, SECOND))
     assert [dict(each.best) for each in told.rounds.values()] == [dict(each.best) for each in seen.rounds.values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import importlib
 import ssl
@@ -111,3 +112,15 @@ def test_spade_comes_without_its_server_and_pages_which_can_still_be_imported():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=500, check=False)
     assert result.stdout == "good\n", result.stderr
+
+
+async def test_a_stranger_that_asks_for_an_agents_presence_is_not_answered(monkeypatch):
+    said = []
+    nothing = {"on_message": said.append, "on_error": said.append, "on_misaddressed": said.append}
+    client = stream.MarketStream(
+        "bank@localhost", "secret", context=ssl.create_default_context(), register=False, raw=False, **nothing
+    )
+    monkeypatch.setattr(client, "send", said.append)
+    client.event("roster_subscription_request", client.make_presence(ptype="subscribe", pfrom="mallory@localhost"))
+    await asyncio.sleep(0)
+    assert said == []

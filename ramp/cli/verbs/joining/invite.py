@@ -97,7 +97,7 @@ def make(
     """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
 
     The invitation fixes the name, the role and the end date. It tells where the market is and pins its authority. The
-    bank opens the account when the certificate is issued. A resource needs no overdraft for refunds.
+    bank opens the account when the certificate is issued. Only a user has a deposit or an overdraft.
     """
     found = running(state)
     config = running_config(Path(found.config), state)
@@ -313,7 +313,7 @@ def _object(entry: Entry, now: Instant) -> dict[str, Any]:
         "certifies_server": made.certifies_server,
         "account_token": bool(made.account_token_digest),
         "deposit": amount_json(entry.deposit),
-        "credit_limit": amount_json(entry.credit_limit),
+        "overdraft": amount_json(entry.credit_limit),
         "enrolled_at": None if grant is None else iso(grant.granted_at),
         "revoked_at": None if entry.revoked_at is None else iso(entry.revoked_at),
         "reason": entry.reason,

@@ -344,6 +344,7 @@ def to_run(
         "RAMP_UNIT": str(order.unit),
         "RAMP_UNITS": str(len(peers)),
         "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
+        **{each.name: each.value for each in order.variables},
     }
     return JobToRun(
         order.job_id,
@@ -357,5 +358,6 @@ def to_run(
         order.inputs,
         tuple(environment.items()),
         queue_key=offer.offer_id if offer.in_queue else "",
+        archive=order.archive,
         start_by=min(max(taken.due_at, begin) + delivery_limit, end),
     )

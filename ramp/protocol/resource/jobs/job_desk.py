@@ -7,24 +7,25 @@ just reported, or by a coded refusal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     JobCancellation,
+    JobInputPiece,
     JobOrder,
     JobOutput,
     JobOutputQuery,
     JobQuery,
     JobRefused,
 )
-from ramp.model.contents.jobs import Delivery, limits_problem
+from ramp.model.contents.jobs import FOLDER, INPUTS, Delivery, limits_problem, path_problem, piece_problem
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.effects import Effect, ReadJobFile, Send, reply
+from ramp.protocol.effects import Effect, JobToRun, ReadJobFile, Send, StageJobInput, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.jobs.job import Job
@@ -45,7 +46,7 @@ READS_MAX = 100
 AWAITED = (ParticipantState.QUEUED, ParticipantState.SETTLING)
 """States of a bought job in a queue, which is paid when it has started."""
 
-JobWord = JobOrder | JobQuery | JobCancellation | JobOutputQuery
+JobWord = JobOrder | JobInputPiece | JobQuery | JobCancellation | JobOutputQuery
 
 
 class JobDesk:
@@ -65,6 +66,7 @@ class JobDesk:
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
         self._reads: dict[str, Message] = {}
+        self._staged: dict[str, set[str]] = {}
         self._calls = 0
 
     @property
@@ -105,6 +107,7 @@ class JobDesk:
         for job_id in self._by_offer.pop(offer_id, ()):
             del self._jobs[job_id]
             self._waiting.pop(job_id, None)
+        self._staged.pop(offer_id, None)
 
     def clock_set(self, by: Duration) -> None:
         for job in self._jobs.values():
@@ -143,6 +146,8 @@ class JobDesk:
                 return [*job.start(now), self._tell(message, job)]
             self._wait(message, job)
             return job.start(now)
+        if isinstance(word, JobInputPiece):
+            return self._stage(message, word, participant, now)
         if job is None:
             return [self._refuse(message, word, "unknown_job", "this slot has no job of this name")]
         if isinstance(word, JobOrder):
@@ -150,8 +155,6 @@ class JobDesk:
                 return [self._refuse(message, word, "other_job", "this slot has another job of this name")]
             return [self._tell(message, job)]
         if isinstance(word, JobOutputQuery):
-            if job.waits_for_start:
-                return [self._refuse(message, word, "no_file", "the job has not started")]
             return self._read(message, word, job)
         if job.state.is_final:
             return [self._tell(message, job)]
@@ -161,7 +164,35 @@ class JobDesk:
         self._wait(message, job)
         return job.cancel(now) if isinstance(word, JobCancellation) else job.look(now)
 
-    def _problem(self, order: JobOrder, participant: Participant, now: Instant) -> tuple[str, str] | None:
+    def _stage(self, message: Message, piece: JobInputPiece, participant: Participant, now: Instant) -> list[Effect]:
+        """Keep a piece of the inputs of a job that has not been ordered yet."""
+        offer = participant.offer
+        staged = self._staged.setdefault(offer.offer_id, set())
+        refusal = self._closed(participant, now, piece.job_id)
+        problem = piece_problem(piece)
+        if refusal is None and piece.job_id in self._jobs:
+            refusal = "other_job", "the job has been ordered"
+        if refusal is None and problem:
+            refusal = "beyond_limits", problem
+        if refusal is not None:
+            return [self._refuse(message, piece, *refusal)]
+        staged.add(piece.job_id)
+        job = JobToRun(
+            piece.job_id,
+            self._resource,
+            participant.reservation_id,
+            self.account_of(participant.user),
+            offer.cores,
+            offer.start,
+            offer.end,
+            (),
+            (),
+            (),
+        )
+        return self._ask(message, lambda call_id: StageJobInput(call_id, job, piece.offset, piece.data))
+
+    def _closed(self, participant: Participant, now: Instant, job_id: str) -> tuple[str, str] | None:
+        """Return why a slot takes no further job, or None."""
         offer = participant.offer
         if self._terms is None or not self._terms.launches:
             return (
@@ -174,9 +205,19 @@ class JobDesk:
         awaited = offer.in_queue and participant.state in AWAITED
         if participant.state is not ParticipantState.SOLD and not awaited:
             return "not_active", f"the slot is {participant.state}, expected sold"
-        cores, end = participant.size
+        end = participant.size[1]
         if now >= end:
             return "slot_over", f"the slot ended at {iso(end)}"
+        known = {*self._by_offer.get(offer.offer_id, ()), *self._staged.get(offer.offer_id, ())}
+        if len(known - {job_id}) >= JOBS_A_SLOT_MAX:
+            return "too_many_jobs", f"a slot takes at most {JOBS_A_SLOT_MAX} jobs"
+        return None
+
+    def _problem(self, order: JobOrder, participant: Participant, now: Instant) -> tuple[str, str] | None:
+        closed = self._closed(participant, now, order.job_id)
+        if closed is not None:
+            return closed
+        cores, end = participant.size
         if order.begin_at >= end:
             return (
                 "begins_too_late",
@@ -184,8 +225,6 @@ class JobDesk:
             )
         if order.cores > cores:
             return "too_many_cores", f"the job must use at most the slot's {cores} cores, got {order.cores}"
-        if len(self._by_offer.get(offer.offer_id, ())) >= JOBS_A_SLOT_MAX:
-            return "too_many_jobs", f"a slot takes at most {JOBS_A_SLOT_MAX} jobs"
         problem = limits_problem(order)
         return ("beyond_limits", problem) if problem else None
 
@@ -207,12 +246,11 @@ class JobDesk:
         if message is None:
             return []
         query = message.content
-        assert isinstance(query, JobOutputQuery)
+        assert isinstance(query, JobOutputQuery | JobInputPiece)
         if read.data is None:
             return [self._refuse(message, query, read.code, read.detail)]
-        piece = JobOutput(
-            query.job_id, query.agreement_id, query.name, query.offset, read.size, read.complete, read.data
-        )
+        name = query.name if isinstance(query, JobOutputQuery) else INPUTS
+        piece = JobOutput(query.job_id, query.agreement_id, name, query.offset, read.size, read.complete, read.data)
         return [reply(message, Performative.INFORM, piece)]
 
     def due(self, now: Instant) -> tuple[Job, ...]:
@@ -267,7 +305,7 @@ class JobDesk:
         job = Job(
             taken,
             offer=replace(participant.offer, end=participant.size[1]),
-            reservation_id=participant.reservation_id,
+            reservation_id=participant.reserved_as or participant.reservation_id,
             resource=self._resource,
             terms=terms,
         )
@@ -285,12 +323,20 @@ class JobDesk:
             waiting.append(message)
 
     def _read(self, message: Message, query: JobOutputQuery, job: Job) -> list[Effect]:
+        problem = "" if query.name == FOLDER else path_problem(query.name)
+        if job.waits_for_start:
+            problem = "the job has not started"
+        if problem:
+            return [self._refuse(message, query, "no_file", problem)]
+        return self._ask(message, lambda call_id: ReadJobFile(call_id, job.to_run, query.name, query.offset))
+
+    def _ask(self, message: Message, ask: Callable[[str], ReadJobFile | StageJobInput]) -> list[Effect]:
         self._calls += 1
         call_id = f"read-{self._calls}"
         self._reads[call_id] = message
         if len(self._reads) > READS_MAX:
             del self._reads[next(iter(self._reads))]
-        return [ReadJobFile(call_id, job.to_run, query.name, query.offset)]
+        return [ask(call_id)]
 
     def _tell(self, message: Message, job: Job) -> Send:
         agreed = isinstance(message.content, JobOrder)

@@ -325,7 +325,11 @@ class SizeDesk:
             if body.effective_at > latest:
                 told = f"the amendment takes effect at {iso(body.effective_at)}"
                 return "long_notice", f"{told}, expected {iso(latest)} or earlier"
-            return self._selling_problem(slot, body.cores, body.until) or self._booked_problem(body, now) or self._price_problem(body, now)
+            return (
+                self._selling_problem(slot, body.cores, body.until)
+                or self._booked_problem(body, now)
+                or self._price_problem(body, now)
+            )
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
         return None

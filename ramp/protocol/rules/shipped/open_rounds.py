@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from ramp.model.sizes.moldable import reference_price
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding
 
 
@@ -18,10 +17,7 @@ class OpenRounds(AuctionRule):
         """Return the best price of every unit, or its asking price without offers."""
         if bidding.rounds_held >= bidding.rounds_wanted:
             return None
-        return {
-            bids.unit.number: reference_price(bids.unit, bids.offers[0]) if bids.offers else bids.asked
-            for bids in bidding.units
-        }
+        return {bids.unit.number: bids.best_price for bids in bidding.units}
 
 
 RULE: Final = OpenRounds()

@@ -373,6 +373,6 @@ class Changes:
 
 
 def _asking(wish: AgreementResized, agreement: Agreement) -> int:
-    """Return the maximum price in credits per core hour: the owner's, else that of the request."""
+    """Return the maximum price in credits per core-hour charged: the owner's, else what the request allows."""
     offer = agreement.offer
     return price_with(agreement.request, offer.cores, offer.end - offer.start) if wish.price is None else wish.price

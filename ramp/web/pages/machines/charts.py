@@ -123,16 +123,16 @@ def core_chart(
 
 
 def price_series(points: Sequence[PricePoint]) -> dict[str, list[PricePoint]]:
-    """Return the series of the chart of prices by name: offers and starting prices of each resource."""
+    """Return the series of the chart of prices by name: offers and start prices of each resource."""
     found: dict[str, list[PricePoint]] = {}
     for each in points:
-        name = each.resource if each.request_id else f"{each.resource} (starting price)"
+        name = each.resource if each.request_id else f"{each.resource} (start price)"
         found.setdefault(name, []).append(each)
     return dict(sorted(found.items()))
 
 
 def price_chart(series: dict[str, list[PricePoint]], dark: bool) -> Options:
-    """Return the chart of prices: offers as points, starting prices as dashed steps, a colour for each resource."""
+    """Return the chart of prices: offers as points, start prices as dashed steps, a colour for each resource."""
     options = _over_time(dark, "credits/core-hour")
     options["legend"] |= {"type": "scroll"}
     options["tooltip"] = {"trigger": "item", "confine": True}

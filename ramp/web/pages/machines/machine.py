@@ -122,7 +122,7 @@ class MachinePage:
         self._state = state
         self._problem.set_visibility(False)
         if state.start_price is not None:
-            self._visit.site.prices.first_prices({self._name: state.start_price}, from_datetime(state.time))
+            self._visit.site.prices.start_prices({self._name: state.start_price}, from_datetime(state.time))
         self._facts.clear()
         with self._facts:
             for term, value in self._described(state):
@@ -150,7 +150,7 @@ class MachinePage:
             ("As of", self._visit.moment(state.time)),
             ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({state.cores_busy} of {state.cores} cores)"),
             ("Jobs", f"{state.running_total} running, {state.queued_total} waiting"),
-            ("Starting price", price),
+            ("Start price", price),
             ("System", f"{state.operating_system or 'unknown'}, {state.architecture or 'unknown'}"),
             ("Queue data", state.source),
         ]

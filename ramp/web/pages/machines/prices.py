@@ -1,4 +1,4 @@
-"""Prices over time: starting prices of resources, offers to the user, and their auction rounds."""
+"""Prices over time: start prices of resources, offers to the user, and their auction rounds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def build(visit: Visit) -> None:
             for each in found
             if each.machine is not None and each.machine.start_price is not None
         }
-        visit.site.prices.first_prices(first, SystemClock().now())
+        visit.site.prices.start_prices(first, SystemClock().now())
     visit.feed()  # its record fills gaps
     PricesPage(visit).build()
 
@@ -64,7 +64,7 @@ class PricesPage:
     def build(self) -> None:
         with frame.card():
             ui.label(
-                "Dots: offers in your auctions. Dashed lines: starting prices. Click a dot for its auction rounds."
+                "Dots: offers in your auctions. Dashed lines: start prices. Click a dot for its auction rounds."
             ).classes("ramp-quiet")
             self._chart = ui.echart(price_chart({}, self._visit.dark), on_point_click=self._clicked)
             self._chart.style("height: 24rem").props('role="img" aria-label="Prices over time, as in the table"')
@@ -94,7 +94,7 @@ class PricesPage:
             "at": self._visit.moment(to_datetime(point.at)),
             "resource": point.resource,
             "price": point.price,
-            "round": point.round_number or "starting price",
+            "round": point.round_number or "start price",
             "unit": point.unit or "",
             "request": self._visit.short_id(point.request_id) if point.request_id else "",
         }

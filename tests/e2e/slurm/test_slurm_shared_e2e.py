@@ -1,0 +1,174 @@
+"""A cluster whose nodes are shared with local jobs: cores and memory are allotted, nodes have GPUs, partitions limits.
+
+What is sold there is handed over, and a job of the buyer's starts in it; or it is not sold.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ramp.batch.inspecting import harms
+from ramp.batch.machine import BatchMachine
+from ramp.batch.slurm.emulated import EmulatedCluster
+from ramp.batch.slurm.inspection import remarks
+from ramp.batch.slurm.plugin import open_plugin
+from ramp.errors import PluginError
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
+from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+NODES = 4
+MEMORY = 1000
+"""MB of a node."""
+
+CONFIGURATION = """\
+SelectTypeParameters=CR_Core_Memory
+GresTypes=gpu
+NodeName=DEFAULT Gres=gpu:1
+PartitionName=limited Nodes=sh[1-4] MaxTime=12:00:00 MaxNodes=2 State=UP
+"""
+
+
+@pytest.fixture(scope="module")
+def one_cluster() -> Iterator[EmulatedCluster]:
+    with running_cluster("sh", NODES, CONFIGURATION, {"gres.conf": "Name=gpu File=/dev/null\n"}) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
+    return cleared(one_cluster)
+
+
+def _now() -> Instant:
+    return time.time_ns() // 1000
+
+
+def _settings(cluster: EmulatedCluster, partition: str = "debug", **options: object) -> PluginSettings:
+    table = {"partition": partition, "conf": str(cluster.conf), "snapshot_age_s": 0, "gpus": True, **options}
+    return PluginSettings("slurm1", NODES * CORES, CORES, 0, table, None)
+
+
+def _open(cluster: EmulatedCluster, partition: str = "debug") -> BatchMachine:
+    return open_plugin(_settings(cluster, partition))
+
+
+def _local(cluster: EmulatedCluster, node: int, *words: str) -> str:
+    """Start a local job on a node and return its id."""
+    words = ("-w", f"sh{node}", *words, "-o/dev/null", "--wrap", "sleep 600")
+    job = cluster.run("sbatch", "--parsable", *words).strip()
+    wait_for(lambda: cluster.run("squeue", "-h", "-j", job, "-o", "%T").strip() == "RUNNING", "a local job runs")
+    return job
+
+
+def _unit(cores: int, after: int, length: int = 10 * MINUTE) -> RequestUnit:
+    now = _now()
+    return RequestUnit(1, 70, now + after + length + HOUR, TotalCores(cores), not_before=now + after, wall_time=length)
+
+
+def _sold(machine: BatchMachine, key: str, unit: RequestUnit) -> Slot:
+    slot = machine.quote(unit, _now())
+    assert isinstance(slot, Slot), slot
+    held = machine.hold(key, unit, slot, _now() + MINUTE, _now())
+    assert isinstance(held, Reservation), held
+    assert isinstance(machine.confirm(key, _now()), Reservation)
+    return slot
+
+
+def _runs_in(cluster: EmulatedCluster, key: str, cores: int) -> None:
+    """See that a job of the buyer's starts in a slot, with the memory of its cores."""
+    words = (f"--reservation=ramp_slurm1.{key}", f"-n{cores}", f"--mem-per-cpu={MEMORY // CORES}", "-t5")
+    job = cluster.run("sbatch", "--parsable", *words, "-o/dev/null", "--wrap", "sleep 600", user="nobody").strip()
+    shown = ("squeue", "-h", "-j", job, "-o", "%T %r")
+    wait_for(lambda: cluster.run(*shown).startswith("RUNNING"), f"the buyer's job runs: {cluster.run(*shown)}", 60)
+
+
+def test_a_slot_beside_a_local_job_that_outlasts_its_beginning_is_delivered(cluster: EmulatedCluster) -> None:
+    for node in range(1, NODES + 1):
+        _local(cluster, node, "-n1", "--mem=100", "-t30")
+    machine = _open(cluster)
+    slot = _sold(machine, "s0", _unit(4, 8 * SECOND))
+    assert machine.tend({"s0": "nobody"}, _now()) == {}
+    shown = cluster.run("scontrol", "-o", "show", "reservation", "ramp_slurm1.s0")
+    assert " Users=nobody " in shown
+    wait_for(lambda: _now() >= slot.start, "the slot begins")
+    _runs_in(cluster, "s0", 4)
+    assert machine.tend({"s0": "nobody"}, _now()) == {}
+    machine.release("s0", _now())
+
+
+def test_the_first_slot_of_a_full_cluster_begins_a_second_after_the_job_that_ends_first(
+    cluster: EmulatedCluster,
+) -> None:
+    jobs = [_local(cluster, node, "-n8", f"--mem={MEMORY}", f"-t{4 + node}") for node in range(1, NODES + 1)]
+    end, next_end = (from_iso(cluster.run("squeue", "-h", "-j", job, "-o", "%e").strip() + "Z") for job in jobs[:2])
+    machine = _open(cluster)
+    slot = _sold(machine, "s1", _unit(CORES, 0))
+    assert (slot.start, slot.placement) == (end + SECOND, "sh1")
+    machine.release("s1", _now())
+    wide = _sold(machine, "s1-wide", _unit(2 * CORES, 0))
+    assert (wide.start, wide.placement) == (next_end + SECOND, "sh[1-2]")
+    machine.release("s1-wide", _now())
+
+
+def test_cores_whose_memory_local_jobs_have_are_not_sold_and_those_sold_are_watched(cluster: EmulatedCluster) -> None:
+    with pytest.raises(PluginError, match="for sale; see the options nodes, features and gpus"):
+        open_plugin(_settings(cluster, gpus=False))
+    for node in range(1, NODES):
+        _local(cluster, node, "-n1", "--mem=0", "-t600")
+    machine = _open(cluster)
+    shown = machine.snapshot(_now(), HOUR)
+    assert shown["cores"] - shown["cores_busy"] == CORES
+    assert isinstance(machine.quote(_unit(CORES + 1, 5 * MINUTE), _now()), Refusal)
+    slot = _sold(machine, "s2", _unit(4, 5 * MINUTE))
+    assert slot.placement == "sh4"
+    greedy = _local(cluster, NODES, "-n1", "--mem=0", "-t600")
+    book = tuple(machine.book.live(_now()))
+    (found,) = harms("slurm1", book, machine.picture(_now()), _now())
+    assert f"job {greedy} of root has the memory of sh4" in found.says
+    cluster.run("scancel", cluster.run("squeue", "-h", "-w", "sh2", "-o", "%A").strip())
+    wait_for(lambda: not cluster.run("squeue", "-h", "-w", "sh2"), "the local job has ended")
+    assert machine.tend({"s2": "nobody"}, slot.start - 10 * SECOND) == {}
+    assert machine.moves(["s2"])["s2"].placement == "sh2"
+    machine.release("s2", _now())
+    _sold(machine, "s2-now", _unit(CORES, 0))
+    assert machine.tend({"s2-now": "nobody"}, _now()) == {}
+    _runs_in(cluster, "s2-now", CORES)
+    machine.release("s2-now", _now())
+
+
+def test_limits_states_and_maintenance_decide_what_is_sold(cluster: EmulatedCluster) -> None:
+    machine = _open(cluster, "limited")
+    long = machine.quote(_unit(4, HOUR, 13 * HOUR), _now())
+    assert isinstance(long, Refusal)
+    assert (long.code, long.nearest) == (RefusalCode.MACHINE_TOO_SMALL, f"{12 * 3600} s")
+    assert isinstance(machine.quote(_unit(2 * CORES + 1, HOUR), _now()), Refusal), "three nodes"
+    cluster.run("scontrol", "update", "NodeName=sh4", "State=DRAIN", "Reason=test")
+    shown = machine.snapshot(_now(), HOUR)
+    assert shown["cores"] - shown["cores_busy"] == 3 * CORES
+    for state in ("DOWN", "DRAIN", "INACTIVE"):
+        cluster.run("scontrol", "update", "PartitionName=limited", f"State={state}")
+        with pytest.raises(PluginError, match=f"partition limited is {state}"):
+            machine.quote(_unit(4, HOUR), _now())
+        found = [each.says for each in remarks(_settings(cluster, "limited"), _now()) if each.is_finding]
+        assert found == [f"partition limited is {state}"]
+    cluster.run("scontrol", "update", "PartitionName=limited", "State=UP")
+    slot = _sold(machine, "s3", _unit(4, 20 * MINUTE))
+    assert slot.placement == "sh1"
+    during = f"StartTime=uts{slot.start // SECOND + 60}"
+    maintained = ("ReservationName=works", during, "Duration=60", "Users=root", "Nodes=sh1", "Flags=MAINT,OVERLAP")
+    cluster.run("scontrol", "create", "reservation", *maintained)
+    (remark,) = harms("slurm1", tuple(machine.book.live(_now())), machine.picture(_now()), _now())
+    assert "reservation works has sh1" in remark.says
+    assert machine.tend({"s3": "nobody"}, slot.start - 10 * SECOND) == {}
+    assert machine.moves(["s3"])["s3"].placement == "sh2"
+    assert harms("slurm1", tuple(machine.book.live(_now())), machine.picture(_now()), _now()) == ()
+    machine.release("s3", _now())

@@ -1,0 +1,191 @@
+"""A question with a value that an agent cannot read is refused at once, with the reason: every verb, every field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+import ramp
+from ramp.control import requests as rq
+from ramp.control.answering import answer
+from ramp.control.codec import decode_request, encode_request
+from ramp.control.events import Event, MarketRefusalCode, Refused
+from ramp.errors import ControlLineError
+from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer, JobVariable
+from ramp.model.instant import HOUR
+from ramp.model.slot import StaticTerms
+from ramp.protocol import events as ev
+from ramp.protocol import progress as pr
+from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.seller import PriceRange
+from simulation.market.actors import COMPOSITION, KEEPER
+from simulation.market.simulated_access import ANSWER_LIMIT, REGISTRATION, SimulatedAccess
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.virtual_launcher import JobFate, VirtualLauncher
+from simulation.market.wire import Wire
+from simulation.market.world import START, World
+from simulation.resource.steady import SteadyMachine
+from tests.unit.market.conftest import wanted
+
+TEXTS = (
+    *("", " ", "a b", "./a", "../a", "/a", "ünï", "a\nb", "a\0b", "\x1b[2J", "\udcff", "\ufffe", "<&\"'>"),
+    *("a" * 300, "x" * 10**5),
+)
+NUMBERS = (-1, 0, 2**31, 2**63, 10**30, -(10**30))
+
+
+class Market:
+    """A market of one seller that launches jobs, whose messages travel as text."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, pr.Progress]] = []
+        launcher = VirtualLauncher(lambda _: JobFate(starts_after=0))
+        machine, terms, prices = SteadyMachine("m", 64, 0.25), StaticTerms(64), PriceRange(40, 20)
+        launching = LaunchTerms("virtual", {"alice": "alice1"})
+        seller = ResourceSpec("m", machine, terms, prices, launching=launching, launcher=launcher)
+        wire = Wire(COMPOSITION.roles(["m"], ["alice"]), START)
+        users = [UserSpec("alice", 10**9)]
+        listen = lambda who, told, _: self.heard.append((who, told))  # noqa: E731
+        self.world = World([seller], users, seed=1, wire=wire, listen=listen)
+        self.world.run(limit=REGISTRATION)
+        self.access = SimulatedAccess(self.world, self.heard, "alice", ("alice",))
+
+    def said(self, request: rq.Request) -> Event:
+        """Return the answer to a request that has travelled over the control channel."""
+        try:
+            read = decode_request(encode_request(request))
+        except ControlLineError as error:
+            return Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error))
+        if isinstance(read, rq.Deposit | rq.AskOverview):
+            return self._kept(read)
+        *_, last = self.access.open().events(read)
+        return last
+
+    def _kept(self, request: rq.Deposit | rq.AskOverview) -> Event:
+        if isinstance(request, rq.Deposit):
+            query_id = request.deposit_id
+            command: ev.Command = ev.DepositOrdered(query_id, request.account, request.amount, request.memo)
+        else:
+            query_id = "overview"
+            command = ev.OverviewAsked(query_id, request.since, request.until)
+        self.heard.clear()
+        self.world.command(KEEPER, command)
+        self.world.run(until=lambda: any(who == KEEPER for who, _ in self.heard), limit=ANSWER_LIMIT)
+        told = next(told for who, told in self.heard if who == KEEPER)
+        assert isinstance(told, pr.QueryAnswered)
+        return answer(told)
+
+
+@pytest.fixture(scope="module")
+def market() -> Market:
+    return Market()
+
+
+@pytest.fixture(scope="module")
+def order(market: Market) -> JobOrder:
+    """A job that runs on a bought slot."""
+    found = ramp.Market(market.access).submit(wanted(end="+10h"))
+    assert found.committed, found.reason
+    (unit,) = found.units
+    peer = JobPeer(1, "m", unit.reservation_id, 8)
+    begin = market.world.now
+    order = JobOrder(
+        "job-1",
+        unit.agreement_id,
+        8,
+        1,
+        begin,
+        (JobArgument("a"),),
+        (JobInput("in", "YQ=="),),
+        (peer,),
+        (JobVariable("A", "b"),),
+        "0" * 64,
+    )
+    assert not isinstance(said := market.said(rq.Launch(order)), Refused), said
+    return order
+
+
+def hostile(value: Any) -> Iterator[Any]:
+    """Yield copies of a value with one hostile field each, at any depth."""
+    if is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            for other in hostile(getattr(value, each.name)):
+                yield replace(value, **{each.name: other})
+    elif isinstance(value, tuple):
+        for number, each in enumerate(value):
+            for other in hostile(each):
+                yield (*value[:number], other, *value[number + 1 :])
+    elif isinstance(value, str):
+        yield from TEXTS
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield from NUMBERS
+
+
+def bought(market: Market) -> str:
+    """Buy a slot; return the id of its agreement."""
+    found = ramp.Market(market.access).submit(wanted(cores=1, end="+10h"))
+    assert found.committed, found.reason
+    return found.units[0].agreement_id
+
+
+def test_nothing_that_is_ordered_about_a_purchase_stays_without_an_answer(market: Market) -> None:
+    """A cancellation whose reason cannot be written would be sent for ever."""
+    standing = market.access.world.users["alice"].agreement_state
+    for reason in TEXTS:
+        agreement_id = bought(market)
+        found = market.said(rq.Cancel(agreement_id, reason))
+        refused = isinstance(found, Refused)
+        assert standing(agreement_id) == ("active" if refused else "cancelled"), (reason[:80], found)
+        if refused:
+            market.said(rq.Cancel(agreement_id))
+    agreement_id = bought(market)
+    wished = rq.Resize(agreement_id, 1, market.world.now, quote_only=True, price=1, max_cost=1, together=("x",))
+    for other in hostile(wished):
+        market.said(other)
+    for text in TEXTS:
+        for asked in (rq.Watch(text or "x"), rq.Withdraw(text), rq.ShowRequest(text), rq.Submit(text)):
+            market.said(asked)
+
+
+QUESTIONS: dict[str, Callable[[JobOrder], rq.Request]] = {
+    "account": lambda _: rq.AskAccount(0, 0),
+    "machine": lambda _: rq.AskMachine("m", HOUR),
+    "resources": lambda _: rq.AskResources("resource-trader"),
+    "launch": lambda order: rq.Launch(replace(order, job_id="job-2")),
+    "job": lambda order: rq.AskJob(order.job_id),
+    "cancel_job": lambda order: rq.CancelJob(order.job_id),
+    "job_output": lambda order: rq.AskJobOutput(order.job_id, "stdout"),
+    "job_input": lambda order: rq.SendJobInput("job-3", order.agreement_id, 0, "YQ=="),
+    "deposit": lambda _: rq.Deposit("alice", 1, "memo", "deposit-1"),
+    "overview": lambda _: rq.AskOverview(0, 0),
+}
+
+
+@pytest.mark.parametrize("verb", QUESTIONS)
+def test_no_question_stays_without_an_answer(market: Market, order: JobOrder, verb: str) -> None:
+    asked = QUESTIONS[verb](order)
+    assert not isinstance(said := market.said(asked), Refused), said
+    silent = []
+    for other in hostile(asked):
+        if isinstance(other, rq.AskMachine) and other.resource != "m":
+            continue  # its address is checked by the transport
+        found = market.said(other)
+        if isinstance(found, Refused) and (
+            found.code in (MarketRefusalCode.NO_ANSWER, MarketRefusalCode.AGENT_FAILED) or not found.reason.strip()
+        ):
+            silent.append((f"{other!r:.200}", found))
+    assert silent == []
+
+
+def test_the_reason_names_the_value(market: Market, order: JobOrder) -> None:
+    for asked, named in (
+        (rq.AskAccount(-62_135_596_800_000_000), "1970"),
+        (rq.AskJobOutput(order.job_id, "out\0x"), "U+0000"),
+        (rq.AskMachine("m", 10**30), "duration"),
+    ):
+        found = market.said(asked)
+        assert isinstance(found, Refused)
+        assert (found.code, named in found.reason) == (MarketRefusalCode.NOT_UNDERSTOOD, True), found
