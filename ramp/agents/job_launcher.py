@@ -25,7 +25,7 @@ from ramp.launching import worker
 from ramp.launching.acting import Acting, account_of, becoming, folder_for, worker_inside
 from ramp.launching.keeper import ENVIRONMENT, KeeperTask, keeper_of, read_record
 from ramp.launching.messages import ANSWER_BYTES_MAX, answer_of, in_doubt, job_plain, question_text
-from ramp.launching.worker import is_over
+from ramp.launching.worker import STREAMS, is_over
 from ramp.model.instant import SECOND, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -125,10 +125,14 @@ class JobLauncher:
         """Return the answer about a job on this computer, by the record of its keeper."""
         record = self.settings.records / question.job.resource / question.job.job_id
         known = read_record(record)
-        if isinstance(question, fx.ReadJobFile | fx.StageJobInput):
+        if isinstance(question, fx.StageJobInput):
+            return await self._asked(question)
+        if isinstance(question, fx.ReadJobFile):
             answer = json.loads(await self._asked(question))
-            complete = known is not None and is_over(known)
-            return json.dumps({**answer, "complete": complete}).encode()
+            over = known is not None and is_over(known)
+            if known is not None and not over and "data" not in answer and question.name in STREAMS:
+                answer = {"version": worker.VERSION, "data": "", "size": 0}  # it has not started
+            return json.dumps({**answer, "complete": over}).encode()
         is_open = isinstance(question, fx.SubmitJob) if known is None else not is_over(known)
         if is_open:
             if not keeper_of(record):
@@ -138,7 +142,8 @@ class JobLauncher:
                 keeper = keeper_of(record)
                 if not keeper:
                     break
-                os.kill(keeper, signal.SIGTERM)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(keeper, signal.SIGTERM)
                 await asyncio.sleep(0.1)
             known = read_record(record)
         return json.dumps({"version": worker.VERSION, "seen": known}).encode()

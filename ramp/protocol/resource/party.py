@@ -216,8 +216,8 @@ class ResourceParty:
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
                 effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
-            case SlotsTended():
-                effects = self._on_tended(event, now)
+            case SlotsTended(moved=moved):
+                effects = self._kept.tended(event, now) + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
@@ -251,12 +251,6 @@ class ResourceParty:
         if isinstance(event, SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
-
-    def _on_tended(self, tended: SlotsTended, now: Instant) -> list[Effect]:
-        for key, move in tended.moved:
-            if key in self.participants:
-                self.participants[key].reserved_as = move.reservation_id
-        return self._kept.tended(tended, now) + self._tending.moved(tended.moved, now)
 
     def _next_offer(self, participant: Participant, answer: Slot | Refusal, now: Instant) -> tuple[Offer, ...]:
         if isinstance(answer, Refusal) or self.sizes.booked.problem(answer.start, answer.end, answer.cores):

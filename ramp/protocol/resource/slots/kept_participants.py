@@ -174,7 +174,10 @@ class KeptParticipants:
         )
 
     def tended(self, told: SlotsTended, now: Instant) -> list[Effect]:
-        """Take the machine's word about sold slots: lost ones have failed, and others are in order."""
+        """Take the machine's word about sold slots: lost ones have failed, and others are in order or have moved."""
+        for key, move in told.moved:
+            if key in self.participants:
+                self.participants[key].reserved_as = move.reservation_id
         effects = [each for key, why in told.lost for each in self.lost(key, RefusalCode.PLUGIN_FAILED, why, now)]
         jobs = (job for key in told.seen for job in self._jobs.jobs_of(key))
         return [*effects, *(effect for job in jobs for effect in job.slot_seen(now))]
