@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from ramp.model.money import parse_credits
+from ramp.model.money import credits_of
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -53,12 +53,9 @@ class CreditsType(click.ParamType[int]):
         if isinstance(value, int):
             return value
         try:
-            amount = parse_credits(value)
+            return credits_of(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-        if amount <= 0:
-            self.fail(f"must be above 0: got {value!r}, expected an amount such as 100 or 99.50", param, ctx)
-        return amount
 
 
 PROBABILITY: Final = click.FloatRange(0, 1, min_open=True)

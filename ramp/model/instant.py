@@ -20,6 +20,12 @@ MINUTE: Final[Duration] = 60 * SECOND
 HOUR: Final[Duration] = 3600 * SECOND
 DAY: Final[Duration] = 24 * HOUR
 
+DURATION_END: Final[Duration] = 10**10 * SECOND
+"""Durations of requests and documents are shorter than this, 317 years."""
+
+INSTANT_END: Final[Instant] = 9000 * 365 * DAY - 1970 * 365 * DAY + 1705 * DAY
+"""2000-01-01 plus 7000 years: an instant and two durations of a document stay within the calendar."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +52,11 @@ def iso(instant: Instant) -> str:
     """Write an instant as ISO 8601 in UTC; fractions only where there are any (`2026-11-21T08:30:00Z`)."""
     moment = to_datetime(instant)
     return moment.isoformat(timespec="microseconds" if moment.microsecond else "seconds").replace("+00:00", "Z")
+
+
+def local_iso(instant: Instant) -> str:
+    """Write an instant for people: whole seconds in the zone of this computer (`2026-11-21T03:30:00-05:00`)."""
+    return to_datetime(instant - instant % SECOND).astimezone().isoformat().replace("+00:00", "Z")
 
 
 def from_iso(text: str) -> Instant:

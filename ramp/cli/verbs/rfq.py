@@ -25,14 +25,14 @@ from ramp.cli.views.output import (
     print_rows,
     say,
 )
-from ramp.client.request import RequestTemplate, combined, request
+from ramp.client.request import RequestTemplate, combined, document_of, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import iso, seconds, to_datetime
-from ramp.model.request import Nodes, RequestUnit
+from ramp.model.request import NUMBER_MAX, Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
-_COUNT: Final = WholeNumber(min=1)
+_COUNT: Final = WholeNumber(1, NUMBER_MAX)
 
 
 @click.group(
@@ -124,16 +124,13 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
     that is busy at first.
     """
     from ramp.cli.verbs.submit import load_requests
-    from ramp.rfql.request_for_quotation import parse_request, write_request
     from ramp.runtime.clock import SystemClock
 
     before = load_requests(earlier)
     for warning in before.warnings:
         say(f"ramp: warning: {warning}")
     document = combined([before, replace(_template(terms).at(SystemClock().now()), max_cost=max_cost)])
-    text = write_request(document)
-    parse_request(text, "the new request")
-    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(text)}\n'
+    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(document_of(document))}\n'
     if output is None:
         click.echo(shown, nl=False)
         return
@@ -157,7 +154,9 @@ def _template(terms: Mapping[str, Any]) -> RequestTemplate:
             **{name: terms[option] for name, option in _OPTION_OF.items()},
         )
     except ConfigurationError as error:
-        raise click.UsageError(_KEYWORD.sub(_as_option, error.reason)) from error
+        raise click.UsageError(
+            _KEYWORD.sub(_as_option, f"{error.key}= {error.reason}" if error.key else error.reason)
+        ) from error
 
 
 _OPTION_OF: Final = {

@@ -82,7 +82,7 @@ def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):
         (["--price", "5", "--cores", "4"], "no length of the run: give --walltime"),
         (["--cores", "4", "--walltime", "1h"], "missing option '--price'"),
         (["--price", "0", "--cores", "4", "--walltime", "1h"], "0 is not in the range"),
-        (["--price", "5", "--cores", "4", "--walltime", "0"], "must be above 0: got '0'"),
+        (["--price", "5", "--cores", "4", "--walltime", "0"], "must be above 0 and below 317 years: got '0'"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--disk", "1", "--node-disk", "1"], "either --disk or"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--geometry", "8by8"], "cannot read --geometry '8by8'"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--no-rotate"], "--no-rotate needs --geometry"),
