@@ -11,8 +11,9 @@ import difflib
 import enum
 import functools
 import inspect
-import math
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -383,8 +384,10 @@ class _Reader:
         # a truth value is an int to Python, but not to people who write 'processors = true'
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             return self._wrong(path, value, wanted)
-        if isinstance(value, float) and not math.isfinite(value):
+        if kind in {float, Fraction} and not -sys.float_info.max <= value <= sys.float_info.max:
             return self._wrong(path, value, f"{wanted} that is finite")
+        if isinstance(value, str | Path) and not _is_storable(str(value)):
+            return self._wrong(path, value, f"{wanted} of characters that UTF-8 has, without U+0000")
         return Fraction(str(value)) if kind is Fraction else kind(value) if kind in {int, float} else value
 
     def _wrong(self, path: _Path, value: Any, wanted: str) -> None:
@@ -394,6 +397,13 @@ class _Reader:
             shown = f"an unprintable {type(value).__name__}"
         shown = shown if len(shown) <= _VALUE_SHOWN_MAX else f"{shown[:_VALUE_SHOWN_MAX]}..."
         self.findings.append((path, f"got {shown}, expected {wanted}"))
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _wanted_words(conditions: Sequence[Wanted]) -> str:

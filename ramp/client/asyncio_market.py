@@ -49,7 +49,7 @@ WITHDRAW_LIMIT_S: Final = 5.0
 """How long a cancelled task waits until its withdrawal has been heard, in seconds."""
 
 Offset = Annotated[int, Bounds(0, NUMBER_MAX)]
-Seconds = Annotated[float, Bounds(0)]
+Seconds = Annotated[float, Bounds(0, 86_400)]
 Price = Annotated[int, Bounds(0, NUMBER_MAX)]
 
 T = TypeVar("T")

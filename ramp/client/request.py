@@ -27,6 +27,7 @@ from ramp.model.request import (
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.model.sizes.speed_up import RIGHT as LAWS
 from ramp.options import Bounds, Wanted, checked
+from ramp.runtime.clock import SystemClock
 
 SLACK_LEAST: Final[Duration] = HOUR
 """So much later than its start a run may begin at least, where nothing else is said."""
@@ -147,6 +148,9 @@ def request(
     room = None if slack is None else length_given(slack, "slack")
     if end is None and length is None:
         raise ConfigurationError("no length of the run: give wall_time=, or end=, or both")
+    for name, given in (("start", start), ("end", end)):
+        if given is not None:
+            moment_given(given, SystemClock().now(), name)
     least, most = _core_range(cores)
     unit = RequestUnit(
         number=1,
