@@ -384,7 +384,7 @@ class _Reader:
         # a truth value is an int to Python, but not to people who write 'processors = true'
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             return self._wrong(path, value, wanted)
-        if kind in {float, Fraction} and not -sys.float_info.max <= value <= sys.float_info.max:
+        if isinstance(value, int | float) and kind in {float, Fraction} and not abs(value) <= sys.float_info.max:
             return self._wrong(path, value, f"{wanted} that is finite")
         if isinstance(value, str | Path) and not _is_storable(str(value)):
             return self._wrong(path, value, f"{wanted} of characters that UTF-8 has, without U+0000")

@@ -17,14 +17,15 @@ from ramp.model.instant import from_iso
 from ramp.runtime.state_folder import state_folder
 
 NOW = from_iso("2026-11-21T08:30:00Z")
+NAIVE = datetime.fromisoformat("2026-12-01")
 OF_NO_TYPE = (object(), b"8", date(2026, 12, 1), {"a": 1})
 """Values that no argument takes."""
 HOSTILE = (
-    *OF_NO_TYPE, None, True, -1, 0, 8, 10**30, 10**5000, 70.5, float("nan"), float("inf"), Decimal("NaN"), Decimal("1e30"),
-    "", "8", "-1", "1e15", "fastest", "a b", "ünï", "\x00", "\ud800", "\n", "x" * 300, "+99999999d", "9999-12-31T23:59",
-    "0001-01-01", timedelta(-3), timedelta.max, datetime(2026, 12, 1), datetime.max.replace(tzinfo=UTC), [], ["x"], (8, 8),
-    (-1, 8, 9), [object()],
-)  # fmt: skip
+    *(*OF_NO_TYPE, None, True, -1, 0, 8, 10**30, 10**5000, 70.5, float("nan"), float("inf")),
+    *(Decimal("NaN"), Decimal("1e30"), timedelta(-3), timedelta.max, NAIVE, datetime.max.replace(tzinfo=UTC)),
+    *("", "8", "-1", "1e15", "fastest", "a b", "ünï", "\x00", "\ud800", "\n", "x" * 300),
+    *("+99999999d", "9999-12-31T23:59", "0001-01-01", [], ["x"], (8, 8), (-1, 8, 9), [object()]),
+)
 REQUIRED = {
     "price": 70, "any_id": "a1", "any_ids": ("a1",), "resource": "r1", "names": ("r1",), "name": "n", "definition": "x",
     "account": "alice", "amount": 5,
@@ -47,12 +48,7 @@ class NoMarketHere:
     def open(self) -> NoReturn:
         raise ramp.NoMarket("none")
 
-    reopen = open
-
-    async def open_async(self) -> NoReturn:
-        raise ramp.NoMarket("none")
-
-    reopen_async = open_async
+    reopen = reopen_async = open_async = open  # noqa: A003 - the name of the protocol
 
 
 def methods(of: object) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -113,11 +109,13 @@ def test_an_argument_of_no_possible_type_is_refused_with_its_name(place: str, ar
 def test_hostile_arguments_end_in_errors_of_ramp(place: str, argument: str, tmp_path: Any) -> None:
     function = called(tmp_path)[place]
     for value in HOSTILE:
+        told = ""
         try:
             call(function, argument, value)
         except ramp.RampError as error:
-            assert len(str(error)) < 1200, value
-            assert "\x00" not in str(error), value
+            told = str(error)
+        assert len(told) < 1200, value
+        assert "\x00" not in told, value
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_hostile_arguments_end_in_errors_of_ramp(place: str, argument: str, tmp_
         ({"wall_time": -3}, "wall_time: got -3, expected text or timedelta"),
         ({"wall_time": "0s"}, "wall_time: must be above 0 and below 317 years: got '0s'"),
         ({"start": date(2026, 12, 1)}, "start: got datetime.date(2026, 12, 1), expected text or datetime"),
-        ({"start": datetime(2026, 12, 1)}, "start: no time zone: got '2026-12-01T00:00:00'"),
+        ({"start": NAIVE}, "start: no time zone: got '2026-12-01T00:00:00'"),
         ({"connection": "ring"}, "connection: got 'ring', expected one of torus, mesh, any"),
         ({"start_probability": 2}, "start_probability: got 2, expected a number above 0 and at most 1"),
     ],
