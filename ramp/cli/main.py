@@ -182,6 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = [argument for argument in given if argument != DEBUG_OPTION]  # it may stand anywhere
     try:
         result = cli.main(given, prog_name="ramp", standalone_mode=False)
+        sys.stdout.flush()  # so that a full disk is heard of here
     except RampError as error:
         return _failed(str(error), error.exit_code, debug)
     except click.UsageError as error:
@@ -191,15 +192,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(_sentence(error), error.exit_code, debug)
     except (click.Abort, KeyboardInterrupt):
         return _failed("interrupted", EXIT_INTERRUPTED, debug=False)
-    except BrokenPipeError:
+    except OSError as error:
         from ramp.cli.views.output import silence_output
+        from ramp.runtime.storage_errors import is_storage_failure, reason_of
 
-        silence_output()  # or the interpreter complains at its end
-        return 1
+        if error.filename is None:
+            silence_output()  # or the interpreter complains at its end
+        if isinstance(error, BrokenPipeError):
+            return 1
+        if error.filename is None and not is_storage_failure(error):
+            return _fault(error, debug)
+        what = "cannot write the output: " if error.filename is None else ""
+        return _failed(f"{what}{reason_of(error)}", 1, debug)
     except Exception as error:
-        hint = "" if debug else f" (see the traceback with {DEBUG_OPTION})"
-        return _failed(f"internal error: {error}{hint}", EXIT_FAULT, debug)
+        return _fault(error, debug)
     return result if isinstance(result, int) else 0
+
+
+def _fault(error: Exception, debug: bool) -> int:
+    hint = "" if debug else f" (see the traceback with {DEBUG_OPTION})"
+    return _failed(f"internal error: {error}{hint}", EXIT_FAULT, debug)
 
 
 def _sentence(error: click.ClickException) -> str:

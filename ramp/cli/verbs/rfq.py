@@ -124,6 +124,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
     that is busy at first.
     """
     from ramp.cli.verbs.submit import load_requests
+    from ramp.runtime.atomic_writes import write_output
     from ramp.runtime.clock import SystemClock
 
     before = load_requests(earlier)
@@ -134,10 +135,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
     if output is None:
         click.echo(shown, nl=False)
         return
-    try:
-        output.write_text(shown, "utf-8")
-    except OSError as error:
-        raise DocumentError(f"cannot be written: {error.strerror}", source=str(output)) from error
+    write_output(output, shown)
     say(f"{output}: {count_text(len(document.units), 'unit')}")
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -40,8 +40,9 @@ def say(text: str) -> None:
     """Print a message on standard error, so that results can be piped; a terminal wraps it at words."""
     is_terminal = sys.stderr.isatty()
     room = console(error=True).width if is_terminal else WIDEST
-    for line in _broken(text, room, is_terminal):
-        click.echo(line, err=True)
+    with suppress(OSError):  # a message that cannot be shown must not end what it is about
+        for line in _broken(text, room, is_terminal):
+            click.echo(line, err=True)
 
 
 def print_line(text: str, *, indent: int = 0) -> None:
@@ -66,7 +67,8 @@ def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[st
 
 def silence_output() -> None:
     """Send further standard output nowhere, because its reader has closed it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(ValueError):  # of a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def console(*, error: bool = False) -> Console:
