@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 import click
 
 from ramp.model.money import credits_of
+from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -38,9 +40,27 @@ file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path
 
 
 class WholeNumber(click.IntRange):
-    """A whole number within bounds."""
+    """A whole number within bounds, and never above those of requests."""
 
     name = "whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found: int = super().convert(value, param, ctx)
+        if abs(found) > NUMBER_MAX:
+            self.fail(f"got {found}, expected at most {NUMBER_MAX}", param, ctx)
+        return found
+
+
+class RealNumber(click.FloatRange):
+    """A finite number within bounds."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"got {value!r}, expected a finite number", param, ctx)
+        return found
 
 
 class CreditsType(click.ParamType[int]):
@@ -58,7 +78,7 @@ class CreditsType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-PROBABILITY: Final = click.FloatRange(0, 1, min_open=True)
+PROBABILITY: Final = RealNumber(0, 1, min_open=True)
 """A probability on the command line, above 0 and at most 1."""
 
 PROBABILITY_HELP: Final = (

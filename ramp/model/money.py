@@ -7,6 +7,7 @@ hundredths of a credit, rounded half up once, here.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Final
 
@@ -60,7 +61,7 @@ def parse_credits(text: str) -> int:
     cleaned = text.strip().replace(" ", "").replace("_", "")
     negative = cleaned.startswith("-")
     whole, _, fraction = cleaned.lstrip("+-").partition(".")
-    if not (whole or fraction) or not (whole + fraction).isdecimal() or len(fraction) > 2:
+    if not re.fullmatch("[0-9]+", whole + fraction) or len(fraction) > 2:
         raise ValueError(f"invalid amount of credits: got {text!r}, expected an amount such as 100 or 99.50")
     if len(whole.lstrip("0")) > len(str(AMOUNT_MAX)):
         amount = AMOUNT_MAX + 1  # as good as any that is too large

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import WholeNumber, example, json_option, state_option
 from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
 from ramp.client.access import market_domain
 from ramp.client.connecting import KeyKind, operate
@@ -23,7 +23,7 @@ DAYS_DEFAULT: Final = 365
 _kind_option = click.option("--kind", type=click.Choice(get_args(KeyKind)), default="p256", show_default=True,
                             help="Kind of a new key; ed25519 for parties that sign no documents.")  # fmt: skip
 _roles = click.Choice([role.value for role in Role])
-_days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
+_days_option = click.option("--days", type=WholeNumber(1, 3650), default=DAYS_DEFAULT, show_default=True,
                             help="Validity of the certificate.")  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import CreditsType, example, market_options
+from ramp.cli.options import CreditsType, WholeNumber, example, market_options
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
@@ -206,10 +206,10 @@ def cancel(
     )
 )
 @click.argument("any_ids", metavar="RESERVATION...", nargs=-1, required=True)
-@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="New number of cores.")
+@click.option("--cores", type=WholeNumber(min=1), metavar="N", help="New number of cores.")
 @click.option("--until", type=MomentType(), metavar="TIME", help="New end.")
 @click.option(
-    "--price", type=click.IntRange(min=0), metavar="CREDITS", help="Maximum price of the addition in credits/core-hour."
+    "--price", type=WholeNumber(min=0), metavar="CREDITS", help="Maximum price of the addition in credits/core-hour."
 )
 @click.option(
     "--max-cost", type=CreditsType(), metavar="CREDITS", help="Maximum total cost of the addition in credits."

@@ -29,10 +29,10 @@ from ramp.client.request import RequestTemplate, combined, document_of, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import iso, seconds, to_datetime
-from ramp.model.request import NUMBER_MAX, Nodes, RequestUnit
+from ramp.model.request import Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
-_COUNT: Final = WholeNumber(1, NUMBER_MAX)
+_COUNT: Final = WholeNumber(min=1)
 
 
 @click.group(

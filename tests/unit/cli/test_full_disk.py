@@ -5,35 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import click
 import pytest
 
-from ramp.cli.main import cli, main
+from ramp.cli.main import main
 from ramp.client.swarm import start_detached
 from ramp.errors import StorageFailed
 from ramp.runtime.atomic_writes import write_output
 from ramp.runtime.state_folder import state_folder
+from tests.unit.cli.every_command import COMMANDS
 
 NEW = ("rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "5")
-
-
-def all_commands() -> list[tuple[str, ...]]:
-    """Every verb of the command line, with those of its groups."""
-
-    def below(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        yield words
-        if isinstance(command, click.Group):
-            ctx = click.Context(command)
-            for name in command.list_commands(ctx):
-                found = command.get_command(ctx, name)
-                assert found is not None
-                yield from below(found, (*words, name))
-
-    return list(below(cli, ()))
 
 
 @pytest.fixture
@@ -44,7 +28,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", fsync)
 
 
-@pytest.mark.parametrize("words", [*((*words, "--help") for words in all_commands()), NEW], ids=" ".join)
+@pytest.mark.parametrize("words", [*((*words, "--help") for words in COMMANDS), NEW], ids=" ".join)
 def test_an_output_that_cannot_be_written_is_an_error_about_the_output(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
