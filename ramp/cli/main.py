@@ -216,7 +216,7 @@ def _fault(error: Exception, debug: bool) -> int:
 
 def _sentence(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
-    return text[:1].lower() + text[1:]
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _failed(text: str, exit_code: int, debug: bool) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.errors import ConfigurationError
-from ramp.model.instant import HOUR, Duration, Instant
+from ramp.model.instant import HOUR, Duration, Instant, local_iso
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
     NUMBER_MAX,
@@ -69,6 +69,9 @@ class RequestTemplate:
             assert wall_time is not None, "ramp.request sees to it"
             slack = max(wall_time, SLACK_LEAST) if self.slack is None else whole_seconds_up(self.slack)
             end = (whole_seconds_up(now) if start is None else start) + wall_time + slack
+        if end <= now:
+            told = f"the window of the request is over: it ends at {local_iso(end, zone)}"
+            raise ConfigurationError(f"{told}, and it is {local_iso(now, zone)}; give a later start or end")
         return RequestForQuotation((replace(self.unit, not_before=start, deadline=end, wall_time=wall_time),))
 
 

@@ -58,7 +58,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     deposits.
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
+        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
     found = ask_keeper(state, dialogues.overview(since, until))
     if as_json:
         print_json(

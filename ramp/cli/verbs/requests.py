@@ -347,7 +347,8 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
             print_json(_request_summary(entry))
             return
         units = count_text(entry.units, "unit")
-        print_line(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {iso(entry.started_at)}")
+        since = moment_text(entry.started_at)
+        print_line(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {since}")
         click.echo(f"Auction rule: {entry.rule}")
         if entry.doubt:
             print_line(f"In doubt: {entry.doubt}")

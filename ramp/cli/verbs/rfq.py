@@ -136,7 +136,13 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
         click.echo(shown, nl=False)
         return
     write_output(output, shown)
-    say(f"{output}: {count_text(len(document.units), 'unit')}")
+    windows = "; ".join(_window_text(unit) for unit in document.units)
+    say(f"{output}: {count_text(len(document.units), 'unit')}, {windows}")
+
+
+def _window_text(unit: RequestUnit) -> str:
+    start = "as soon as possible" if unit.not_before is None else f"from {moment_text(unit.not_before)}"
+    return f"{start}, complete by {moment_text(unit.deadline)}"
 
 
 def _template(terms: Mapping[str, Any]) -> RequestTemplate:

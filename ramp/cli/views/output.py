@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.instant import SECOND, Instant, local_iso, with_local_times
 from ramp.model.money import MINOR_UNITS_PER_CREDIT, credits_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def print_line(text: str, *, indent: int = 0) -> None:
 def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[str]:
     """Wrap a text at words on a terminal; an id is never cut."""
     lines = []
-    for line in text.split("\n"):
+    for line in with_local_times(text).split("\n"):
         if not is_terminal or len(line) <= room:
             lines.append(line)
         else:
@@ -135,7 +135,7 @@ def print_rows(
     for narrow, prose in dict.fromkeys((narrow, tuple(prose)) for prose in ((), wrap) for narrow in (False, True)):
         table = new_table(*columns, right=right, wrap=prose, title=title, narrow=narrow)
         for row in rows:
-            table.add_row(*(str(cell) for cell in row))
+            table.add_row(*(with_local_times(str(cell)) for cell in row))
         measured = Measurement.get(out, out.options.update(width=WIDEST), table)
         if (measured.minimum if prose else measured.maximum) <= room:
             out.width = min(max(measured.maximum, LEAST), room)
@@ -168,8 +168,8 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def moment_text(moment: Instant) -> str:
-    """Format an instant: ISO 8601 in UTC, whole seconds."""
-    return iso(moment - moment % SECOND)
+    """Format an instant: ISO 8601 in the zone of this computer, whole seconds."""
+    return local_iso(moment)
 
 
 def amount_text(minor_units: int) -> str:

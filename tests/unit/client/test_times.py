@@ -1,11 +1,11 @@
 """Durations and moments as people type them."""
 
-import time
+from datetime import UTC
 
 import pytest
 
 from ramp.client.times import parse_duration, parse_moment, whole_seconds_up
-from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso, local_iso
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso, local_iso, with_local_times
 
 NOW = from_iso("2026-11-21T08:30:00Z")
 
@@ -73,15 +73,6 @@ def test_what_is_no_moment_is_refused(text):
         parse_moment(text, NOW)
 
 
-@pytest.fixture
-def new_york(monkeypatch):
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -98,6 +89,14 @@ def new_york(monkeypatch):
 )
 def test_a_moment_without_a_zone_is_in_the_zone_of_the_computer(new_york, text, expected):
     assert parse_moment(text, NOW) == from_iso(expected)
+
+
+def test_the_times_in_the_sentence_of_another_party_are_local_and_whole_seconds(new_york):
+    said = "it ends at 2026-11-28T17:56:46.467527Z, after 2026-11-28T17:00:00Z; not 2026-99-99T99:99:99Z or 2026-11-28"
+    assert with_local_times(said) == (
+        "it ends at 2026-11-28T12:56:46-05:00, after 2026-11-28T12:00:00-05:00; not 2026-99-99T99:99:99Z or 2026-11-28"
+    )
+    assert with_local_times("2026-11-28T17:56:46.467527Z", UTC, up=True) == "2026-11-28T17:56:47Z"
 
 
 def test_a_moment_for_people_names_its_zone_and_can_be_read_again(new_york):
