@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from ramp.cli.completing import complete_agents
 from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
@@ -34,7 +35,10 @@ json_option: Final[Decorator] = click.option(
     help="Print JSON: times in ISO 8601 UTC, amounts in credits, durations in seconds.",
 )
 user_option: Final[Decorator] = click.option(
-    "--user", metavar="NAME", help="User to act as (default: the first of the running market)."
+    "--user",
+    metavar="NAME",
+    shell_complete=complete_agents("user"),
+    help="User to act as (default: the first of the running market).",
 )
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 

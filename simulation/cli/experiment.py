@@ -23,7 +23,7 @@ from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.worker_processes import ending_on_sigterm
-from simulation.lab import check_pictures, tell_loops
+from simulation.lab import check_pictures, loops_as_written, tell_loops
 
 PROGRESS_LINE_S: Final = 10.0
 """Between two lines of progress at least, in seconds, where nothing else is asked for."""
@@ -45,7 +45,8 @@ def experiment() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_command(as_json: bool) -> None:
     """Name the experiments. --json adds `options`: those that not all experiments know."""
-    found = list(all_experiments().values())
+    with loops_as_written():
+        found = list(all_experiments().values())
     if as_json:
         told = [{"name": one.name, "about": one.about, "options": sorted(one.further)} for one in found]
         click.echo(json.dumps(told))

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import CreditsType, WholeNumber, example, market_options
 from ramp.cli.time_arguments import MomentType
@@ -41,7 +42,7 @@ WHOM: Final = "asking the User Agent"
 
 
 @click.command(epilog=example("ramp status", "ramp status request-1f0c9a5e7b3d2c4a6f8e0d1b --json"))
-@click.argument("request_id", required=False)
+@click.argument("request_id", shell_complete=complete_ids("request"), required=False)
 @click.option("--all", "show_all", is_flag=True, help="Also requests in the archive.")
 @market_options
 def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
@@ -144,7 +145,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
 
 
 @click.command(epilog=example("ramp show agreement-1f0c9a5e7b3d2c4a6f8e0d1b", "ramp show thunder1.7 --as sbatch"))
-@click.argument("any_id", metavar="ID")
+@click.argument("any_id", shell_complete=complete_ids("request", "agreement", "reservation"), metavar="ID")
 @click.option("--as", "style", type=click.Choice(sorted(SNIPPETS)), help="Print how to launch on it with this tool.")
 @market_options
 def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
@@ -172,7 +173,9 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 
 
 @click.command(epilog=example('ramp cancel agreement-1f0c9a5e7b3d2c4a6f8e0d1b --reason "no longer needed"'))
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument(
+    "ids", shell_complete=complete_ids("request", "agreement", "reservation"), metavar="ID...", nargs=-1, required=True
+)
 @click.option("--reason", default="", metavar="TEXT", help="Reason for the records of the resource and the bank.")
 @market_options
 @click.pass_context
@@ -205,7 +208,13 @@ def cancel(
         "ramp resize thunder1-7 --cores 128 --until +4h --max-cost 5000",
     )
 )
-@click.argument("any_ids", metavar="RESERVATION...", nargs=-1, required=True)
+@click.argument(
+    "any_ids",
+    shell_complete=complete_ids("reservation", "agreement"),
+    metavar="RESERVATION...",
+    nargs=-1,
+    required=True,
+)
 @click.option("--cores", type=WholeNumber(min=1), metavar="N", help="New number of cores.")
 @click.option("--until", type=MomentType(), metavar="TIME", help="New end.")
 @click.option(
