@@ -16,6 +16,9 @@ from ramp.cli.main import cli
 from ramp.client import access
 from ramp.client.market import Market
 from ramp.errors import NoMarket
+from tests.unit.cli.every_command import COMMANDS
+
+assert COMMANDS  # all verbs are loaded before anything is replaced, or they would keep the replacement
 
 
 def completed(*words: str) -> list[str]:
