@@ -43,7 +43,7 @@ def credits_of(given: int | str | Decimal, *, zero: bool = False) -> int:
     """Read an amount above 0, or from 0 on, that a person or a program gives.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is no such amount.
     """
     amount = parse_credits(format(given, "f") if isinstance(given, Decimal) else str(given))
     if amount < (0 if zero else 1):

@@ -154,7 +154,9 @@ class BookedMachine(ABC):
         """
         running, queued = self.jobs(now)
         machine_now = self.clock.log_time(now)
-        busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
+        # a waiting job that is planned to start now takes no cores yet
+        busy = sum(job["cores"] for job in running)
+        busy += sum(each.cores for each in self.reserved_windows(now) if each.start <= machine_now < each.end)
         return {
             "resource": self.resource,
             "source": self.source,
