@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import difflib
 import enum
+import functools
 import inspect
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ramp.errors import ConfigurationError, RampError
 
 _Options = TypeVar("_Options")
+_Called = TypeVar("_Called", bound=Callable[..., Any])
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _TAKEN: Final[dict[Callable[..., Any], type]] = {}
 _Path = tuple[str | int, ...]
@@ -32,6 +40,10 @@ _SCALARS: Final[dict[Any, tuple[str, tuple[type, ...]]]] = {
     float: ("a number", (int, float)),
     Fraction: ("a number", (int, float)),
     str: ("a text", (str,)),
+    Path: ("a path", (Path,)),
+    Decimal: ("a Decimal", (Decimal,)),
+    datetime: ("a datetime", (datetime,)),
+    timedelta: ("a timedelta", (timedelta,)),
 }
 """What a value of each type is called, and the types in which it may arrive."""
 
@@ -53,7 +65,11 @@ class Bounds:
         return self.least <= value and (self.most is None or value <= self.most)
 
     def __str__(self) -> str:
-        return f"from {self.least:g}" + ("" if self.most is None else f" to {self.most:g}")
+        return f"from {_plain(self.least)}" + ("" if self.most is None else f" to {_plain(self.most)}")
+
+
+def _plain(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +179,38 @@ def value_of_text(text: str) -> Any:
         return text
 
 
+def checked(called: _Called) -> _Called:
+    """Make a function, or every public method of a class, refuse arguments that its annotations do not allow."""
+    if isinstance(called, type):
+        for name, method in vars(called).items():
+            if not name.startswith("_") and inspect.isfunction(method):
+                setattr(called, name, checked(method))
+        return called
+    signature = inspect.signature(called)
+
+    @functools.wraps(called)
+    def checking(*args: Any, **given: Any) -> Any:
+        bound = signature.bind(*args, **given)
+        hints = _hints_of(called)
+        reader = _Reader()
+        for name, value in bound.arguments.items():
+            kind, parameter = hints.get(name, Any), signature.parameters[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                bound.arguments[name] = tuple(reader.read(each, kind, (name, at)) for at, each in enumerate(value))
+            elif parameter.kind is not parameter.VAR_KEYWORD and name != "self":
+                bound.arguments[name] = reader.read(value, kind, (name,))
+        if reader.findings:
+            raise wrong_options(reader.findings, source=None)
+        return called(*bound.args, **bound.kwargs)
+
+    return checking  # type: ignore[return-value]  # `wraps` keeps what it looks like
+
+
+@functools.cache
+def _hints_of(called: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(called, include_extras=True)
+
+
 def takes(options: type) -> Callable[[_Function], _Function]:
     """Say of a function which dataclass its options are, so that they can be listed (`options_of`)."""
 
@@ -217,11 +265,15 @@ def _type_words(kind: Any) -> str:
         return " and ".join(words) or " ".join([_type_words(inner), *map(str, conditions)])
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return " | ".join(str(each.value) for each in kind)
-    if type(None) in get_args(kind):
+    if get_origin(kind) is Literal:
+        return " | ".join(map(str, get_args(kind)))
+    if get_origin(kind) is Callable:
+        return "function"
+    if get_origin(kind) in {Union, UnionType}:
         return " | ".join(_type_words(each) for each in get_args(kind) if each is not type(None))
     if kind in _SCALARS:
         return _SCALARS[kind][0].removeprefix("a ")
-    return "list" if get_origin(kind) in {tuple, list} else "table"
+    return "list" if get_origin(kind) in {tuple, list, Sequence} else "table"
 
 
 class _Reader:
@@ -234,16 +286,24 @@ class _Reader:
         """The value as a field of that type holds it; None after a finding."""
         if get_origin(kind) is Annotated:
             return self._conditional(value, kind, path)
-        if type(None) in get_args(kind) and len(get_args(kind)) == 2:
-            (inner,) = (each for each in get_args(kind) if each is not type(None))
-            return None if value is None else self.read(value, inner, path)
-        if get_origin(kind) in {tuple, list}:
-            if not isinstance(value, list | tuple):
-                return self._wrong(path, value, "a list")
-            return get_origin(kind)(
-                [self.read(each, get_args(kind)[0], (*path, index)) for index, each in enumerate(value)]
-            )
+        if get_origin(kind) in {Union, UnionType}:
+            return self._one_of(value, [each for each in get_args(kind) if each is not type(None)], kind, path)
+        if get_origin(kind) in {tuple, list, Sequence}:
+            inner = get_args(kind)
+            fixed = get_origin(kind) is tuple and inner[-1] is not ...
+            if not isinstance(value, list | tuple) or (fixed and len(value) != len(inner)):
+                return self._wrong(path, value, f"a list of {len(inner)}" if fixed else "a list")
+            kinds = inner if fixed else (inner[0],) * len(value)
+            read = [self.read(each, one, (*path, at)) for at, (each, one) in enumerate(zip(value, kinds, strict=True))]
+            return read if get_origin(kind) is list else tuple(read)
+        if get_origin(kind) is Literal:
+            known = list(get_args(kind))
+            return value if value in known else self._wrong(path, value, f"one of {', '.join(map(str, known))}")
+        if get_origin(kind) is Callable:
+            return value if callable(value) else self._wrong(path, value, "a function")
         if get_origin(kind) in {dict, Mapping} or is_dataclass(kind):
+            if isinstance(kind, type) and isinstance(value, kind) and is_dataclass(kind):
+                return value
             if not isinstance(value, Mapping):
                 return self._wrong(path, value, "a table")
             return self.table(value, kind, path) if is_dataclass(kind) else dict(value)
@@ -282,6 +342,23 @@ class _Reader:
             self.findings.append((path, str(error)))
         return None
 
+    def _one_of(self, value: Any, kinds: Sequence[Any], kind: Any, path: _Path) -> Any:
+        """A value of the first type that takes it."""
+        if value is None and type(None) in get_args(kind):
+            return None
+        tried = []
+        for one in kinds:
+            reader = _Reader()
+            read = reader.read(value, one, path)
+            if not reader.findings:
+                return read
+            tried.append(reader.findings)
+        if len(kinds) == 1:
+            self.findings += tried[0]
+            return None
+        words = [one.__name__ if isinstance(one, type) and is_dataclass(one) else _type_words(one) for one in kinds]
+        return self._wrong(path, value, " or ".join(words).replace(" | ", " or "))
+
     def _conditional(self, value: Any, kind: Any, path: _Path) -> Any:
         """A value with conditions on it."""
         inner, *conditions = get_args(kind)
@@ -296,6 +373,8 @@ class _Reader:
     def _scalar(self, value: Any, kind: Any, path: _Path) -> Any:
         if kind is Any:
             return value
+        if kind not in _SCALARS and isinstance(value, get_origin(kind) or kind):
+            return value
         if kind not in _SCALARS:
             self.findings.append(
                 (path, f"unsupported type of an option in its declaration: got {getattr(kind, '__name__', kind)}")
@@ -305,12 +384,26 @@ class _Reader:
         # a truth value is an int to Python, but not to people who write 'processors = true'
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             return self._wrong(path, value, wanted)
-        return Fraction(str(value)) if kind is Fraction else kind(value)
+        if isinstance(value, int | float) and kind in {float, Fraction} and not abs(value) <= sys.float_info.max:
+            return self._wrong(path, value, f"{wanted} that is finite")
+        if isinstance(value, str | Path) and not _is_storable(str(value)):
+            return self._wrong(path, value, f"{wanted} of characters that UTF-8 has, without U+0000")
+        return Fraction(str(value)) if kind is Fraction else kind(value) if kind in {int, float} else value
 
     def _wrong(self, path: _Path, value: Any, wanted: str) -> None:
-        shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        try:
+            shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        except Exception:  # a number of thousands of digits, or an object of the caller
+            shown = f"an unprintable {type(value).__name__}"
         shown = shown if len(shown) <= _VALUE_SHOWN_MAX else f"{shown[:_VALUE_SHOWN_MAX]}..."
         self.findings.append((path, f"got {shown}, expected {wanted}"))
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _wanted_words(conditions: Sequence[Wanted]) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from ramp.errors import ConfigurationError, WorkloadError
+from ramp.runtime.atomic_writes import write_output
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
@@ -166,13 +167,9 @@ class SimulatedRun:
         """Write the trace as one JSON object a line.
 
         Raises:
-            ConfigurationError: the file cannot be written.
+            RampError: the file cannot be written.
         """
-        try:
-            with Path(path).open("w", encoding="utf-8") as stream:
-                stream.writelines(json.dumps(line) + "\n" for line in self.trace)
-        except OSError as error:
-            raise ConfigurationError(f"cannot be written: {error.strerror}", path=path, key="trace") from error
+        write_output(Path(path), "".join(json.dumps(line) + "\n" for line in self.trace))
 
     def write_swf(self, path: str | Path) -> None:
         """Write the schedule as a workload log."""

@@ -16,6 +16,7 @@ from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
 from ramp.runtime.logs.events import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
+from ramp.runtime.storage_errors import check_room, reason_of
 from ramp.servers.parent import end_with_parent
 
 _log = logging.getLogger("ramp.agents.supervise")
@@ -52,6 +53,7 @@ def run(
     limits = config.logs
     path = state.events / "supervisor.jsonl"
     state.prepare()
+    check_room(state.path)
     end_events = keep_events(path, rotate_bytes=limits.rotate_bytes, keep=limits.keep, in_log=False)
     try:
         asyncio.run(supervise())
@@ -96,6 +98,9 @@ def main(arguments: list[str] | None = None) -> int:
     except RampError as error:
         sys.stderr.write(f"ramp: {error}\n")
         return error.exit_code
+    except OSError as error:
+        sys.stderr.write(f"ramp: {reason_of(error)}\n")
+        return 1
     _log.info("the market is stopped")
     return exit_code
 

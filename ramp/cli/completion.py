@@ -1,4 +1,4 @@
-"""`ramp completion`: the script that completes verbs and options in a shell."""
+"""`ramp completion`: the script that completes verbs, options, ids and names in a shell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from ramp.cli.options import example
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script for a shell."""
+    """Print the completion script for a shell.
+
+    It completes verbs, options, the ids of your requests, reservations and jobs, and the names of agents.
+    """
     from click.shell_completion import get_completion_class
 
     from ramp.cli.main import cli

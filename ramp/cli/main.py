@@ -188,6 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: list[str], debug: bool) -> int:
     try:
         result = cli.main(given, prog_name="ramp", standalone_mode=False)
+        sys.stdout.flush()  # so that a full disk is heard of here
     except RampError as error:
         return _failed(str(error), error.exit_code, debug)
     except click.UsageError as error:
@@ -197,20 +198,31 @@ def _run(given: list[str], debug: bool) -> int:
         return _failed(_sentence(error), error.exit_code, debug)
     except (click.Abort, KeyboardInterrupt):
         return _failed("interrupted", EXIT_INTERRUPTED, debug=False)
-    except BrokenPipeError:
+    except OSError as error:
         from ramp.cli.views.output import silence_output
+        from ramp.runtime.storage_errors import is_storage_failure, reason_of
 
-        silence_output()  # or the interpreter complains at its end
-        return 1
+        if error.filename is None:
+            silence_output()  # or the interpreter complains at its end
+        if isinstance(error, BrokenPipeError):
+            return 1
+        if error.filename is None and not is_storage_failure(error):
+            return _fault(error, debug)
+        what = "cannot write the output: " if error.filename is None else ""
+        return _failed(f"{what}{reason_of(error)}", 1, debug)
     except Exception as error:
-        hint = "" if debug else f" (see the traceback with {DEBUG_OPTION})"
-        return _failed(f"internal error: {error}{hint}", EXIT_FAULT, debug)
+        return _fault(error, debug)
     return result if isinstance(result, int) else 0
+
+
+def _fault(error: Exception, debug: bool) -> int:
+    hint = "" if debug else f" (see the traceback with {DEBUG_OPTION})"
+    return _failed(f"internal error: {error}{hint}", EXIT_FAULT, debug)
 
 
 def _sentence(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
-    return text[:1].lower() + text[1:]
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _failed(text: str, exit_code: int, debug: bool) -> int:

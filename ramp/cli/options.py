@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from ramp.model.money import parse_credits
+from ramp.cli.completing import complete_agents
+from ramp.model.money import credits_of
+from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -35,15 +38,36 @@ csv_option: Final[Decorator] = click.option(
     "--csv", "as_csv", is_flag=True, help="Print CSV with a header: times in ISO 8601 UTC, amounts in credits."
 )
 user_option: Final[Decorator] = click.option(
-    "--user", metavar="NAME", help="User to act as (default: the first of the running market)."
+    "--user",
+    metavar="NAME",
+    shell_complete=complete_agents("user"),
+    help="User to act as (default: the first of the running market).",
 )
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 class WholeNumber(click.IntRange):
-    """A whole number within bounds."""
+    """A whole number within bounds, and never above those of requests."""
 
     name = "whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found: int = super().convert(value, param, ctx)
+        if abs(found) > NUMBER_MAX:
+            self.fail(f"got {found}, expected at most {NUMBER_MAX}", param, ctx)
+        return found
+
+
+class RealNumber(click.FloatRange):
+    """A finite number within bounds."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"got {value!r}, expected a finite number", param, ctx)
+        return found
 
 
 class CreditsType(click.ParamType[int]):
@@ -56,15 +80,12 @@ class CreditsType(click.ParamType[int]):
         if isinstance(value, int):
             return value
         try:
-            amount = parse_credits(value)
+            return credits_of(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-        if amount <= 0:
-            self.fail(f"must be above 0: got {value!r}, expected an amount such as 100 or 99.50", param, ctx)
-        return amount
 
 
-PROBABILITY: Final = click.FloatRange(0, 1, min_open=True)
+PROBABILITY: Final = RealNumber(0, 1, min_open=True)
 """A probability on the command line, above 0 and at most 1."""
 
 PROBABILITY_HELP: Final = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ramp.client.times import DURATION_HELP, parse_duration, parse_moment
+from ramp.client.times import duration_of, parse_moment
 from ramp.model.instant import Duration, Instant
 
 
@@ -22,12 +22,9 @@ class DurationType(click.ParamType[Duration]):
         if isinstance(value, int):
             return value
         try:
-            duration = parse_duration(value)
+            return duration_of(value, zero=self._zero)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-        if duration == 0 and not self._zero:
-            self.fail(f"must be above 0: got {value!r}, expected a length {DURATION_HELP}", param, ctx)
-        return duration
 
 
 class MomentType(click.ParamType[Instant]):

@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import example, json_option, state_option, user_option
+from ramp.cli.options import WholeNumber, example, json_option, state_option, user_option
 from ramp.cli.views.output import print_json, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
@@ -62,7 +62,7 @@ class WebGroup(click.Group):
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; other than loopback only with TLS."
 )
-@click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
+@click.option("--port", default=PORT_DEFAULT, show_default=True, type=WholeNumber(1, 65_535), help="TCP port.")
 @click.option("--name", help="Host name in links, if not --host.")
 @click.option("--tls-certificate", type=click.Path(path_type=Path), help="Certificate with its chain, PEM file.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM file.")

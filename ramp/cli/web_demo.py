@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from ramp.cli.interruption import CLOSED, interrupted_by
-from ramp.cli.options import example
+from ramp.cli.options import WholeNumber, example
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.views.output import say, waiting
 from ramp.cli.web import check_installed, serve_pages
@@ -47,10 +47,10 @@ CANCEL_SHARE: Final = 0.3
 
 @click.command(epilog=example("ramp web demo --open", "make demo-web"))
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
-@click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
+@click.option("--port", default=PORT_DEFAULT, show_default=True, type=WholeNumber(1, 65_535), help="TCP port.")
 @click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="Seed of the random requests.")
+@click.option("--seed", default=0, show_default=True, type=WholeNumber(), help="Seed of the random requests.")
 def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     """Launch a market of machines and live tori with random requests, and serve its pages until Ctrl-C.
 

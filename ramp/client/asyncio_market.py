@@ -7,10 +7,9 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Annotated, Final, Self, TypeVar
 
 from ramp.client import dialogues
 from ramp.client.access import AsyncAccess
@@ -21,16 +20,27 @@ from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
 from ramp.client.line import AsyncLine, refused
 from ramp.client.machine_state import MachineState
-from ramp.client.request import Requestable
+from ramp.client.request import Count, Requestable, length_given, moment_given
 from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, with_machines
-from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Prefer, auction_options
-from ramp.client.times import duration_of
+from ramp.client.submission import (
+    ROUND_TIME,
+    ROUNDS,
+    Approve,
+    Credits,
+    MarketUser,
+    Prefer,
+    Rounds,
+    auction_options,
+    credits_given,
+)
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Resize, Submit, Watch
 from ramp.errors import MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
+from ramp.model.request import NUMBER_MAX
+from ramp.options import Bounds, checked
 from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
@@ -41,6 +51,10 @@ LOOK_AGAIN_S: Final = 1.0
 
 WITHDRAW_LIMIT_S: Final = 5.0
 """How long a cancelled task waits until its withdrawal has been heard, in seconds."""
+
+Offset = Annotated[int, Bounds(0, NUMBER_MAX)]
+Seconds = Annotated[float, Bounds(0, 86_400)]
+Price = Annotated[int, Bounds(0, NUMBER_MAX)]
 
 T = TypeVar("T")
 
@@ -61,6 +75,7 @@ async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
         return result
 
 
+@checked
 class AsyncMarket(MarketUser[AsyncAccess]):
     """A market as one of its users; `ramp.connect_async` and `ramp.launch_async` make one.
 
@@ -88,11 +103,11 @@ class AsyncMarket(MarketUser[AsyncAccess]):
     async def submit(
         self,
         *requests: Requestable,
-        rounds: int = ROUNDS,
+        rounds: Rounds = ROUNDS,
         round_time: str | timedelta = ROUND_TIME,
         prefer: Prefer = "cheapest",
         approve: Approve = "auto",
-        max_cost: int | str | Decimal | None = None,
+        max_cost: Credits | None = None,
         rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
@@ -126,7 +141,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
     async def quote(
         self,
         *requests: Requestable,
-        rounds: int = ROUNDS,
+        rounds: Rounds = ROUNDS,
         round_time: str | timedelta = ROUND_TIME,
         prefer: Prefer = "cheapest",
         rule: str = "",
@@ -244,11 +259,11 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         self,
         any_id: str,
         *,
-        cores: int | None = None,
+        cores: Count | None = None,
         until: str | datetime | None = None,
         quote_only: bool = False,
-        price: int | None = None,
-        max_cost: int | None = None,
+        price: Price | None = None,
+        max_cost: Credits | None = None,
     ) -> Resized:
         """Resize a bought slot; returns when the bank has posted the change, or it has failed.
 
@@ -260,7 +275,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             until: new end (default: unchanged).
             quote_only: only preview the refund or cost.
             price: maximum price of the addition in credits per core hour; by default the limit of the request.
-            max_cost: maximum total cost of the addition in hundredths of a credit; by default only `price` limits it.
+            max_cost: maximum total cost of the addition in credits; by default only `price` limits it.
 
         Raises:
             ConfigurationError: if the id does not mean exactly one slot, or `until` is invalid.
@@ -274,11 +289,11 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         self,
         any_ids: Sequence[str],
         *,
-        cores: int | None = None,
+        cores: Count | None = None,
         until: str | datetime | None = None,
         quote_only: bool = False,
-        price: int | None = None,
-        max_cost: int | None = None,
+        price: Price | None = None,
+        max_cost: Credits | None = None,
     ) -> tuple[Resized, ...]:
         """Add to several bought slots at once, paid by one order: all or none; see `resize`.
 
@@ -288,10 +303,11 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             until: new end of each (default: unchanged).
             quote_only: only preview the cost.
             price: see `resize`.
-            max_cost: maximum total cost in hundredths of a credit.
+            max_cost: maximum total cost in credits.
         """
-        end = None if until is None else dialogues.moment_given(until, self.access.now())
-        wish = Resize("", cores, end, quote_only, price, max_cost)
+        end = None if until is None else moment_given(until, self.access.now(), "until")
+        limit = None if max_cost is None else credits_given(max_cost, "max_cost")
+        wish = Resize("", cores, end, quote_only, price, limit)
         return await self.ask(dialogues.resize_together(any_ids, wish))
 
     async def balance(self) -> Account:
@@ -313,7 +329,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         *,
         script: str | Path | None = None,
         inputs: Sequence[str | Path] = (),
-        cores: int | None = None,
+        cores: Count | None = None,
         together: bool = True,
         environment: Mapping[str, str] | None = None,
     ) -> tuple[Job, ...]:
@@ -347,7 +363,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         """Return a job by its name, or the beginning of it."""
         return job_of(await self.ask(dialogues.job(any_id)), self.access.domain)
 
-    async def job_output(self, any_id: str, name: str = STDOUT, offset: int = 0) -> bytes:
+    async def job_output(self, any_id: str, name: str = STDOUT, offset: Offset = 0) -> bytes:
         """Return the output of a job (`stdout`, `stderr`) or a file that it wrote, so far, from an offset in bytes."""
         return await self.ask(dialogues.job_output(any_id, name, offset))
 
@@ -414,10 +430,10 @@ class AsyncMarket(MarketUser[AsyncAccess]):
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
         """Return the state of a resource's machine, and its projected load over a horizon."""
-        return await self.ask(dialogues.machine(resource, duration_of(horizon, "horizon")))
+        return await self.ask(dialogues.machine(resource, length_given(horizon, "horizon", zero=False)))
 
     async def machines(
-        self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+        self, names: Sequence[str], limit_s: Seconds = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
     ) -> dict[str, MachineState]:
         """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated, Literal
 
 from ramp.client import dialogues
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.line import SocketLine
 from ramp.client.market import Market, converse
+from ramp.client.request import Count
+from ramp.client.submission import Credits, credits_given
 from ramp.control.market_changes import (
     CERTIFICATE_DAYS,
     AddResource,
@@ -24,12 +27,15 @@ from ramp.control.market_changes import (
     RestartAgent,
     SetResource,
 )
-from ramp.errors import ConfigurationError
 from ramp.model.contents import DepositMade, RefundMade
-from ramp.model.money import parse_credits
+from ramp.options import Bounds, checked
 from ramp.runtime.state_folder import StateFolder, state_folder
 
+KeyKind = Literal["p256", "rsa", "ed25519"]
+Days = Annotated[int, Bounds(1, 3650)]
 
+
+@checked
 def connect(state_dir: Path | str | None = None, *, user: str | None = None) -> Market:
     """Connect to a running market as one of its users.
 
@@ -44,11 +50,13 @@ def connect(state_dir: Path | str | None = None, *, user: str | None = None) -> 
     return Market(find_market(state_folder(state_dir), user))
 
 
+@checked
 def connect_async(state_dir: Path | str | None = None, *, user: str | None = None) -> AsyncMarket:
     """Connect as `connect` does, for asyncio: `async with ramp.connect_async() as market: ...`."""
     return AsyncMarket(find_market(state_folder(state_dir), user))
 
 
+@checked
 class MarketOperator:
     """A running market as its owner sees it; `ramp.operate` makes one.
 
@@ -59,9 +67,13 @@ class MarketOperator:
     def __init__(self, state: StateFolder) -> None:
         self._state = state
 
-    def add_user(self, name: str, *, deposit: int | str = 0, overdraft: int | str = 0) -> MarketChanged:
+    def add_user(self, name: str, *, deposit: Credits = 0, overdraft: Credits = 0) -> MarketChanged:
         """Add a user with an account of its own."""
-        return self.change(AddUser(name, _amount(deposit, "deposit"), _amount(overdraft, "overdraft")))
+        return self.change(
+            AddUser(
+                name, credits_given(deposit, "deposit", zero=True), credits_given(overdraft, "overdraft", zero=True)
+            )
+        )
 
     def remove_user(self, name: str, *, force: bool = False) -> MarketChanged:
         """Remove a user and revoke its certificates; its bank account stays.
@@ -95,16 +107,16 @@ class MarketOperator:
         self,
         name: str,
         *,
-        start_price: int | None = None,
-        minimum_price: int | None = None,
-        rounds_expected: int | None = None,
+        start_price: Count | None = None,
+        minimum_price: Count | None = None,
+        rounds_expected: Count | None = None,
         pricing: str | None = None,
     ) -> MarketChanged:
         """Set the prices of a resource for new requests, in whole credits per core-hour."""
         return self.change(SetResource(name, start_price, minimum_price, rounds_expected, pricing))
 
     def renew_keys(
-        self, name: str, *, new_key: bool = False, kind: str = "p256", days: int = CERTIFICATE_DAYS
+        self, name: str, *, new_key: bool = False, kind: KeyKind = "p256", days: Days = CERTIFICATE_DAYS
     ) -> MarketChanged:
         """Issue a new certificate to an agent, which signs with it at once."""
         return self.change(RenewKeys(name, new_key, kind, days))
@@ -117,10 +129,10 @@ class MarketOperator:
         """Apply changes from the configuration file; with `dry_run` only list them."""
         return self.change(Reload(dry_run, force))
 
-    def deposit(self, account: str, amount: int | str, *, memo: str = "", deposit_id: str = "") -> DepositMade:
+    def deposit(self, account: str, amount: Credits, *, memo: str = "", deposit_id: str = "") -> DepositMade:
         """Credit an account, as the market's keeper; the same id is credited once."""
         (keeper,) = running(self._state).names("keeper")
-        asked = dialogues.deposit(account, _amount(amount, "amount"), memo, deposit_id)
+        asked = dialogues.deposit(account, credits_given(amount, "amount"), memo, deposit_id)
         with SocketLine(self._state.socket(keeper)) as line:
             return converse(line, asked)
 
@@ -137,6 +149,7 @@ class MarketOperator:
             return converse(line, dialogues.changed(request))
 
 
+@checked
 def operate(state_dir: Path | str | None = None) -> MarketOperator:
     """Connect to a running market as its owner; `state_dir` as for `connect`."""
     return MarketOperator(state_folder(state_dir))
@@ -147,11 +160,3 @@ def resource_definition(name: str, machine: str, **values: int | str | None) -> 
     given = {"name": name, "machine": machine, **{key: value for key, value in values.items() if value is not None}}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]  # TOML's basic strings
     return "\n".join(("[[resources]]", *lines, ""))
-
-
-def _amount(credits_given: int | str, key: str) -> int:
-    """Convert credits to minor units."""
-    try:
-        return parse_credits(str(credits_given))
-    except ValueError as error:
-        raise ConfigurationError(str(error), key=key) from error

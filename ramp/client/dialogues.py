@@ -20,8 +20,8 @@ from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState, parse_snapshot
+from ramp.client.request import moment_given
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
-from ramp.client.times import moment_of
 from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
@@ -70,7 +70,8 @@ from ramp.model.contents import (
     RefundMade,
 )
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS
-from ramp.model.instant import SECOND, Duration, Instant, iso
+from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
+from ramp.model.request import NUMBER_MAX
 from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
@@ -99,8 +100,8 @@ def account(since: Instant | None = None, until: Instant | None = None) -> Dialo
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
     """Ask for the balance and the postings between two moments (default: all)."""
-    first = 0 if since is None else moment_given(since, now)
-    last = None if until is None else moment_given(until, now)
+    first = 0 if since is None else moment_given(since, now, "since")
+    last = None if until is None else moment_given(until, now, "until")
     if last is not None and first > last:
         raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
     return (yield from account(first, last))
@@ -187,31 +188,12 @@ def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[t
     return tuple(found)
 
 
-def moment_given(given: str | datetime, now: Instant) -> Instant:
-    """Read a moment; raises `ConfigurationError` if it is invalid."""
-    try:
-        return moment_of(given, now)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-
-
-def _latest_end(wish: Resize) -> Callable[[Instant], Instant]:
-    """Check the new size; return a function from the start of a slot to its latest end."""
-    from ramp.rfql.request_for_quotation import NUMBER_MAX, WALL_TIME_MAX_S
-    from ramp.rfql.xml.markup import INSTANT_END
-
-    if wish.cores is not None and not 1 <= wish.cores <= NUMBER_MAX:
-        raise ConfigurationError(f"cores must be 1 to {NUMBER_MAX}, got {wish.cores}")
-    if wish.until is not None and not 0 <= wish.until < INSTANT_END:
-        raise ConfigurationError(f"the end must be before {iso(INSTANT_END)}, got {iso(wish.until)}")
-    return lambda start: start + WALL_TIME_MAX_S * SECOND
-
-
 def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resized, ...]]:
     """Resize the slots that several ids mean: all or none; more than one only to add."""
     if wish.cores is None and wish.until is None:
         raise ConfigurationError(f"{any_ids[0]}: no new size: give a number of cores, an end, or both")
-    latest = _latest_end(wish)
+    if wish.cores is not None and not 1 <= wish.cores <= NUMBER_MAX:
+        raise ConfigurationError(f"cores must be 1 to {NUMBER_MAX}, got {wish.cores}")
     asked = yield from requests()
     bought = yield from agreements()
     meant: list[str] = []
@@ -222,9 +204,10 @@ def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resi
         if len(entries) != 1:
             found = f"{len(entries)} reservations" if entries else "no reservation that is active"
             raise ConfigurationError(f"{any_id}: the id means {found}, expected exactly one")
-        if wish.until is not None and wish.until > latest(entries[0].agreement.offer.start):
-            limit = iso(latest(entries[0].agreement.offer.start))
-            raise ConfigurationError(f"{any_id}: the end must be {limit} at the latest, got {iso(wish.until)}")
+        latest = entries[0].agreement.offer.start + DURATION_END - SECOND
+        if wish.until is not None and wish.until > latest:
+            told = f"{local_iso(latest)} at the latest, got {local_iso(wish.until)}"
+            raise ConfigurationError(f"{any_id}: the end must be {told}")
         meant.append(entries[0].agreement.agreement_id)
     first, *others = dict.fromkeys(meant)
     ended = yield replace(wish, agreement_id=first, together=tuple(others))

@@ -18,7 +18,7 @@ from ramp.client.market import Market, OverBlocking
 from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
-from ramp.options import nearest_name
+from ramp.options import checked, nearest_name
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
 from ramp.runtime.configuration.values import SwarmConfig
@@ -40,6 +40,7 @@ REGISTRATION_PAUSE_S: Final = 0.05
 OpenTransport = Callable[[SwarmConfig, "str | None", int], Access]
 
 
+@checked
 def launch(
     config: str | Path = DEFAULT_SWARM,
     *,
@@ -100,6 +101,7 @@ def _launch_processes(config: SwarmConfig, state_dir: Path | str | None, user: s
         return Market(access, stack.pop_all().close)
 
 
+@checked
 @contextlib.asynccontextmanager
 async def launch_async(
     config: str | Path = DEFAULT_SWARM,

@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from ramp.client import asyncio_market, dialogues
 from ramp.client.access import Access
-from ramp.client.asyncio_market import MACHINES_LIMIT_S, AsyncMarket
+from ramp.client.asyncio_market import MACHINES_LIMIT_S, AsyncMarket, Seconds
 from ramp.client.dialogues import Dialogue
 from ramp.client.line import AsyncLine, Line
 from ramp.client.machine_state import MachineState
@@ -25,6 +25,7 @@ from ramp.control.events import Event
 from ramp.control.requests import Request
 from ramp.errors import RampError
 from ramp.model.instant import HOUR, Instant
+from ramp.options import checked
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,6 +110,7 @@ def converse(line: Line, dialogue: Dialogue[T]) -> T:
     return finish(asyncio_market.converse(LineOverBlocking(line), dialogue))
 
 
+@checked
 class _BlockingMarket(AsyncMarket):
     """The methods of `AsyncMarket` as coroutines that never suspend."""
 
@@ -116,7 +118,7 @@ class _BlockingMarket(AsyncMarket):
         time.sleep(asyncio_market.LOOK_AGAIN_S)
 
     async def machines(
-        self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+        self, names: Sequence[str], limit_s: Seconds = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
     ) -> dict[str, MachineState]:
         """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
 

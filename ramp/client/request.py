@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.errors import ConfigurationError
-from ramp.model.instant import HOUR, Duration, Instant
+from ramp.model.instant import HOUR, Duration, Instant, local_iso
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
+    NUMBER_MAX,
     MoldableTerms,
     NodeDiskSpace,
     Nodes,
@@ -25,6 +26,8 @@ from ramp.model.request import (
 )
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.model.sizes.speed_up import RIGHT as LAWS
+from ramp.options import Bounds, Wanted, checked
+from ramp.runtime.clock import SystemClock
 
 SLACK_LEAST: Final[Duration] = HOUR
 """So much later than its start a run may begin at least, where nothing else is said."""
@@ -53,37 +56,41 @@ class RequestTemplate:
     wall_time: Duration | None = None
     slack: Duration | None = None
 
-    def at(self, now: Instant) -> RequestForQuotation:
-        """The request as it is when submitted at an instant.
+    def at(self, now: Instant, zone: tzinfo | None = None) -> RequestForQuotation:
+        """The request as it is when submitted at an instant; `zone` is that of times without one.
 
         Raises:
             ConfigurationError: if a time is invalid.
         """
-        try:
-            start = None if self.start is None else whole_seconds_up(moment_of(self.start, now))
-            end = None if self.end is None else whole_seconds_up(moment_of(self.end, now))
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
+        start = None if self.start is None else whole_seconds_up(moment_given(self.start, now, "start", zone))
+        end = None if self.end is None else whole_seconds_up(moment_given(self.end, now, "end", zone))
         wall_time = None if self.wall_time is None else whole_seconds_up(self.wall_time)
         if end is None:
             assert wall_time is not None, "ramp.request sees to it"
             slack = max(wall_time, SLACK_LEAST) if self.slack is None else whole_seconds_up(self.slack)
             end = (whole_seconds_up(now) if start is None else start) + wall_time + slack
+        if end <= now:
+            told = f"the window of the request is over: it ends at {local_iso(end, zone)}"
+            raise ConfigurationError(f"{told}, and it is {local_iso(now, zone)}; give a later start or end")
         return RequestForQuotation((replace(self.unit, not_before=start, deadline=end, wall_time=wall_time),))
 
+
+Count = Annotated[int, Bounds(1, NUMBER_MAX)]
+Probability = Annotated[float, Wanted("a number above 0 and at most 1", lambda given: 0 < given <= 1)]
 
 Requestable = RequestTemplate | RequestForQuotation | Path
 """A template, a request with fixed times, or the file of one."""
 
 
+@checked
 def request(
     *,
-    price: int,
-    cores: int | str | tuple[int, int] | None = None,
-    reference_cores: int | None = None,
+    price: Count,
+    cores: Count | str | tuple[Count, Count] | None = None,
+    reference_cores: Count | None = None,
     speed_up: str | None = None,
-    nodes: int | None = None,
-    node_cores: int | None = None,
+    nodes: Count | None = None,
+    node_cores: Count | None = None,
     wall_time: str | timedelta | None = None,
     start: str | datetime | None = None,
     end: str | datetime | None = None,
@@ -91,16 +98,16 @@ def request(
     operating_system: str | None = None,
     os_version: str | None = None,
     architecture: str | None = None,
-    cpu_speed_mhz: int | None = None,
-    inter_node_bandwidth_mbps: int | None = None,
-    ram_per_core_mb: int | None = None,
-    disk_gb: int | None = None,
-    node_disk_gb: int | None = None,
-    geometry: str | Sequence[int] | None = None,
+    cpu_speed_mhz: Count | None = None,
+    inter_node_bandwidth_mbps: Count | None = None,
+    ram_per_core_mb: Count | None = None,
+    disk_gb: Count | None = None,
+    node_disk_gb: Count | None = None,
+    geometry: str | Sequence[Count] | None = None,
     rotate: bool = True,
-    connection: str | None = None,
-    node_use: str | None = None,
-    start_probability: float | None = None,
+    connection: Literal["torus", "mesh", "any"] | None = None,
+    node_use: Literal["coprocessor", "virtual"] | None = None,
+    start_probability: Probability | None = None,
     sites: str | Sequence[str] | None = None,
 ) -> RequestTemplate:
     """A request for one unit; several given to `submit` together are bought together or not at all.
@@ -116,7 +123,8 @@ def request(
         nodes: nodes, together with `node_cores`, in place of `cores`.
         node_cores: cores on each node.
         wall_time: length of the run, such as `"1h30min"` (default: the whole window from `start` to `end`).
-        start: earliest start, such as `"tomorrow 08:00"`; what has no zone is UTC (default: as soon as possible).
+        start: earliest start, such as `"tomorrow 08:00"`; in the zone of this computer if it names none
+            (default: as soon as possible).
         end: complete by then (default: `start` + `wall_time` + `slack`).
         slack: how much later than `start` the run may begin (default: the longer of `wall_time` and one hour).
         operating_system: JSDL 1.0 name such as `"LINUX"`.
@@ -139,9 +147,13 @@ def request(
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
     """
-    length, room = _length(wall_time, "wall_time"), _length(slack, "slack")
+    length = None if wall_time is None else length_given(wall_time, "wall_time", zero=False)
+    room = None if slack is None else length_given(slack, "slack")
     if end is None and length is None:
         raise ConfigurationError("no length of the run: give wall_time=, or end=, or both")
+    for name, given in (("start", start), ("end", end)):
+        if given is not None:
+            moment_given(given, SystemClock().now(), name)
     least, most = _core_range(cores)
     unit = RequestUnit(
         number=1,
@@ -165,12 +177,20 @@ def request(
     return RequestTemplate(unit, start, end, length, room)
 
 
-def _length(value: str | timedelta | None, name: str) -> Duration | None:
-    """Read a length of time, if one is given."""
+def length_given(value: str | timedelta, name: str, *, zero: bool = True) -> Duration:
+    """Read a length of time; raises `ConfigurationError` that names the argument."""
     try:
-        return None if value is None else duration_of(value, name)
+        return duration_of(value, zero=zero)
     except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+        raise ConfigurationError(str(error), key=name) from error
+
+
+def moment_given(given: str | datetime, now: Instant, name: str, zone: tzinfo | None = None) -> Instant:
+    """Read a moment; raises `ConfigurationError` that names the argument."""
+    try:
+        return moment_of(given, now, zone)
+    except ValueError as error:
+        raise ConfigurationError(str(error), key=name) from error
 
 
 def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
@@ -217,6 +237,15 @@ def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
             case _:
                 found.append(load_request(part))
     return combined(found)
+
+
+def document_of(request: RequestForQuotation) -> str:
+    """Write a request as RFQL, and check it as its reader will."""
+    from ramp.rfql.request_for_quotation import parse_request, write_request
+
+    text = write_request(request)
+    parse_request(text, "the new request")
+    return text
 
 
 def _core_range(cores: int | str | tuple[int, int] | None) -> tuple[int | None, int | None]:

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Final, Generic, Literal, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeVar
 
 from ramp.client.access import SeenMarket
 from ramp.client.following import Approver
-from ramp.client.request import Requestable, resolved
+from ramp.client.request import Requestable, document_of, length_given, resolved
 from ramp.client.results import Purchase, purchase_of, short_name
-from ramp.client.times import duration_of
 from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
-from ramp.model.money import parse_credits
+from ramp.model.money import credits_of
+from ramp.options import Bounds
 from ramp.protocol.events import Approval, AuctionOptions, Preference
+from ramp.protocol.rules.checked_rule import ROUNDS_MAX
 
 Approve = Literal["auto", "best-offer"] | Approver
 """`auto` buys what meets the request; `best-offer` also buys, unasked, the best offer where none meets it; a function
@@ -30,7 +31,18 @@ ROUNDS: Final = AuctionOptions().rounds
 ROUND_TIME: Final = timedelta(microseconds=AuctionOptions().round_time)
 """Default options of a submission."""
 
+Rounds = Annotated[int, Bounds(1, ROUNDS_MAX)]
+Credits = int | str | Decimal
+
 A = TypeVar("A", bound=SeenMarket)
+
+
+def credits_given(given: Credits, name: str, *, zero: bool = False) -> int:
+    """Convert credits to minor units; raises `ConfigurationError` that names the argument."""
+    try:
+        return credits_of(given, zero=zero)
+    except ValueError as error:
+        raise ConfigurationError(str(error), key=name) from error
 
 
 def auction_options(
@@ -39,16 +51,16 @@ def auction_options(
     round_time: str | timedelta,
     prefer: str,
     approve: Approve = "auto",
-    max_cost: int | str | Decimal | None = None,
+    max_cost: Credits | None = None,
     quote_only: bool = False,
     rule: str = "",
 ) -> AuctionOptions:
     """Check the options of an auction; raises `ConfigurationError` that names the invalid argument."""
     try:
-        limit = None if max_cost is None else parse_credits(str(max_cost))
+        limit = None if max_cost is None else credits_given(max_cost, "max_cost")
         return AuctionOptions(
             rounds=rounds,
-            round_time=duration_of(round_time, "round_time"),
+            round_time=length_given(round_time, "round_time", zero=False),
             preference=Preference(prefer),
             approval=Approval.ASK if callable(approve) else Approval(approve),
             quote_only=quote_only,
@@ -67,10 +79,7 @@ def fixed_rule(rule: str) -> str:
 
 def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Instant, request_id: str) -> Submit:
     """Make a submission with all times fixed."""
-    from ramp.rfql.request_for_quotation import write_request
-
-    document = write_request(resolved(parts, now))
-    return Submit(document, request_id, options)
+    return Submit(document_of(resolved(parts, now)), request_id, options)
 
 
 class MarketUser(Generic[A]):

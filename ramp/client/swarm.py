@@ -17,6 +17,7 @@ from typing import Final
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus, parse_status
 from ramp.errors import ConfigurationError, TransportError
 from ramp.runtime.state_folder import StateFolder, check_private
+from ramp.runtime.storage_errors import check_room
 
 WAITING: Final = "waiting"
 
@@ -53,6 +54,7 @@ def start_detached(
     )
 
     state.prepare()
+    check_room(state.path)
     check_versions(state)
     check_none_is_up(state)
     log_path = state.logs / "supervisor.log"
@@ -75,6 +77,7 @@ def start_detached(
     with log_path.open("rb") as log:
         log.seek(begin)
         said = log.read().decode(errors="replace").strip()
+    check_room(state.path)  # a full disk leaves no room to say so in the log
     raise TransportError(f"the market did not start: {said or 'no answer in time'}")
 
 

@@ -7,10 +7,21 @@ readings are possible, and does not know Slurm's times.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final
 
-from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Duration, Instant, from_datetime, from_iso
+from ramp.model.instant import (
+    DAY,
+    DURATION_END,
+    HOUR,
+    INSTANT_END,
+    MINUTE,
+    SECOND,
+    Duration,
+    Instant,
+    from_datetime,
+    to_datetime,
+)
 
 _UNITS: Final = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), SECOND),
@@ -23,7 +34,7 @@ _PART: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*([a-z]+)\s*")
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,4}):([0-5][0-9])(?::([0-5][0-9]))?")
 _DAYS: Final = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_TIME_OF_DAY: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?z?")
+_TIME_OF_DAY: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?(z)?")
 
 DURATION_HELP: Final = "such as 90s, 45min, 1h30min, 2d, or 01:30:00"
 MOMENT_HELP: Final = "such as now, +5min, -1h, 18:00, tomorrow 08:00, yesterday, 2026-11-21T08:30, or that with +01:00"
@@ -36,8 +47,15 @@ def parse_duration(text: str) -> Duration:
         Microseconds.
 
     Raises:
-        ValueError: if the text is not a time.
+        ValueError: if the text is not a time, or too long.
     """
+    length = _length(text)
+    if length >= DURATION_END:
+        raise ValueError(f"duration too long: got {text!r}, expected less than 317 years")
+    return length
+
+
+def _length(text: str) -> Duration:
     cleaned = text.strip().lower()
     if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", cleaned):
         return round(float(cleaned) * SECOND)
@@ -57,72 +75,73 @@ def parse_duration(text: str) -> Duration:
     return total
 
 
-def parse_moment(text: str, now: Instant) -> Instant:
-    """Read a moment, in UTC unless it has a zone; `+` and `-` count from `now`, days and times of day are near it.
+def parse_moment(text: str, now: Instant, zone: tzinfo | None = None) -> Instant:
+    """Read a moment, in `zone` (default: this computer's) unless it names one; `+` and `-` count from `now`.
 
     `yesterday` is its beginning, `18:00` the next time that the clock shows it, `monday` the next Monday after today.
 
     Raises:
-        ValueError: if the text is not a time.
+        ValueError: if the text is not a time, or out of range.
     """
     cleaned = " ".join(text.lower().split())
-    if cleaned == "now":
-        return now
     try:
-        if cleaned[:1] in ("+", "-"):
-            length = parse_duration(cleaned[1:])
-            return now + length if cleaned[0] == "+" else now - length
-        named = _named_moment(cleaned, now)
-        return from_iso(text.strip()) if named is None else named
+        if cleaned == "now":
+            moment = now
+        elif cleaned[:1] in ("+", "-"):
+            length = _length(cleaned[1:])
+            moment = now + length if cleaned[0] == "+" else now - length
+        else:
+            named = _named_moment(cleaned, now, zone) or datetime.fromisoformat(text.strip())
+            # without a zone, `astimezone` takes the computer's, with its summer time
+            moment = from_datetime(named.replace(tzinfo=named.tzinfo or zone).astimezone())
     except (ValueError, OverflowError) as error:
         raise ValueError(f"invalid time: got {text!r}, expected a time {MOMENT_HELP}") from error
+    return _in_range(moment, text)
 
 
-def _named_moment(text: str, now: Instant) -> Instant | None:
-    today = now - now % DAY
+def _in_range(moment: Instant, given: object) -> Instant:
+    if not 0 <= moment < INSTANT_END:
+        raise ValueError(f"time out of range: got {str(given)!r}, expected a time from 1970 to 8999")
+    return moment
+
+
+def _named_moment(text: str, now: Instant, zone: tzinfo | None) -> datetime | None:
+    """Return the moment that a day, a time of day or both name; None for other texts."""
     name, _, rest = text.partition(" ")
-    rest = rest.removeprefix("at ")
-    if name in _DAYS:
-        day = today + _DAYS[name] * DAY
-    elif name in _WEEKDAYS:
-        ahead = (_WEEKDAYS.index(name) - _weekday(today) - 1) % 7 + 1
-        day = today + ahead * DAY
-    else:
-        time_of_day = _time_of_day(text)
-        if time_of_day is None:
-            return None
-        return today + time_of_day if today + time_of_day > now else today + DAY + time_of_day
-    if not rest:
-        return day
-    time_of_day = _time_of_day(rest)
-    if time_of_day is None:
-        raise ValueError(rest)
-    return day + time_of_day
-
-
-def _weekday(midnight: Instant) -> int:
-    return (midnight // DAY + 3) % 7  # 1970-01-01 was a Thursday
-
-
-def _time_of_day(text: str) -> Duration | None:
-    found = _TIME_OF_DAY.fullmatch(text)
-    if found is None:
+    is_day = name in _DAYS or name in _WEEKDAYS
+    found = _TIME_OF_DAY.fullmatch(rest.removeprefix("at ") if is_day else text)
+    if found is None and not (is_day and not rest):
         return None
-    hours, minutes, left = (int(part or 0) for part in found.groups())
-    return hours * HOUR + minutes * MINUTE + left * SECOND
+    hour, minute, second = (int(part or 0) for part in found.groups()[:3]) if found else (0, 0, 0)
+    clock = time(hour, minute, second, tzinfo=UTC if found and found[4] else zone)
+    here = to_datetime(now).astimezone(clock.tzinfo)
+
+    def after(days: int) -> datetime:
+        return datetime.combine(here.date() + timedelta(days), clock).astimezone()
+
+    if name in _DAYS:
+        return after(_DAYS[name])
+    if is_day:
+        return after((_WEEKDAYS.index(name) - here.weekday() - 1) % 7 + 1)
+    return after(0) if after(0) > here else after(1)
 
 
-def duration_of(value: str | timedelta, name: str) -> Duration:
-    """Read a duration given as text or `timedelta`; in microseconds. Raises `ValueError` naming the argument."""
+def duration_of(value: str | timedelta, *, zero: bool = True) -> Duration:
+    """Read a duration given as text or `timedelta`; in microseconds. Raises `ValueError` if it is out of range."""
     length = value // timedelta(microseconds=1) if isinstance(value, timedelta) else parse_duration(value)
-    if length < 0:
-        raise ValueError(f"{name} must not be negative: got {value}, expected a length {DURATION_HELP}")
+    if not (0 if zero else 1) <= length < DURATION_END:
+        least = "0 or more" if zero else "above 0"
+        raise ValueError(f"must be {least} and below 317 years: got {str(value)!r}, expected a length {DURATION_HELP}")
     return length
 
 
-def moment_of(value: str | datetime, now: Instant) -> Instant:
+def moment_of(value: str | datetime, now: Instant, zone: tzinfo | None = None) -> Instant:
     """Read a moment given as text or aware `datetime`; raises `ValueError` if it is invalid."""
-    return from_datetime(value) if isinstance(value, datetime) else parse_moment(value, now)
+    if not isinstance(value, datetime):
+        return parse_moment(value, now, zone)
+    if value.tzinfo is None:
+        raise ValueError(f"no time zone: got {value.isoformat()!r}, expected an aware datetime or a text")
+    return _in_range(from_datetime(value), value)
 
 
 def whole_seconds_up(duration: int) -> int:

@@ -58,9 +58,6 @@ class Balance:
         return self.posted - self.reserved + self.account.credit_limit
 
 
-AMOUNT_MAX: Final = 10**13
-"""Maximum amount and overdraft in minor units, so that no balance can exceed 64 bits."""
-
 ISSUE_LIMIT: Final = 10**18
 """Overdraft of the issuing account in minor units: all money that can ever exist."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, AccountKind, Balance
+from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
 from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
@@ -32,7 +32,7 @@ from ramp.ledger.refusals import (
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.instant import Instant, iso
-from ramp.model.money import credits_text
+from ramp.model.money import AMOUNT_MAX, credits_text
 from ramp.text import one_line
 
 Problem = tuple[RefusalCode, str]

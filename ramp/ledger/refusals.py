@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Final, NoReturn
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.account import AMOUNT_MAX
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
+from ramp.model.money import AMOUNT_MAX
 
 IDENTIFIER_LENGTH_MAX: Final = 512
 """Longest identifier in characters; a JID with its parts is shorter in practice."""

@@ -5,7 +5,8 @@ Integers make arithmetic exact and runs repeatable; aware datetimes appear only 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 Instant = int
@@ -20,6 +21,13 @@ MINUTE: Final[Duration] = 60 * SECOND
 HOUR: Final[Duration] = 3600 * SECOND
 DAY: Final[Duration] = 24 * HOUR
 
+DURATION_END: Final[Duration] = 10**10 * SECOND
+"""Durations of requests and documents are shorter than this, 317 years."""
+
+INSTANT_END: Final[Instant] = 9000 * 365 * DAY - 1970 * 365 * DAY + 1705 * DAY
+"""2000-01-01 plus 7000 years: an instant and two durations of a document stay within the calendar."""
+
+_STAMP: Final = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z\b")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +54,29 @@ def iso(instant: Instant) -> str:
     """Write an instant as ISO 8601 in UTC; fractions only where there are any (`2026-11-21T08:30:00Z`)."""
     moment = to_datetime(instant)
     return moment.isoformat(timespec="microseconds" if moment.microsecond else "seconds").replace("+00:00", "Z")
+
+
+def local_iso(instant: Instant, zone: tzinfo | None = None) -> str:
+    """Write an instant for people: whole seconds in a zone, by default the computer's (`2026-11-21T03:30:00-05:00`)."""
+    return to_datetime(instant - instant % SECOND).astimezone(zone).isoformat().replace("+00:00", "Z")
+
+
+def with_local_times(sentence: str, zone: tzinfo | None = None, *, up: bool = False) -> str:
+    """Return a sentence with its times in UTC as `local_iso` writes them; other parties write all times in UTC.
+
+    Args:
+        sentence: the text.
+        zone: as for `local_iso`.
+        up: whether to round up to whole seconds, so that a time that would pass still does.
+    """
+
+    def local(found: re.Match[str]) -> str:
+        try:
+            return local_iso(from_iso(found[0]) + (SECOND - 1 if up else 0), zone)
+        except (ValueError, OverflowError):
+            return found[0]
+
+    return _STAMP.sub(local, sentence)
 
 
 def from_iso(text: str) -> Instant:

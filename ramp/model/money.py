@@ -7,6 +7,7 @@ hundredths of a credit, rounded half up once, here.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Final
 
@@ -14,6 +15,9 @@ from ramp.model.instant import HOUR, Duration
 
 MINOR_UNITS_PER_CREDIT: Final = 100
 """Hundredths of a credit: amounts on accounts are integers of this unit."""
+
+AMOUNT_MAX: Final = 10**13
+"""Maximum amount and overdraft in minor units, so that no balance can exceed 64 bits."""
 
 
 def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
@@ -50,16 +54,34 @@ def credits_text(minor_units: int) -> str:
     return f"{sign}{grouped(whole)}.{fraction:02d}"
 
 
+def credits_of(given: int | str | Decimal, *, zero: bool = False) -> int:
+    """Read an amount above 0, or from 0 on, that a person or a program gives.
+
+    Raises:
+        ValueError: if it is no such amount.
+    """
+    amount = parse_credits(format(given, "f") if isinstance(given, Decimal) else str(given))
+    if amount < (0 if zero else 1):
+        least = "0 or more" if zero else "above 0"
+        raise ValueError(f"must be {least}: got {str(given)!r}, expected an amount such as 100 or 99.50")
+    return amount
+
+
 def parse_credits(text: str) -> int:
     """Read an amount of credits such as `100`, `99.5` or `1 234.50` into minor units.
 
     Raises:
-        ValueError: if it is no decimal number of at most two decimals.
+        ValueError: if it is no decimal number of at most two decimals, or larger than any account may hold.
     """
     cleaned = text.strip().replace(" ", "").replace("_", "")
     negative = cleaned.startswith("-")
     whole, _, fraction = cleaned.lstrip("+-").partition(".")
-    if not (whole or fraction) or not (whole + fraction).isdecimal() or len(fraction) > 2:
+    if not re.fullmatch("[0-9]+", whole + fraction) or len(fraction) > 2:
         raise ValueError(f"invalid amount of credits: got {text!r}, expected an amount such as 100 or 99.50")
-    amount = int(whole or "0") * MINOR_UNITS_PER_CREDIT + int(fraction.ljust(2, "0") or "0")
+    if len(whole.lstrip("0")) > len(str(AMOUNT_MAX)):
+        amount = AMOUNT_MAX + 1  # as good as any that is too large
+    else:
+        amount = int(whole or "0") * MINOR_UNITS_PER_CREDIT + int(fraction.ljust(2, "0") or "0")
+    if amount > AMOUNT_MAX:
+        raise ValueError(f"amount too large: got {text[:60]!r}, expected at most {credits_text(AMOUNT_MAX)} credits")
     return -amount if negative else amount

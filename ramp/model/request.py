@@ -7,8 +7,12 @@ Mbit/s, RAMPerCore in MB, disk space in GB, WallTime in seconds (here microsecon
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from ramp.model.instant import Duration, Instant
+
+NUMBER_MAX: Final = 10**12
+"""Largest number of any term: far above every machine, and far below numbers that cost time to read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,15 @@ from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.probable_start import request_problem
-from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
+from ramp.model.request import (
+    NUMBER_MAX,
+    NodeDiskSpace,
+    Nodes,
+    RequestForQuotation,
+    RequestUnit,
+    TotalCores,
+    TotalDiskSpace,
+)
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.rfql import extension_terms
 from ramp.rfql.xml import date_and_time, markup, schema
@@ -37,10 +45,7 @@ _EXTENSIONS: Final = extension_terms.TORUS_TAGS | {
     _SITES,
 }
 
-NUMBER_MAX: Final = 10**12
-"""Largest number of any term: far above every machine, and far below numbers that cost time to read."""
-
-WALL_TIME_MAX_S: Final = markup.DURATION_END // SECOND - 1
+WALL_TIME_MAX_S: Final = instant.DURATION_END // SECOND - 1
 """Longest run in seconds; added to any start it stays within the calendar."""
 
 ARCHITECTURE_ALIASES: Final = {"intel": "x86_64"}

@@ -6,6 +6,9 @@ import os
 import secrets
 from pathlib import Path
 
+from ramp.errors import ConfigurationError
+from ramp.runtime.storage_errors import storing
+
 
 def make_folder(folder: Path) -> None:
     """Create a folder that only its owner can enter, and its parents, if they are missing."""
@@ -26,6 +29,22 @@ def write_whole(path: Path, data: bytes, *, private: bool) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write a file that a person has named: completely or not at all, but a device or a pipe as it is.
+
+    Raises:
+        ConfigurationError: if its folder does not exist.
+        StorageFailed: if it cannot be written.
+    """
+    with storing(path):
+        if path.exists() and not path.is_file():
+            path.write_text(text, "utf-8")
+        elif not path.resolve().parent.is_dir():
+            raise ConfigurationError("cannot be written: there is no such folder", path=path)
+        else:
+            write_whole(path.resolve(), text.encode(), private=False)
 
 
 def sync_folder(folder: Path) -> None:

@@ -48,7 +48,7 @@ def reason_of(error: BaseException) -> str:
         code: int | None = getattr(error, "sqlite_errorcode", None)
         return _BY_SQLITE.get(code & 0xFF, str(error)) if code is not None else str(error)
     if isinstance(error, OSError):
-        words = _BY_ERRNO.get(error.errno or 0) or (os.strerror(error.errno) if error.errno else str(error))
+        words = _BY_ERRNO.get(error.errno or 0) or error.strerror or str(error)
         return f"{words}: {error.filename}" if error.filename else words
     inner = getattr(error, "orig", None) or error.__cause__  # SQLAlchemy keeps the driver's error in `orig`
     return reason_of(inner) if isinstance(inner, BaseException) else str(error)

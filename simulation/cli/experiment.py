@@ -13,7 +13,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ramp.cli.options import example
+from ramp.cli.options import RealNumber, WholeNumber, example
 from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
@@ -23,7 +23,7 @@ from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.worker_processes import ending_on_sigterm
-from simulation.lab import check_pictures, tell_loops
+from simulation.lab import check_pictures, loops_as_written, tell_loops
 
 PROGRESS_LINE_S: Final = 10.0
 """Between two lines of progress at least, in seconds, where nothing else is asked for."""
@@ -45,7 +45,8 @@ def experiment() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_command(as_json: bool) -> None:
     """Name the experiments. --json adds `options`: those that not all experiments know."""
-    found = list(all_experiments().values())
+    with loops_as_written():
+        found = list(all_experiments().values())
     if as_json:
         told = [{"name": one.name, "about": one.about, "options": sorted(one.further)} for one in found]
         click.echo(json.dumps(told))
@@ -75,12 +76,12 @@ def list_command(as_json: bool) -> None:
 @click.option(REPLACE_OPTION, is_flag=True, help="Replace earlier results of the same experiment in DIR.")
 @click.option("--quick", is_flag=True, help="Run a small version, in under a minute.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a result DIFFERS from a paper.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all random numbers.")
-@click.option("--processes", type=click.IntRange(min=1), help="Number of processes [default: one per core].")
+@click.option("--seed", type=WholeNumber(min=0), default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--processes", type=WholeNumber(min=1), help="Number of processes [default: one per core].")
 @executor_option
 @click.option("--simulated", is_flag=True, help="Run markets in virtual time [default].")
 @click.option("--xmpp", is_flag=True, help="Run markets over XMPP, with agents in their own processes.")
-@click.option("--repeat", type=click.IntRange(min=1), help="Number of repetitions [default: the paper's].")
+@click.option("--repeat", type=WholeNumber(min=1), help="Number of repetitions [default: the paper's].")
 @click.option("--rule", metavar="NAME", help="rounds: auction rule of all requests.")
 @click.option("--pricing", metavar="NAME", help="rounds: price strategy of all sellers.")
 @click.option("--requests", metavar="FILE", help="rounds: RFQL file; each unit becomes a request.")
@@ -92,7 +93,7 @@ def list_command(as_json: bool) -> None:
     help="queue-bound: log of a machine with N processors.",
 )
 @click.option("--whole-logs", is_flag=True, help="bluegene: also the whole logs; implied by --all.")
-@click.option("--progress-every", "progress_s", type=click.FloatRange(min=0.1), default=PROGRESS_LINE_S,
+@click.option("--progress-every", "progress_s", type=RealNumber(min=0.1), default=PROGRESS_LINE_S,
               show_default=True, metavar="SECONDS", help="Interval of progress lines without a terminal.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; with --all, by experiment.")
 @click.pass_context

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import shlex
 import sys
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ramp.cli.options import example, state_option, user_option
+from ramp.cli.options import RealNumber, WholeNumber, example, state_option, user_option
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.visible import raw_stream
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
@@ -61,7 +60,7 @@ def expand_command(lists: tuple[str, ...], count: bool, as_json: bool) -> None:
 @click.argument("lists", nargs=-1)
 @click.option(
     "--dimensions",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=DEFAULT_DIMENSIONS,
     show_default=True,
     help="Number of coordinate digits in a name; 1: names have only numbers.",
@@ -75,23 +74,6 @@ def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> 
     click.echo(json.dumps({"hostlist": text, "count": len(set(names))}) if as_json else text)
 
 
-class _Seconds(click.ParamType[float]):
-    """A finite number of seconds, at least `least`: `nan` is a number to Python, but not a moment."""
-
-    name = "seconds"
-
-    def __init__(self, least: float = -math.inf) -> None:
-        self._least = least
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number."""
-        seconds = click.FLOAT.convert(value, param, ctx)
-        if not math.isfinite(seconds) or seconds < self._least:
-            least = "" if math.isinf(self._least) else f", at least {self._least:g}"
-            self.fail(f"got {value!r}, expected a number of seconds{least}.", param, ctx)
-        return float(seconds)
-
-
 @click.command(
     epilog=example(
         "ramp smap bgl --test-only '--geometry=2x2x2 --conn-type=TORUS'", "ramp smap bluegene1 -D r --png map.png"
@@ -100,12 +82,12 @@ class _Seconds(click.ParamType[float]):
 @click.argument("machine_name", metavar="[MACHINE]", default="bgl")
 @click.option("--state", "state_path", type=click.Path(dir_okay=False, path_type=Path), help="Machine state (JSON).")
 @click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
-@click.option("--at", "at_s", type=_Seconds(), default=0.0, help="Second of the trace to show.")
-@click.option("--step", "step_s", type=_Seconds(), default=3600.0, show_default=True, help="With -i: seconds of the "
+@click.option("--at", "at_s", type=RealNumber(), default=0.0, help="Second of the trace to show.")
+@click.option("--step", "step_s", type=RealNumber(), default=3600.0, show_default=True, help="With -i: seconds of the "
               "trace between two pictures.")  # fmt: skip
 @click.option("-c", "--commandline", is_flag=True, help="Print once (also the default without -i).")
-@click.option("-i", "--iterate", "iterate_s", type=_Seconds(0.1), help="Redraw interval in seconds.")
-@click.option("--count", type=click.IntRange(min=1), help="With -i: number of pictures.")
+@click.option("-i", "--iterate", "iterate_s", type=RealNumber(min=0.1), help="Redraw interval in seconds.")
+@click.option("--count", type=WholeNumber(min=1), help="With -i: number of pictures.")
 @click.option("-D", "--display", type=click.Choice(sorted(_DISPLAYS)), default="j", show_default=True,
               help="Table: jobs, slurm partitions, blocks, reservations.")  # fmt: skip
 @click.option("-h", "--noheader", is_flag=True, help="Print the table without column names.")

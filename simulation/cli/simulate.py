@@ -15,7 +15,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ramp.cli.options import example
+from ramp.cli.options import RealNumber, WholeNumber, example
 from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
@@ -28,7 +28,7 @@ from simulation.simulated_run import PreparedRun, SimulatedRun, left_out
 from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.logs import find_log
 
-_PROBABILITY = click.FloatRange(0, 1)
+_PROBABILITY = RealNumber(0, 1)
 
 
 @click.command(
@@ -67,10 +67,10 @@ _PROBABILITY = click.FloatRange(0, 1)
 @click.option("--shape", type=click.Choice(["slim", "fat"]), help="Shapes of the jobs [default: slim; any on Angara].")
 @click.option("--fat-probability", type=_PROBABILITY, help="Share of fat jobs, instead of --shape.")
 @click.option("--torus-probability", type=_PROBABILITY, help="Share of jobs that are tori [default: 0].")
-@click.option("--load", type=float, help="Offered load; arrivals are scaled to reach it [default: the log's].")
-@click.option("--max-jobs", type=click.IntRange(min=1), help="Number of jobs to use, the first of the log.")
-@click.option("--size-divisor", type=click.IntRange(min=1), default=1, help="Processors of the log per unit.")
-@click.option("--window", type=int, metavar="N", help="Same as -o window=N.")
+@click.option("--load", type=RealNumber(), help="Offered load; arrivals are scaled to reach it [default: the log's].")
+@click.option("--max-jobs", type=WholeNumber(min=1), help="Number of jobs to use, the first of the log.")
+@click.option("--size-divisor", type=WholeNumber(min=1), default=1, help="Processors of the log per unit.")
+@click.option("--window", type=WholeNumber(), metavar="N", help="Same as -o window=N.")
 @click.option("--window-counts", metavar="WORD", help="Same as -o window_counts=WORD.")
 @click.option(
     "--overrun",
@@ -96,14 +96,18 @@ _PROBABILITY = click.FloatRange(0, 1)
 @click.option(
     "--resize-cost",
     "resize_cost_s",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=0,
     show_default=True,
     metavar="SECONDS",
     help="Pause of a malleable job at each change of size, in seconds.",
 )
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="Seed of random shapes, connections and speed-ups."
+    "--seed",
+    type=WholeNumber(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of random shapes, connections and speed-ups.",
 )
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="File with one JSON line for each "
               "job and reservation.")  # fmt: skip

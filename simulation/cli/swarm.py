@@ -15,6 +15,7 @@ from typing import NoReturn
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ramp.cli.options import WholeNumber
 from ramp.cli.views.visible import console
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.shipped_swarms import find_config
@@ -32,12 +33,12 @@ SHOWN_MAX = 10
 
 
 @click.command()
-@click.option("--seeds", default=200, show_default=True, type=click.IntRange(min=1), help="Number of markets to run.")
-@click.option("--first", default=0, show_default=True, type=click.IntRange(min=0), metavar="SEED", help="First seed.")
-@click.option("--workers", "--jobs", type=click.IntRange(min=1), help="Number of processes; default: one per core.")
+@click.option("--seeds", default=200, show_default=True, type=WholeNumber(min=1), help="Number of markets to run.")
+@click.option("--first", default=0, show_default=True, type=WholeNumber(min=0), metavar="SEED", help="First seed.")
+@click.option("--workers", "--jobs", type=WholeNumber(min=1), help="Number of processes; default: one per core.")
 @executor_option
 @click.option("--config", metavar="CONFIG", help="Market to check: a TOML file or a shipped name.")
-@click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Seed of one market whose events to print.")
+@click.option("--replay", type=WholeNumber(min=0), metavar="SEED", help="Seed of one market whose events to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def swarm(
     seeds: int,

@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from ramp.cli.options import example
+from ramp.cli.options import WholeNumber, example
 from ramp.cli.views.visible import console
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.experiment import progress_lines
@@ -43,7 +43,7 @@ WIDTH_MAX: Final = 10_000
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory for results; points already there are not run again.",
 )
-@click.option("--processes", type=click.IntRange(min=1), help="Number of processes [default: one per core].")
+@click.option("--processes", type=WholeNumber(min=1), help="Number of processes [default: one per core].")
 @executor_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as a JSON list.")
 @click.pass_context

@@ -21,7 +21,7 @@ DEFAULT_DIMENSIONS = 3
 """Digits of a name that count as coordinates when compressing: X, Y and Z of Blue Gene/L."""
 
 _BOX = re.compile(r"([0-9A-Z]+)x([0-9A-Z]+)")
-_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
+_RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _DASHED_BOX = re.compile(r"([0-9A-Z]+)x-([0-9A-Z]+)")
 _MISPRINT = (
     "the paper of 2004 on Slurm for Blue Gene/L prints bgl[000x-011,700x711], a misprint that Slurm refuses as well"
@@ -79,7 +79,7 @@ def compress(names: Iterable[str], *, dimensions: int = DEFAULT_DIMENSIONS) -> s
     for name in names:
         stem = name.rstrip(DIGITS)
         suffix = name[len(stem) :]
-        digits = re.search(r"[0-9]*$", name)
+        digits = re.search(r"[0-9]{0,18}$", name)
         number = digits.group() if digits is not None else ""
         if dimensions > 1 and len(suffix) == dimensions:
             boxes.setdefault(stem, set()).add(tuple(DIGITS.index(digit) for digit in suffix))

@@ -16,10 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from ramp.client.request import Requestable
+from ramp.client.request import Requestable, length_given
 from ramp.client.results import Purchase, Unit, purchase_of
 from ramp.client.submission import ROUND_TIME, ROUNDS, Prefer, auction_options, submission
-from ramp.client.times import duration_of
 from ramp.control import answering
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.acl import Message
@@ -246,12 +245,15 @@ def market(
     )
     if not requests:
         raise ConfigurationError("no requests; submit at least one")
-    pause = None if every is None else _duration(every, "every")
+    pause = None if every is None else length_given(every, "every")
     buyers = _buyers(config, users)
     recorder = _Recorder()
     world = World(
         configured(
-            config.resources, START + REGISTRATION - _duration(age, "age"), seed, _strategies(config.resources, pricing)
+            config.resources,
+            START + REGISTRATION - length_given(age, "age"),
+            seed,
+            _strategies(config.resources, pricing),
         ),
         buyers,
         seed=seed,
@@ -302,13 +304,6 @@ def _run(world: World, recorder: _Recorder, ids: Sequence[str], limit: Duration)
     missing = [each for each in ids if each not in recorder.ended]
     if missing:
         raise TransportError(f"the simulated market stopped before these requests ended: {', '.join(missing)}")
-
-
-def _duration(given: str | timedelta, name: str) -> Duration:
-    try:
-        return duration_of(given, name)
-    except ValueError as error:
-        raise ConfigurationError(str(error), key=name) from error
 
 
 def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ramp.errors import PluginError
-from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
+from ramp.model.instant import SECOND, Duration, Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
@@ -155,6 +155,8 @@ class BookedMachine(ABC):
         running, queued = self.jobs(now)
         machine_now = self.clock.log_time(now)
         busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
+        # a waiting job that is planned to start now takes no cores yet
+        busy -= sum(job["cores"] for job in queued if from_iso(job["start"]) <= now)
         return {
             "resource": self.resource,
             "source": self.source,

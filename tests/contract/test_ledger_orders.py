@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 from ledger_answers import amounts, refusal_code
 
-from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, AccountKind
+from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
 from ramp.ledger.overview import Total, Trade
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState
+from ramp.model.money import AMOUNT_MAX
 
 UNTIL = 1_000
 START = 5_000

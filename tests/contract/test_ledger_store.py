@@ -9,7 +9,7 @@ import pytest
 from ledger_answers import amounts, refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
-from ramp.ledger.account import AMOUNT_MAX, ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
+from ramp.ledger.account import ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import OrderLine, OrderState
@@ -17,6 +17,7 @@ from ramp.ledger.overview import OVERVIEW_LIMIT_MAX
 from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
 from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import StatementLine
+from ramp.model.money import AMOUNT_MAX
 from ramp.runtime.ledger.store import LedgerStore
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

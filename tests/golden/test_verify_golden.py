@@ -58,7 +58,7 @@ PAYMENT = """\
 passed: certificate S of bank@localhost as bank: of this market, valid, revocation not checked
 passed: seal of bank@localhost over the whole message, N characters of document
 passed: PaymentMade goes with agree, and bank is the role to say it in
-passed: certificate held when it was sealed, 2026-11-21T08:00:00.000000Z
+passed: certificate held when it was sealed, 2026-11-21T08:00:00Z
 Said by       bank@localhost, certified as bank
 To            thunder1@localhost
 At            2026-11-21T08:00:00Z

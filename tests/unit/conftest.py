@@ -4,6 +4,8 @@ import contextlib
 import socket
 import tempfile
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -136,3 +138,13 @@ def log(tmp_path):
     lines = [f"{n} {t} 0 100 {size} -1 -1 {size} {asked} -1 1 5 1 1 1 1 -1 -1" for n, t, size, asked in rows]
     path.write_text("; MaxProcs: 512\n" + "\n".join(lines) + "\n")
     return path
+
+
+@pytest.fixture
+def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this computer be in New York."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

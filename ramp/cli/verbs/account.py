@@ -107,7 +107,7 @@ def statement(
     """
     _one_format(as_csv, as_json)
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
+        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
     market = open_market(state, user)
     account = ask(market, dialogues.account(since or 0, until), "asking the bank")
     jobs = [job_of(each, market.access.domain) for each in ask(market, dialogues.jobs(), "asking the resources")]

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import CreditsType, example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import (
     amount_json,
@@ -31,7 +31,7 @@ from ramp.client.swarm import status
 from ramp.ledger.interface import Ledger
 from ramp.model.contents import AccountLine, TradeLine
 from ramp.model.instant import Instant, iso
-from ramp.model.money import credits_text, parse_credits
+from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     deposits.
     """
     if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {iso(since)} and {iso(until)}")
+        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
     found = ask_keeper(state, dialogues.overview(since, until))
     if as_json:
         print_json(
@@ -80,9 +80,12 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     )
 
 
-@bank.command(epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'))
+@bank.command(
+    context_settings={"ignore_unknown_options": True},  # so that -5 is an amount, and refused as one
+    epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'),
+)
 @click.argument("account")
-@click.argument("credits_", metavar="CREDITS")
+@click.argument("amount", metavar="CREDITS", type=CreditsType())
 @click.option("--memo", default="", metavar="TEXT", help="Note for the statement, one line.")
 @click.option(
     "--id",
@@ -93,14 +96,8 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
 )
 @state_option
 @json_option
-def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
+def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
     """Credit an account out of the market's issuing account."""
-    try:
-        amount = parse_credits(credits_)
-    except ValueError as error:
-        raise click.UsageError(f"CREDITS {credits_!r}: {error}") from error
-    if amount <= 0:
-        raise click.UsageError(f"CREDITS must be above 0, got {credits_}")
     made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
     if as_json:
         print_json(

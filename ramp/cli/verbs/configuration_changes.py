@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import click
 
+from ramp.cli.completing import complete_agents
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import moment_text, print_json, print_line, print_rows, say, waiting
@@ -27,7 +28,7 @@ def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents())
 @state_option
 @json_option
 def restart(name: str, state: StateFolder, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import click
 
+from ramp.cli.completing import complete_agents
 from ramp.cli.options import WholeNumber, example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import moment_text, print_json, print_line
@@ -20,7 +21,7 @@ SHOWN: int = 50
 
 
 @click.command(epilog=example("ramp events", "ramp events curie1 --follow", "ramp events --since -1h --json"))
-@click.argument("name", default="", required=False)
+@click.argument("name", default="", required=False, shell_complete=complete_agents())
 @click.option("--follow", "-f", is_flag=True, help="Also print new events until Ctrl-C.")
 @click.option(
     "--since", type=MomentType(), metavar="TIME", help=f"Start of the period (default: the last {SHOWN} events)."

@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, example, file_type, market_options
 from ramp.cli.views.output import count_text, moment_text, print_json, print_line, print_pairs, print_rows, say
@@ -43,7 +44,7 @@ folder_type: Final = click.Path(file_okay=False, path_type=Path)
     ),
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("any_id", metavar="ID")
+@click.argument("any_id", shell_complete=complete_ids("request", "agreement", "reservation"), metavar="ID")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--script", type=file_type, metavar="FILE", help="Script to stage and run; COMMAND becomes its arguments."
@@ -145,7 +146,7 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
         "ramp job 3f9a1c --cancel", exits=WAITED,
     )
 )  # fmt: skip
-@click.argument("any_id", metavar="ID")
+@click.argument("any_id", shell_complete=complete_ids("job"), metavar="ID")
 @click.option("--output", "name", flag_value=STDOUT, help="Print its standard output so far.")
 @click.option("--errors", "name", flag_value="stderr", help="Print its standard error so far.")
 @click.option("--file", "file_name", metavar="PATH", help="Print this file of its folder.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import WholeNumber, example, json_option, state_option
 from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
 from ramp.client.access import market_domain
-from ramp.client.connecting import operate
+from ramp.client.connecting import KeyKind, operate
 from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ramp.runtime.keys.store import CertificateEntry, KeyStore
 
 DAYS_DEFAULT: Final = 365
-_kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519"]), default="p256", show_default=True,
+_kind_option = click.option("--kind", type=click.Choice(get_args(KeyKind)), default="p256", show_default=True,
                             help="Kind of a new key; ed25519 for parties that sign no documents.")  # fmt: skip
 _roles = click.Choice([role.value for role in Role])
-_days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
+_days_option = click.option("--days", type=WholeNumber(1, 3650), default=DAYS_DEFAULT, show_default=True,
                             help="Validity of the certificate.")  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 @_days_option
 @state_option
 @json_option
-def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+def renew(name: str, new_key: bool, kind: KeyKind, days: int, state: StateFolder, as_json: bool) -> None:
     """Give a party a new certificate, by default for its present key; a running agent uses it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from ramp.cli.completing import complete_agents
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, market_options
 from ramp.cli.time_arguments import DurationType
@@ -41,7 +42,7 @@ JOBS_SHOWN: Final = 10
 
 
 @click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
-@click.argument("machine")
+@click.argument("machine", shell_complete=complete_agents("resource"))
 @click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
               help=f"Period of the projected load, {DURATION_HELP}.")  # fmt: skip
 @click.option(

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from ramp.cli.completing import complete_agents
 from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
 from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, show_changed
 from ramp.cli.views.output import waiting
@@ -44,7 +45,7 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
 
 
 @user.command("remove", epilog=example("ramp user remove carol", exits=CHANGE_EXITS))
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents("user"))
 @click.option("--force", is_flag=True, help="Remove even with open requests or reservations.")
 @state_option
 @json_option
@@ -112,7 +113,7 @@ def add_resource(
 
 
 @resource.command("drain", epilog=example("ramp resource drain curie1", exits=CHANGE_EXITS))
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents("resource"))
 @state_option
 @json_option
 def drain(name: str, state: StateFolder, as_json: bool) -> None:
@@ -125,7 +126,7 @@ def drain(name: str, state: StateFolder, as_json: bool) -> None:
 
 
 @resource.command("resume", epilog=example("ramp resource resume curie1", exits=CHANGE_EXITS))
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents("resource"))
 @state_option
 @json_option
 def resume(name: str, state: StateFolder, as_json: bool) -> None:
@@ -134,7 +135,7 @@ def resume(name: str, state: StateFolder, as_json: bool) -> None:
 
 
 @resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents("resource"))
 @click.option("--force", is_flag=True, help="Remove even with open reservations or held slots.")
 @state_option
 @json_option
@@ -153,7 +154,7 @@ def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -
 @resource.command(
     "set", epilog=example("ramp resource set curie1 start_price=70 minimum_price=25 pricing=ramp", exits=CHANGE_EXITS)
 )
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents("resource"))
 @click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE...")
 @state_option
 @json_option

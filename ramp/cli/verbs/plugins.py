@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ramp.cli.options import example, json_option
+from ramp.cli.options import RealNumber, WholeNumber, example, json_option
 from ramp.cli.views.output import count_text, print_json, print_rows, say
 from ramp.errors import ConfigurationError
 from ramp.runtime.shipped_swarms import find_config
@@ -35,9 +35,9 @@ CORES_DEFAULT: Final = 64
     "--config", metavar="CONFIG", help="Configuration of a market; take cores and options from its resource with NAME."
 )
 @click.option("--resource", metavar="RESOURCE", help="Resource to use if several have NAME [default: the first].")
-@click.option("--cores", type=click.IntRange(min=4), help=f"Without --config: the machine's cores "
+@click.option("--cores", type=WholeNumber(min=4), help=f"Without --config: the machine's cores "
               f"[default: {CORES_DEFAULT}].")  # fmt: skip
-@click.option("--limit", "limit_s", type=click.FloatRange(0.1, 3600), default=LIMIT_DEFAULT_S, show_default=True,
+@click.option("--limit", "limit_s", type=RealNumber(0.1, 3600), default=LIMIT_DEFAULT_S, show_default=True,
               help="Time limit of one rule in seconds.")  # fmt: skip
 @json_option
 @click.pass_context

@@ -6,8 +6,9 @@ from typing import Final
 
 import click
 
+from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import CreditsType, example, market_options
+from ramp.cli.options import CreditsType, WholeNumber, example, market_options
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
@@ -42,7 +43,7 @@ WHOM: Final = "asking the User Agent"
 
 
 @click.command(epilog=example("ramp status", "ramp status request-1f0c9a5e7b3d2c4a6f8e0d1b --json"))
-@click.argument("request_id", required=False)
+@click.argument("request_id", shell_complete=complete_ids("request"), required=False)
 @click.option("--all", "show_all", is_flag=True, help="Also requests in the archive.")
 @market_options
 def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
@@ -148,7 +149,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
 
 
 @click.command(epilog=example("ramp show agreement-1f0c9a5e7b3d2c4a6f8e0d1b", "ramp show thunder1.7 --as sbatch"))
-@click.argument("any_id", metavar="ID")
+@click.argument("any_id", shell_complete=complete_ids("request", "agreement", "reservation"), metavar="ID")
 @click.option("--as", "style", type=click.Choice(sorted(SNIPPETS)), help="Print how to launch on it with this tool.")
 @market_options
 def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
@@ -176,7 +177,9 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 
 
 @click.command(epilog=example('ramp cancel agreement-1f0c9a5e7b3d2c4a6f8e0d1b --reason "no longer needed"'))
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument(
+    "ids", shell_complete=complete_ids("request", "agreement", "reservation"), metavar="ID...", nargs=-1, required=True
+)
 @click.option("--reason", default="", metavar="TEXT", help="Reason for the records of the resource and the bank.")
 @market_options
 @click.pass_context
@@ -212,11 +215,17 @@ def cancel(
         "ramp resize thunder1-7 --cores 128 --until +4h --max-cost 5000",
     )
 )
-@click.argument("any_ids", metavar="RESERVATION...", nargs=-1, required=True)
-@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="New number of cores.")
+@click.argument(
+    "any_ids",
+    shell_complete=complete_ids("reservation", "agreement"),
+    metavar="RESERVATION...",
+    nargs=-1,
+    required=True,
+)
+@click.option("--cores", type=WholeNumber(min=1), metavar="N", help="New number of cores.")
 @click.option("--until", type=MomentType(), metavar="TIME", help="New end.")
 @click.option(
-    "--price", type=click.IntRange(min=0), metavar="CREDITS", help="Maximum price of the addition in credits/core-hour."
+    "--price", type=WholeNumber(min=0), metavar="CREDITS", help="Maximum price of the addition in credits/core-hour."
 )
 @click.option(
     "--max-cost", type=CreditsType(), metavar="CREDITS", help="Maximum total cost of the addition in credits."
@@ -356,7 +365,8 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
             print_json(_request_summary(entry))
             return
         units = count_text(entry.units, "unit")
-        print_line(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {iso(entry.started_at)}")
+        since = moment_text(entry.started_at)
+        print_line(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {since}")
         click.echo(f"Auction rule: {entry.rule}")
         if entry.doubt:
             print_line(f"In doubt: {entry.doubt}")

@@ -25,7 +25,7 @@ from ramp.cli.views.output import (
     print_rows,
     say,
 )
-from ramp.client.request import RequestTemplate, combined, request
+from ramp.client.request import RequestTemplate, combined, document_of, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import iso, seconds, to_datetime
@@ -124,24 +124,25 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
     that is busy at first.
     """
     from ramp.cli.verbs.submit import load_requests
-    from ramp.rfql.request_for_quotation import parse_request, write_request
+    from ramp.runtime.atomic_writes import write_output
     from ramp.runtime.clock import SystemClock
 
     before = load_requests(earlier)
     for warning in before.warnings:
         say(f"ramp: warning: {warning}")
     document = combined([before, replace(_template(terms).at(SystemClock().now()), max_cost=max_cost)])
-    text = write_request(document)
-    parse_request(text, "the new request")
-    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(text)}\n'
+    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(document_of(document))}\n'
     if output is None:
         click.echo(shown, nl=False)
         return
-    try:
-        output.write_text(shown, "utf-8")
-    except OSError as error:
-        raise DocumentError(f"cannot be written: {error.strerror}", source=str(output)) from error
-    say(f"{output}: {count_text(len(document.units), 'unit')}")
+    write_output(output, shown)
+    windows = "; ".join(_window_text(unit) for unit in document.units)
+    say(f"{output}: {count_text(len(document.units), 'unit')}, {windows}")
+
+
+def _window_text(unit: RequestUnit) -> str:
+    start = "as soon as possible" if unit.not_before is None else f"from {moment_text(unit.not_before)}"
+    return f"{start}, complete by {moment_text(unit.deadline)}"
 
 
 def _template(terms: Mapping[str, Any]) -> RequestTemplate:
@@ -157,7 +158,9 @@ def _template(terms: Mapping[str, Any]) -> RequestTemplate:
             **{name: terms[option] for name, option in _OPTION_OF.items()},
         )
     except ConfigurationError as error:
-        raise click.UsageError(_KEYWORD.sub(_as_option, error.reason)) from error
+        raise click.UsageError(
+            _KEYWORD.sub(_as_option, f"{error.key}= {error.reason}" if error.key else error.reason)
+        ) from error
 
 
 _OPTION_OF: Final = {

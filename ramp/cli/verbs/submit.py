@@ -16,7 +16,16 @@ import click
 
 from ramp.cli.connection import open_market
 from ramp.cli.interruption import interrupted_by
-from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, example, file_type, market_options
+from ramp.cli.options import (
+    PROBABILITY,
+    PROBABILITY_HELP,
+    SITE_HELP,
+    CreditsType,
+    WholeNumber,
+    example,
+    file_type,
+    market_options,
+)
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
@@ -49,7 +58,7 @@ TERMINATED_LIMIT_S: Final = 2.0
 """Time limit in seconds for the end of a request after SIGTERM; a bank without its database cannot end one."""
 
 _auction_options = (
-    click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True,
+    click.option("--rounds", type=WholeNumber(1, 100), default=ROUNDS, show_default=True,
                  help="Number of bidding rounds."),
     click.option("--round-time", type=DurationType(), default=f"{ROUND_TIME.total_seconds():g}s",
                  show_default=True, metavar="TIME",

@@ -182,7 +182,7 @@ def _print_message(message: Message) -> None:
         (
             ("Said by", f"{message.sender}, certified as {message.seal.role}"),
             ("To", message.receiver),
-            ("At", iso(message.seal.signed_at)),
+            ("At", moment_text(message.seal.signed_at)),
             ("Conversation", message.conversation_id),
             ("In answer to", message.in_reply_to),
             ("What", f"{type(message.content).__name__} ({message.performative})"),

@@ -19,7 +19,7 @@ from ramp.cli.views.output import (
 )
 from ramp.control.events import AgreementStanding
 from ramp.model import money
-from ramp.model.instant import iso, seconds
+from ramp.model.instant import iso, seconds, with_local_times
 from ramp.model.offer import Offer, ease
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -228,7 +228,7 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]))):
         nearest = [each for each in entries if each.refusal.nearest]
         nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-        passing = [f"{short(each.resource)}: {each.refusal.passing}" for each in nearest]
+        passing = [f"{short(each.resource)}: {with_local_times(each.refusal.passing, up=True)}" for each in nearest]
         rows.append((str(unit), code, str(len(entries)), _first(passing, "; ") or _details(entries, short)))
     if rows:
         columns = ("Unit", "Refused because", "Resources", "What would pass")

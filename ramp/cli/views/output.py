@@ -9,13 +9,13 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from ramp.cli.views.visible import console, raw_stream
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.instant import SECOND, Instant, local_iso, with_local_times
 from ramp.model.money import credits_text
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def say(text: str) -> None:
     """Print a message on standard error, so that results can be piped; a terminal wraps it at words."""
     is_terminal = sys.stderr.isatty()
     room = console(error=True).width if is_terminal else WIDEST
-    for line in _broken(text, room, is_terminal):
-        click.echo(line, err=True)
+    with suppress(OSError):  # a message that cannot be shown must not end what it is about
+        for line in _broken(text, room, is_terminal):
+            click.echo(line, err=True)
 
 
 def print_line(text: str, *, indent: int = 0) -> None:
@@ -65,7 +66,7 @@ def print_line(text: str, *, indent: int = 0) -> None:
 def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[str]:
     """Wrap a text at words on a terminal; an id is never cut."""
     lines = []
-    for line in text.split("\n"):
+    for line in with_local_times(text).split("\n"):
         if not is_terminal or len(line) <= room:
             lines.append(line)
         else:
@@ -77,7 +78,8 @@ def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[st
 
 def silence_output() -> None:
     """Send further standard output nowhere, because its reader has closed it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(ValueError):  # of a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def new_table(
@@ -137,7 +139,7 @@ def print_rows(
     for narrow, prose in dict.fromkeys((narrow, tuple(prose)) for prose in ((), wrap) for narrow in (False, True)):
         table = new_table(*columns, right=right, wrap=prose, title=title, narrow=narrow)
         for row in rows:
-            table.add_row(*(str(cell) for cell in row))
+            table.add_row(*(with_local_times(str(cell)) for cell in row))
         measured = Measurement.get(out, out.options.update(width=WIDEST), table)
         if (measured.minimum if prose else measured.maximum) <= room:
             out.width = min(max(measured.maximum, LEAST), room)
@@ -170,8 +172,8 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def moment_text(moment: Instant) -> str:
-    """Format an instant: ISO 8601 in UTC, whole seconds."""
-    return iso(moment - moment % SECOND)
+    """Format an instant: ISO 8601 in the zone of this computer, whole seconds."""
+    return local_iso(moment)
 
 
 def amount_text(minor_units: int) -> str:

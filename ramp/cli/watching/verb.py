@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import RealNumber, example, json_option, state_option
 from ramp.cli.views.visible import console
 from ramp.cli.watching.lines import KINDS, Lines
 from ramp.cli.watching.stream import Seen, watch_market
@@ -32,9 +32,7 @@ FRAMES_A_SECOND: Final = 4
     )
 )
 @click.option("--only", type=click.Choice(KINDS), multiple=True, help="Kind of event to show; repeatable.")
-@click.option(
-    "--for", "seconds", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End after this time."
-)
+@click.option("--for", "seconds", type=RealNumber(min=0, min_open=True), metavar="SECONDS", help="End after this time.")
 @state_option
 @json_option
 def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_json: bool) -> None:

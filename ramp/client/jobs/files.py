@@ -16,8 +16,7 @@ from typing import Final
 
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.contents.jobs import ARCHIVE_BYTES_MAX, UNPACKED_BYTES_MAX, path_problem
-from ramp.model.instant import to_datetime
-from ramp.rfql.xml.markup import INSTANT_END
+from ramp.model.instant import INSTANT_END, to_datetime
 
 FETCHED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Maximum bytes that are fetched from a job at once."""

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from ramp.model import instant
-from ramp.model.instant import Instant
-from ramp.rfql.xml.markup import INSTANT_END, shown
+from ramp.model.instant import INSTANT_END, Instant
+from ramp.rfql.xml.markup import shown
 
 _ZONE: Final = r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
 _DATE: Final = re.compile(r"\s*(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})" + _ZONE + r"\s*")

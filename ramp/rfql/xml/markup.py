@@ -11,7 +11,7 @@ from typing import Final
 
 from ramp.errors import MeaningViolation
 from ramp.model import instant
-from ramp.model.instant import DAY, SECOND, Duration, Instant
+from ramp.model.instant import DURATION_END, INSTANT_END, SECOND, Duration, Instant
 from ramp.text import printable
 
 SENTENCE_CHARACTERS_MAX: Final = 4000
@@ -23,12 +23,6 @@ VALUE_SHOWN_MAX: Final = 80
 _SPECIAL: Final = re.compile("[&<>\"'\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 _FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
 _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,10})(?:\.([0-9]{1,6}))?S")
-
-DURATION_END: Final[Duration] = 10**10 * SECOND
-"""Durations in documents are shorter than this, 317 years."""
-
-INSTANT_END: Final[Instant] = 9000 * 365 * DAY - 1970 * 365 * DAY + 1705 * DAY
-"""2000-01-01 plus 7000 years: an instant and two durations of a document stay within the calendar."""
 
 
 def _escaped(value: str) -> str:

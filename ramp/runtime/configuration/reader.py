@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ramp.model.money import parse_credits
+from ramp.model.money import credits_of
 from ramp.options import nearest_name
 
 
@@ -73,10 +73,8 @@ class Reader:
             return default
         if isinstance(value, int | str) and not isinstance(value, bool):
             try:
-                amount = parse_credits(str(value))
+                return credits_of(value, zero=True)
             except ValueError:
-                amount = -1
-            if amount >= 0:
-                return amount
+                pass
         self.wrong(f"{where}{key}", value, 'an amount of credits, for example 1000 or "99.50"')
         return default

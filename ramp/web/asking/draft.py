@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from typing import Final
 
 from ramp.client.request import combined, request
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND, Instant, iso
-from ramp.model.money import credits_text, parse_credits
+from ramp.model.money import credits_of, credits_text
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
 from ramp.model.sizes.moldable import cost_cap
 from ramp.protocol.events import Approval, AuctionOptions, Preference
@@ -49,7 +50,7 @@ MAIN: Final = (
     Field("node_cores", ("NodeCores",), "Cores per node", "8", whole=True),
     Field("price", ("CPUHourCost",), "Maximum price (credits/core-hour)", "70", whole=True),
     Field("wall_time", ("WallTime",), "Run time", "1h30min"),
-    Field("start", ("StartDate", "StartTime"), "Earliest start", "+5min, tomorrow 08:00 (UTC)"),
+    Field("start", ("StartDate", "StartTime"), "Earliest start", "+5min, tomorrow 08:00"),
     Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
 )
 MORE: Final = (
@@ -84,8 +85,8 @@ class UnitDraft:
     def text(self, name: str) -> str:
         return self.texts.get(name, "").strip()
 
-    def at(self, now: Instant) -> RequestForQuotation:
-        """Return the unit as a document of its own, with absolute times.
+    def at(self, now: Instant, zone: tzinfo) -> RequestForQuotation:
+        """Return the unit as a document of its own, with absolute times; `zone` is that of texts without one.
 
         Raises:
             ConfigurationError: if a field is missing or invalid.
@@ -99,7 +100,7 @@ class UnitDraft:
             given["start_probability"] = _probability(str(given["start_probability"]))
         if "price" not in given:
             raise ConfigurationError(f"{FIELDS['price'].label}: missing, for example 70")
-        return request(**given, rotate=self.rotate).at(now)  # type: ignore[arg-type]
+        return request(**given, rotate=self.rotate).at(now, zone)  # type: ignore[arg-type]
 
     @classmethod
     def of(cls, unit: RequestUnit) -> UnitDraft:
@@ -174,7 +175,7 @@ class Draft:
     max_cost: str = ""
     wishes: Wishes = field(default_factory=Wishes)
 
-    def document(self, now: Instant) -> RequestForQuotation:
+    def document(self, now: Instant, zone: tzinfo = UTC) -> RequestForQuotation:
         """Return the document, checked as `ramp rfq validate` does.
 
         Raises:
@@ -184,17 +185,19 @@ class Draft:
         parts = []
         for number, unit in enumerate(self.units, 1):
             try:
-                parts.append(unit.at(now))
+                parts.append(unit.at(now, zone))
             except ConfigurationError as error:
-                raise ConfigurationError(f"unit {number}: {labelled(error.reason)}") from error
+                raise ConfigurationError(
+                    f"unit {number}: {labelled(f'{error.key}={error.reason}' if error.key else error.reason)}"
+                ) from error
         try:
-            limit = parse_credits(self.max_cost.strip()) if self.max_cost.strip() else None
+            limit = credits_of(self.max_cost) if self.max_cost.strip() else None
         except ValueError as error:
-            raise ConfigurationError(f"maximum total cost: {error}") from error
+            raise ConfigurationError(str(error), key="maximum total cost") from error
         return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
 
-    def text(self, now: Instant) -> str:
-        return write_request(self.document(now))
+    def text(self, now: Instant, zone: tzinfo = UTC) -> str:
+        return write_request(self.document(now, zone))
 
     @classmethod
     def of(cls, document: RequestForQuotation) -> Draft:

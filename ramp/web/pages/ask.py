@@ -210,7 +210,7 @@ class AskPage:
     def _document(self) -> RequestForQuotation | None:
         """Build the document; if it is invalid, show why and return None."""
         try:
-            return self._draft.document(self._clock.now())
+            return self._draft.document(self._clock.now(), self._visit.zone)
         except DocumentError as error:
             self._complain("\n".join(error.violations) or error.reason)
         except ConfigurationError as error:
@@ -263,7 +263,7 @@ class AskPage:
 
     def _download(self) -> None:
         try:
-            text = self._draft.text(self._clock.now())
+            text = self._draft.text(self._clock.now(), self._visit.zone)
         except RampError as error:
             ui.notify(str(error), type="negative", multi_line=True)
             return

@@ -10,7 +10,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
 from ramp.errors import RampError
-from ramp.model.instant import to_datetime
+from ramp.model.instant import to_datetime, with_local_times
 from ramp.model.money import credits_text, price_number
 from ramp.protocol.outcome import RequestStatus
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, duration_ms
@@ -118,7 +118,10 @@ class AuctionPage:
                 "unit": each.unit,
                 "code": each.code.replace("_", " "),
                 "count": each.count,
-                "passing": "; ".join(f"{self._short(who)}: {value}" for who, value in each.passing)
+                "passing": "; ".join(
+                    f"{self._short(who)}: {with_local_times(value, self._visit.zone, up=True)}"
+                    for who, value in each.passing
+                )
                 + (f" and {each.more} more" if each.more else ""),
             }
             for each in self._story.reasons()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Final
 
 from nicegui import ui
 
+from ramp.client.request import moment_given
 from ramp.client.results import Reservation, Resized
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND, to_datetime
@@ -52,7 +54,7 @@ class SizeCard:
         with self._form:
             with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
                 self._cores = ui.number("Cores", min=1, format="%d")
-                self._until = ui.input("New end (optional)", placeholder="+30min, 18:00 (UTC)")
+                self._until = ui.input("New end (optional)", placeholder="+30min, 18:00")
                 self._ask = ui.button("Preview the change", on_click=self._quote).props("outline no-caps")
             ui.label(
                 "The price paid is refunded for released cores. The seller sets the price of added cores."
@@ -78,7 +80,7 @@ class SizeCard:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def _wish(self) -> tuple[int | None, str | None]:
+    def _wish(self) -> tuple[int | None, datetime | None]:
         """Return the new cores and end, None if unchanged.
 
         Raises:
@@ -90,7 +92,8 @@ class SizeCard:
         cores = None if int(given) == self._bought.cores else int(given)
         if cores is None and not until:
             raise ConfigurationError("no change: enter another number of cores or another end")
-        return cores, until or None
+        end = moment_given(until, SystemClock().now(), "new end", self._visit.zone) if until else None
+        return cores, None if end is None else to_datetime(end)
 
     async def _quote(self) -> None:
         self._answer.clear()

@@ -82,7 +82,7 @@ def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):
         (["--price", "5", "--cores", "4"], "no length of the run: give --walltime"),
         (["--cores", "4", "--walltime", "1h"], "missing option '--price'"),
         (["--price", "0", "--cores", "4", "--walltime", "1h"], "0 is not in the range"),
-        (["--price", "5", "--cores", "4", "--walltime", "0"], "must be above 0: got '0'"),
+        (["--price", "5", "--cores", "4", "--walltime", "0"], "must be above 0 and below 317 years: got '0'"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--disk", "1", "--node-disk", "1"], "either --disk or"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--geometry", "8by8"], "cannot read --geometry '8by8'"),
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--no-rotate"], "--no-rotate needs --geometry"),
@@ -229,3 +229,29 @@ def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refu
     for command in (["rfq", "new", *terms], ["submit", str(path)], ["quote", str(path)]):
         assert main([*command, "--site", "west1@west.example"]) == 2
         assert "--site 'west1@west.example' is not a domain" in capsys.readouterr().err
+
+
+def test_a_written_request_shows_its_window_in_the_zone_of_the_reader(new_york, tmp_path, capsys):
+    path = tmp_path / "job.xml"
+    arguments = ("--cores", "4", "--walltime", "1h", "--price", "5", "--start", "2099-12-01T18:00", "-o", str(path))
+    assert main(["rfq", "new", *arguments]) == 0
+    window = "from 2099-12-01T18:00:00-05:00, complete by 2099-12-01T20:00:00-05:00"
+    assert capsys.readouterr().err == f"{path}: 1 unit, {window}\n"
+    assert load_request(path).units[0].not_before == from_iso("2099-12-01T23:00:00Z")
+
+
+@pytest.mark.parametrize("start", ["yesterday", "-3h", "1970-01-01"])
+def test_a_request_whose_window_is_over_is_not_written(start, tmp_path, capsys):
+    arguments = ("--cores", "4", "--walltime", "1h", "--price", "5", "--start", start, "-o", str(tmp_path / "job.xml"))
+    assert main(["rfq", "new", *arguments]) == 2
+    assert "the window of the request is over: it ends at" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"), [("-5", "must be above 0: got '-5'"), ("1e15", "invalid amount of credits: got '1e15'")]
+)
+def test_a_deposit_of_no_amount_is_an_error_about_the_amount(amount, told, tmp_path, capsys):
+    for words in (["deposit"], ["bank", "deposit"]):
+        assert main([*words, "alice", amount, "--state-dir", str(tmp_path)]) == 2
+        assert f"invalid value for 'CREDITS': {told}, expected an amount" in capsys.readouterr().err

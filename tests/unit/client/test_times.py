@@ -1,9 +1,11 @@
 """Durations and moments as people type them."""
 
+from datetime import UTC
+
 import pytest
 
 from ramp.client.times import parse_duration, parse_moment, whole_seconds_up
-from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso, local_iso, with_local_times
 
 NOW = from_iso("2026-11-21T08:30:00Z")
 
@@ -59,7 +61,7 @@ def test_what_is_no_duration_is_refused_with_what_would_be_right(text):
         ("saturday", "2026-11-28T00:00:00Z"),
     ],
 )
-def test_moments_are_read_and_utc_without_a_zone(text, expected):
+def test_moments_are_read(text, expected):
     assert parse_moment(text, NOW) == from_iso(expected)
 
 
@@ -69,6 +71,49 @@ def test_moments_are_read_and_utc_without_a_zone(text, expected):
 def test_what_is_no_moment_is_refused(text):
     with pytest.raises(ValueError, match="expected a time such as now"):
         parse_moment(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tomorrow 18:00", "2026-11-22T23:00:00Z"),
+        ("today", "2026-11-21T05:00:00Z"),  # it is 3:30 there
+        ("18:00", "2026-11-21T23:00:00Z"),
+        ("03:00", "2026-11-22T08:00:00Z"),
+        ("18:00z", "2026-11-21T18:00:00Z"),
+        ("2026-07-01", "2026-07-01T04:00:00Z"),  # summer time
+        ("2026-11-23T10:00", "2026-11-23T15:00:00Z"),
+        ("2026-11-23T10:00Z", "2026-11-23T10:00:00Z"),
+        ("+1d", "2026-11-22T08:30:00Z"),
+    ],
+)
+def test_a_moment_without_a_zone_is_in_the_zone_of_the_computer(new_york, text, expected):
+    assert parse_moment(text, NOW) == from_iso(expected)
+
+
+def test_the_times_in_the_sentence_of_another_party_are_local_and_whole_seconds(new_york):
+    said = "it ends at 2026-11-28T17:56:46.467527Z, after 2026-11-28T17:00:00Z; not 2026-99-99T99:99:99Z or 2026-11-28"
+    assert with_local_times(said) == (
+        "it ends at 2026-11-28T12:56:46-05:00, after 2026-11-28T12:00:00-05:00; not 2026-99-99T99:99:99Z or 2026-11-28"
+    )
+    assert with_local_times("2026-11-28T17:56:46.467527Z", UTC, up=True) == "2026-11-28T17:56:47Z"
+
+
+def test_a_moment_for_people_names_its_zone_and_can_be_read_again(new_york):
+    assert local_iso(NOW + 467_527) == "2026-11-21T03:30:00-05:00"
+    assert parse_moment(local_iso(NOW), 0) == NOW
+
+
+@pytest.mark.parametrize("text", ["+99999999d", "-99999999d", "9999-12-31T23:59", "0001-01-01", "9000-01-01T00:00Z"])
+def test_a_moment_out_of_range_is_refused(text):
+    with pytest.raises(ValueError, match=r"(time out of range|invalid time): got"):
+        parse_moment(text, NOW)
+
+
+@pytest.mark.parametrize("text", ["999999999w", "999999999d999999999d"])
+def test_a_duration_out_of_range_is_refused(text):
+    with pytest.raises(ValueError, match=r"too long: got .*, expected less than 317 years"):
+        parse_duration(text)
 
 
 def test_seconds_are_rounded_up_and_whole_ones_stay():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.account import AMOUNT_MAX, ISSUER, AccountKind
+from ramp.ledger.account import ISSUER, AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.entry import AccountOpened
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
@@ -19,6 +19,7 @@ from ramp.ledger.refusals import (
     check_identifier,
     check_instant,
 )
+from ramp.model.money import AMOUNT_MAX
 from ramp.text import one_line
 
 

@@ -66,6 +66,13 @@ def test_the_clock_moves_the_queue_on(log: str) -> None:
     assert slot.start == NOW + 8 * SECOND + 1_666_667
 
 
+def test_a_job_that_is_planned_to_start_now_takes_no_cores_yet(log: str) -> None:
+    Path(log).write_text(LOG.splitlines()[-1] + "\n")  # job 2 alone, which waits 490 s in the log
+    shown = machine(log, base_time_s=20).snapshot(NOW, 24 * MINUTE)
+    assert (shown["running"], [job["start"] for job in shown["queued"]]) == ([], ["2026-11-21T08:00:00Z"])
+    assert (shown["cores_busy"], shown["load"], shown["projected_load"][0]["load"]) == (0, 0.0, 0.8)
+
+
 def test_snapshot_by_hand(log: str) -> None:
     shown = machine(log, base_time_s=20).snapshot(NOW, 24 * MINUTE)
     assert shown["machine_time_s"] == 20

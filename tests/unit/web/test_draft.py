@@ -1,5 +1,8 @@
 """The form of a request against the schema it is made from, and against `ramp rfq`."""
 
+import contextlib
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from ramp.errors import ConfigurationError, DocumentError
@@ -9,7 +12,7 @@ from ramp.protocol.events import Approval
 from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.schema_terms import schema_terms
 from ramp.shipped_files import shipped_directory
-from ramp.web.asking.draft import FIELDS, Draft, UnitDraft, greatest_cost, labelled
+from ramp.web.asking.draft import FIELDS, FIRST, Draft, UnitDraft, greatest_cost, labelled
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 
@@ -34,7 +37,7 @@ def test_the_first_form_is_a_request():
 )
 def test_documents_come_back_as_they_were(path):
     document = load_request(path)
-    again = Draft.of(document).document(NOW)
+    again = Draft.of(document).document(from_iso("2010-01-01"))  # their windows are over by NOW
     assert again == document
 
 
@@ -97,3 +100,38 @@ def test_a_document_of_many_units_is_left_to_the_command_line():
 
 def test_keywords_are_labels():
     assert labelled("geometry='x' is no extents") == "Shape on a torus: 'x' is no extents"
+
+
+HOSTILE = (
+    *(
+        "-1",
+        "0",
+        "70.5",
+        "nan",
+        "inf",
+        "1" + "0" * 30,
+        "9" * 5000,
+        "1e15",
+        "x",
+        "\x00",
+        "\ud800",
+        "\n",
+        "ünï",
+        "x" * 300,
+    ),
+    *("+99999999d", "-99999999d", "9999-12-31T23:59", "0001-01-01", "yesterday", "..", "1..", "8x", "=", "<a>", "]]>"),
+)
+
+
+@pytest.mark.parametrize("name", [*FIELDS, "max_cost"])
+def test_no_text_in_a_field_is_a_fault_of_the_program(name):
+    for text in HOSTILE:
+        unit = UnitDraft({**FIRST, name: text} if name in FIELDS else dict(FIRST))
+        draft = Draft([unit], max_cost=text if name == "max_cost" else "")
+        with contextlib.suppress(ConfigurationError, DocumentError):
+            draft.document(NOW)
+
+
+def test_a_time_in_a_field_is_in_the_zone_of_the_browser():
+    unit = UnitDraft({**FIRST, "start": "tomorrow 18:00", "end": ""})
+    assert unit.at(NOW, ZoneInfo("America/New_York")).units[0].not_before == from_iso("2026-11-22T23:00:00Z")
