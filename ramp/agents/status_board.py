@@ -10,10 +10,13 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
-from ramp.control.status import SwarmStatus, status_object
+from ramp.control.status import AgentStatus, SwarmStatus, status_object
+from ramp.errors import ConfigurationError
+from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import reason_of
 
@@ -69,3 +72,35 @@ class StatusBoard:
             writer.write(json.dumps(status_object(replace(self._describe(), note=note))).encode())
             await writer.drain()
         writer.close()
+
+
+class KeyWatch:
+    """Looks for agents with a revoked certificate: others do not believe them, whatever their processes report.
+
+    `ramp keys` changes the keys while the market runs.
+
+    Args:
+        keys: folder of the keys.
+    """
+
+    def __init__(self, keys: Path) -> None:
+        self._store = KeyStore(keys)
+        self._revoked: frozenset[str] = frozenset()
+
+    def look(self, agents: Iterable[tuple[str, str]]) -> frozenset[str]:
+        """Look at the certificates of agents, given by name and address; return the names that changed."""
+        before, self._revoked = self._revoked, frozenset(name for name, address in agents if self._is_revoked(address))
+        return before ^ self._revoked
+
+    def _is_revoked(self, address: str) -> bool:
+        with contextlib.suppress(ConfigurationError, OSError):
+            certificate = self._store.certificate_on_file(address)
+            return certificate is not None and self._store.is_revoked(certificate)
+        return False
+
+    def shown(self, agent: AgentStatus) -> AgentStatus:
+        """Return the status to show: `broken` while the agent's certificate is revoked."""
+        if agent.name not in self._revoked:
+            return agent
+        detail = f"its certificate is revoked; `ramp keys renew {agent.name} --new-key` lets it back"
+        return replace(agent, state="broken", detail=detail, is_up=False)

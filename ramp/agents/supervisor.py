@@ -23,10 +23,9 @@ from ramp.agents.configuration_changes import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
-from ramp.agents.key_watch import KeyWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
-from ramp.agents.status_board import StatusBoard
+from ramp.agents.status_board import KeyWatch, StatusBoard
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso

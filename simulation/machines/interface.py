@@ -278,7 +278,7 @@ class Machine(Protocol):
 
 
 class NumberedMachine(Machine, Protocol):
-    """A machine whose units are told apart by number: a placement names its units."""
+    """A machine whose units have numbers: a placement names its units."""
 
     @property
     def units_out(self) -> int:
