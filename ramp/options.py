@@ -306,7 +306,10 @@ class _Reader:
                 return value
             if not isinstance(value, Mapping):
                 return self._wrong(path, value, "a table")
-            return self.table(value, kind, path) if is_dataclass(kind) else dict(value)
+            if is_dataclass(kind):
+                return self.table(value, kind, path)
+            inner = get_args(kind)[1]
+            return {name: self.read(each, inner, (*path, str(name))) for name, each in value.items()}
         if isinstance(kind, type) and issubclass(kind, enum.Enum):
             known = [each.value for each in kind]
             return kind(value) if value in known else self._wrong(path, value, f"one of {', '.join(known)}")

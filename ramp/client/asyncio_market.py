@@ -433,14 +433,17 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         return await self.ask(dialogues.machine(resource, length_given(horizon, "horizon", zero=False)))
 
     async def machines(
-        self, names: Sequence[str], limit_s: Seconds = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+        self,
+        names: Sequence[str],
+        limit_s: Seconds = MACHINES_LIMIT_S,
+        on_failure: Callable[[str, str], None] | None = None,
     ) -> dict[str, MachineState]:
         """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
 
         Args:
             names: of the resources.
             limit_s: seconds.
-            failures: gets the reasons of machines that fail, by name.
+            on_failure: called with the name of each machine that fails, and the reason.
         """
         found: dict[str, MachineState] = {}
 
@@ -448,8 +451,8 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             try:
                 found[name] = await self.ask(dialogues.machine(name, HOUR))
             except RampError as error:
-                if failures is not None:
-                    failures[name] = str(error)
+                if on_failure is not None:
+                    on_failure(name, str(error))
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):

@@ -118,14 +118,17 @@ class _BlockingMarket(AsyncMarket):
         time.sleep(asyncio_market.LOOK_AGAIN_S)
 
     async def machines(
-        self, names: Sequence[str], limit_s: Seconds = MACHINES_LIMIT_S, failures: dict[str, str] | None = None
+        self,
+        names: Sequence[str],
+        limit_s: Seconds = MACHINES_LIMIT_S,
+        on_failure: Callable[[str, str], None] | None = None,
     ) -> dict[str, MachineState]:
         """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
 
         Args:
             names: of the resources.
             limit_s: seconds.
-            failures: gets the reasons of machines that fail, by name.
+            on_failure: called with the name of each machine that fails, and the reason.
         """
         found: dict[str, MachineState] = {}
 
@@ -133,8 +136,8 @@ class _BlockingMarket(AsyncMarket):
             try:
                 found[name] = finish(self.ask(dialogues.machine(name, HOUR)))
             except (RampError, OSError) as error:
-                if failures is not None:
-                    failures[name] = str(error)
+                if on_failure is not None:
+                    on_failure(name, str(error))
 
         threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
         for thread in threads:

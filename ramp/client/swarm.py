@@ -178,8 +178,11 @@ def status(state: StateFolder) -> SwarmStatus | None:
 
 def _told(state: StateFolder) -> SwarmStatus | None:
     """Ask the supervisor for its status; None if it does not answer."""
-    if not state.sockets.exists():
-        return None
+    try:
+        if not state.sockets.exists():
+            return None
+    except OSError as error:  # no folder can have such a name
+        raise ConfigurationError(f"the state folder cannot be read: {error.strerror}", path=state.path) from error
     check_private(state.sockets)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:

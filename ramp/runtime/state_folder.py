@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, StorageFailed
 from ramp.model.instant import Instant
 from ramp.runtime.atomic_writes import write_whole
 
@@ -34,7 +35,12 @@ class StateFolder:
     path: Path
 
     def prepare(self) -> None:
-        """Create the folder and its parts, readable by its owner only; `ConfigurationError` if that fails."""
+        """Create the folder and its parts, readable by its owner only.
+
+        Raises:
+            ConfigurationError: they cannot be made.
+            StorageFailed: the disk is full.
+        """
         try:
             for folder in (self.path, self.journals, self.reservations, self.logs, self.run):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -46,6 +52,8 @@ class StateFolder:
                 made = tempfile.mkdtemp(prefix="ramp-", dir=_runtime_folder())
                 write_private(self._sockets_elsewhere, made)
         except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise StorageFailed(f"disk full: {self.path}") from error
             raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
         check_private(self.sockets)
 

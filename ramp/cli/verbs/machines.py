@@ -105,7 +105,7 @@ def resources(
     failures: dict[str, str] = {}
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):
-            states = market.machines([each.address for each in found], failures=failures)
+            states = market.machines([each.address for each in found], on_failure=failures.__setitem__)
     for name, shown in states.items():
         if why := shown.snapshot.get("not_selling"):
             failures[name] = str(why)

@@ -63,7 +63,11 @@ def files_below(path: Path) -> Iterator[tuple[str, Path]]:
         ConfigurationError: if there is something else, such as a link to a folder.
     """
     name = path.name or path.resolve().name
-    if not path.is_dir():
+    try:
+        is_file = not path.is_dir()
+    except OSError as error:  # no file can have such a name
+        raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
+    if is_file:
         yield name, path
         return
     for here, folders, files in os.walk(path):
