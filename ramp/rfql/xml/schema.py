@@ -47,6 +47,7 @@ _RIGHT_OF_TYPE: Final = {
     "Credits": "an amount of credits such as 5000 or 99.50",
     "Identifier": "1 to 64 letters, digits, dots, underscores, plus signs and hyphens, such as offer-17; a name may "
     "end with @ and a domain",
+    "LocalAccount": "a local account such as alice1",
     "NumberedId": "an identifier such as payment:agreement-17",
     "Reference": "an identifier, or nothing",
     "Sentence": "one line of printable characters",
@@ -61,6 +62,7 @@ _RIGHT_OF_TYPE: Final = {
 
 _TYPE_OF_PATTERN: Final = {
     "any|": "Extents",
+    "@own|": "LocalAccount",
     "[A-Za-z0-9][A-Za-z0-9._+\\-]{0,63}": "Identifier",
     "[A-Za-z0-9][A-Za-z0-9._+@:#": "NumberedId",
     "([A-Za-z0-9][A-Za-z0-9._+@:#": "Reference",
