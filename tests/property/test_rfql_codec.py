@@ -333,6 +333,7 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobOrder, "cores"): counts,
     (contents.JobPeer, "cores"): counts,
     (contents.JobStatus, "cores"): ordinals,
+    (contents.JobStatus, "account"): st.just("@own") | st.from_regex(r"[a-z_][a-z0-9_.\-]{0,31}", fullmatch=True),
     (contents.HoldRefused, "instead"): st.lists(offers(), max_size=1).map(tuple),
     (contents.JobArgument, "value"): raw_texts,
     (contents.MachineStatus, "snapshot"): raw_texts,

@@ -43,20 +43,20 @@ def test_only_those_of_a_site(resources, monkeypatch):
         "south1@south.example",
         "south2@south.example",
     ]
-    monkeypatch.setattr(Market, "machines", lambda self, names, failures: {})
+    monkeypatch.setattr(Market, "machines", lambda self, names, on_failure: {})
     assert resources("--site", "north.example") == "No resource of north.example is registered\n"
 
 
 def test_where_there_are_several_sites_the_table_has_a_column(resources, monkeypatch):
-    monkeypatch.setattr(Market, "machines", lambda self, names, failures: {})
+    monkeypatch.setattr(Market, "machines", lambda self, names, on_failure: {})
     head, first, *_ = resources().splitlines()
     assert head.split()[:2] == ["Resource", "Site"]
     assert first.split()[:2] == ["west1", "localhost"]
 
 
 def test_a_machine_that_sells_nothing_is_shown_with_the_cause(resources, monkeypatch):
-    def machines(self, names, failures):
-        failures[NAMES[0]] = "plug-in: sudo does not let ramp run the wrapper"
+    def machines(self, names, on_failure):
+        on_failure(NAMES[0], "plug-in: sudo does not let ramp run the wrapper")
         return {}
 
     monkeypatch.setattr(Market, "machines", machines)
