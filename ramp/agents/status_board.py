@@ -99,8 +99,8 @@ class KeyWatch:
         return False
 
     def shown(self, agent: AgentStatus) -> AgentStatus:
-        """Return the status to show: `broken` while the agent's certificate is revoked."""
-        if agent.name not in self._revoked:
+        """Return the status to show: `broken` while the agent's certificate is revoked, unless its process says why."""
+        if agent.name not in self._revoked or agent.state == "broken":
             return agent
         detail = f"its certificate is revoked; `ramp keys renew {agent.name} --new-key` lets it back"
         return replace(agent, state="broken", detail=detail, is_up=False)

@@ -184,6 +184,7 @@ class Market:
         self.failing: set[str] = set()
         self._traps = state / "traps"
         self._armed = 0
+        self._pid = 0
         self._supervisor: subprocess.Popen[bytes] | None = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -191,7 +192,9 @@ class Market:
     def up(self) -> dict[str, Any]:
         """Launch it and wait until everybody is ready."""
         if not self.armed:
-            return status_object(swarm.start_detached(self.config, self.state))
+            status = status_object(swarm.start_detached(self.config, self.state))
+            self._pid = int(status["pid"])
+            return status
         for folder in (self._traps, self.state.path / "steps"):
             folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(ARMED_SWARM), str(self.config), "--state-dir", str(self.state.path)]
@@ -222,6 +225,9 @@ class Market:
         status = self.status()
         if status is not None:
             os.kill(status["pid"], signal.SIGKILL)
+        process = Path(f"/proc/{self._pid}/cmdline")  # it may run although its state folder is gone
+        if process.exists() and str(self.state.path) in process.read_text("utf-8"):
+            os.kill(self._pid, signal.SIGKILL)
         if self._supervisor is not None and self._supervisor.poll() is None:
             self._supervisor.kill()
             self._supervisor.wait(WAIT_S)

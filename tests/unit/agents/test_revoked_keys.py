@@ -40,6 +40,8 @@ def test_an_agent_whose_key_is_revoked_is_shown_as_broken_until_it_has_a_new_one
     assert (found.state, found.is_up) == ("broken", False)
     assert found.detail == "its certificate is revoked; `ramp keys renew m1 --new-key` lets it back"
     assert headline(shown).health is Health.DEGRADED
+    own = replace(found, detail="did not pay its bill")
+    assert supervisor._keys.shown(own) == own, "its process has said why"
     keys.renew(address, NOW + HOUR, new_key=True)
     supervisor._look_at_keys()
     assert supervisor._status().agent("m1").state == "ready"
