@@ -57,6 +57,9 @@ class WholeNumber(click.IntRange):
             self.fail(f"got {found}, expected at most {NUMBER_MAX}", param, ctx)
         return found
 
+    def _describe_range(self) -> str:
+        return "" if self.min is self.max is None else super()._describe_range()
+
 
 class RealNumber(click.FloatRange):
     """A finite number within bounds."""
@@ -68,6 +71,9 @@ class RealNumber(click.FloatRange):
         if not math.isfinite(found):
             self.fail(f"got {value!r}, expected a finite number", param, ctx)
         return found
+
+    def _describe_range(self) -> str:
+        return "" if self.min is self.max is None else super()._describe_range()
 
 
 class CreditsType(click.ParamType[int]):

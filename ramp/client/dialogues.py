@@ -69,7 +69,7 @@ from ramp.model.contents import (
     MarketOverview,
     RefundMade,
 )
-from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS
+from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
 from ramp.model.request import NUMBER_MAX
 from ramp.model.services import DRAINING_SERVICE
@@ -294,6 +294,7 @@ def cancel_job(any_id: str) -> Dialogue[JobStanding]:
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
     """Read the output stream or file of a job from an offset to its present end."""
+    _check_path(name)
     job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
@@ -306,8 +307,15 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
             raise ConfigurationError(f"{name} is too large: expected at most {FETCHED_BYTES_MAX} bytes")
 
 
+def _check_path(path: str) -> None:
+    problem = path_problem(path)
+    if problem:
+        raise ConfigurationError(problem)
+
+
 def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]]:
     """Return the next piece of a job's output, and whether nothing follows."""
+    _check_path(name)
     found = yield from job(any_id)
     if found.status is None or (found.status.started_at is None and not found.has_ended):
         return b"", found.has_ended
@@ -333,8 +341,10 @@ def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
 def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tuple[Path, ...]]:
     """Save files of a job below a folder: all but the two streams, or those that are named."""
     listed = yield from job_files(any_id)
-    wanted = tuple(each for each in listed if (each.path in paths if paths else each.path not in STREAMS))
-    missing = set(paths) - {each.path for each in wanted}
+    own_streams = {f"./{each}" for each in STREAMS}  # files that the job has called so
+    named = {each if each in own_streams else each.removeprefix("./") for each in paths}
+    wanted = tuple(each for each in listed if (each.path in named if named else each.path not in STREAMS))
+    missing = named - {each.path for each in wanted}
     if missing:
         raise ConfigurationError(f"the job has no file {min(missing)!r}; list its files with `ramp job ID --files`")
     size = sum(each.size for each in wanted)

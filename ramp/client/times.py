@@ -84,18 +84,20 @@ def parse_moment(text: str, now: Instant, zone: tzinfo | None = None) -> Instant
         ValueError: if the text is not a time, or out of range.
     """
     cleaned = " ".join(text.lower().split())
+    moment, named = now, None
     try:
-        if cleaned == "now":
-            moment = now
-        elif cleaned[:1] in ("+", "-"):
+        if cleaned[:1] in ("+", "-"):
             length = _length(cleaned[1:])
             moment = now + length if cleaned[0] == "+" else now - length
-        else:
+        elif cleaned != "now":
             named = _named_moment(cleaned, now, zone) or datetime.fromisoformat(text.strip())
-            # without a zone, `astimezone` takes the computer's, with its summer time
-            moment = from_datetime(named.replace(tzinfo=named.tzinfo or zone).astimezone())
     except (ValueError, OverflowError) as error:
         raise ValueError(f"invalid time: got {text!r}, expected a time {MOMENT_HELP}") from error
+    if named is not None:
+        try:  # without a zone, `astimezone` takes the computer's, with its summer time
+            moment = from_datetime(named.replace(tzinfo=named.tzinfo or zone).astimezone())
+        except (ValueError, OverflowError):  # the first or last days of the calendar
+            moment = INSTANT_END
     return _in_range(moment, text)
 
 

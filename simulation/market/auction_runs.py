@@ -23,11 +23,11 @@ from ramp.control import answering
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.acl import Message
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
-from ramp.options import nearest_name
+from ramp.options import checked, nearest_name
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.pricing import PricingStrategy
-from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
+from ramp.protocol.progress import GuestFailed, Progress, RequestEnded, RoundClosed
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, pricing_strategy
 from ramp.runtime.shipped_swarms import find_config
@@ -195,6 +195,7 @@ def _won(purchase: Purchase) -> tuple[Unit, ...]:
     return purchase.units if purchase.status in (RequestStatus.COMMITTED, RequestStatus.QUOTED) else ()
 
 
+@checked
 def market(
     *requests: Requestable | Sequence[Requestable],
     swarm: str | Path | SwarmConfig = "table2",
@@ -231,7 +232,8 @@ def market(
         seed: of whatever is drawn.
 
     Raises:
-        ConfigurationError: if something of that name does not exist, or an option makes no sense.
+        ConfigurationError: if something of that name does not exist, an option makes no sense, or an auction rule, a
+            price strategy or a machine fails.
         DocumentError: if a request is not valid.
     """
     config = swarm if isinstance(swarm, SwarmConfig) else load_config(find_config(str(swarm)))
@@ -301,6 +303,8 @@ def _trade(
 def _run(world: World, recorder: _Recorder, ids: Sequence[str], limit: Duration) -> None:
     """Let virtual time pass until requests have ended."""
     world.run(until=lambda: len(recorder.ended) == len(ids), limit=limit)
+    if recorder.failure:  # must not pass for a seller that makes no offers
+        raise ConfigurationError(recorder.failure)
     missing = [each for each in ids if each not in recorder.ended]
     if missing:
         raise TransportError(f"the simulated market stopped before these requests ended: {', '.join(missing)}")
@@ -332,13 +336,16 @@ class _Recorder(Checker):
         self.ended: dict[str, RequestEnded] = {}
         self.closed: dict[str, list[RoundClosed]] = {}
         self.messages: Counter[str] = Counter()
+        self.failure = ""  # the first of a price strategy or machine
 
-    def listen(self, _: str, progress: Progress, __: Instant) -> None:
-        """Keep a user's reports of rounds and ends."""
+    def listen(self, name: str, progress: Progress, __: Instant) -> None:
+        """Keep users' reports of rounds and ends, and the first report of a resource that a guest has failed."""
         if isinstance(progress, RoundClosed):
             self.closed.setdefault(progress.request_id, []).append(progress)
         elif isinstance(progress, RequestEnded):
             self.ended[progress.outcome.request_id] = progress
+        elif isinstance(progress, GuestFailed) and not self.failure and progress.reason:
+            self.failure = f"{name}: the {progress.guest} failed: {progress.reason}"
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """Count a message by its kind."""

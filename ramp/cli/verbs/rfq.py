@@ -116,7 +116,7 @@ def _with_terms(command: Any) -> Any:
               type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="Document whose units come first; repeatable.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Output file (default: standard output).")  # fmt: skip
+              help="Output file (default, and `-`: standard output).")  # fmt: skip
 def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
     """Write a request for one unit, or with --add for several that are bought all or none.
 
@@ -132,7 +132,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
         say(f"ramp: warning: {warning}")
     document = combined([before, replace(_template(terms).at(SystemClock().now()), max_cost=max_cost)])
     shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(document_of(document))}\n'
-    if output is None:
+    if output is None or output == Path("-"):
         click.echo(shown, nl=False)
         return
     write_output(output, shown)

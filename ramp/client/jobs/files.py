@@ -65,6 +65,8 @@ def files_below(path: Path) -> Iterator[tuple[str, Path]]:
     name = path.name or path.resolve().name
     try:
         is_file = not path.is_dir()
+        if is_file and path.exists() and not path.is_file():  # a pipe would be waited for
+            raise _not_staged(path)
     except OSError as error:  # no file can have such a name
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     if is_file:
@@ -75,7 +77,7 @@ def files_below(path: Path) -> Iterator[tuple[str, Path]]:
         for each in sorted(files) + [each for each in folders if (Path(here) / each).is_symlink()]:
             found = Path(here) / each
             if not found.is_file():
-                raise ConfigurationError("cannot be staged: expected files, folders, or links to files", path=found)
+                raise _not_staged(found)
             yield str(Path(name) / found.relative_to(path)), found
 
 
@@ -107,6 +109,10 @@ def archive_of(files: Mapping[str, Path], starter: str | None = None) -> bytes:
     if len(packed.getbuffer()) > ARCHIVE_BYTES_MAX:
         raise _too_large(path)
     return packed.getvalue()
+
+
+def _not_staged(path: Path) -> ConfigurationError:
+    return ConfigurationError("cannot be staged: expected files, folders, or links to files", path=path)
 
 
 def _too_large(path: Path) -> ConfigurationError:

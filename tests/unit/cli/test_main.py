@@ -43,6 +43,7 @@ def test_every_verb_loads_and_its_help_has_an_example(name, capsys):
     text = capsys.readouterr().out
     assert "Example:" in text
     assert f"ramp {name}" in text.partition("Example:")[2]
+    assert "<=None" not in text  # a number without bounds
 
 
 def _verbs_with_options():

@@ -18,6 +18,13 @@ from ramp.runtime.clock import SystemClock
 EXAMPLES = schemas_dir() / "examples"
 
 
+def test_a_hyphen_as_output_is_standard_output(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "5", "-o", "-"]) == 0
+    assert parse_request(capsys.readouterr().out.encode()).units[0].cores == TotalCores(4)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, capsys):
     path = tmp_path / "job.xml"
     arguments = ["--start", "2026-12-01T10:00", "--end", "2026-12-01T20:00:00+01:00", "--walltime", "1h30min"]

@@ -90,6 +90,16 @@ def test_all_files_but_the_streams_are_saved(tmp_path: Path) -> None:
         held(dialogues.fetched("job-1", tmp_path), listed(DONE), files)
 
 
+@pytest.mark.parametrize(("asked", "name"), [("./top", "top"), ("top", "top"), ("./stdout", "./stdout")])
+def test_a_file_that_is_saved_may_be_named_as_one_that_is_printed(tmp_path: Path, asked: str, name: str) -> None:
+    files = piece(b'["stdout", 9, 0]\n["./stdout", 3, 0]\n["top", 3, 0]\n', 0, 3, FOLDER)
+    found, questions = held(
+        dialogues.fetched("job-1", tmp_path, [asked]), listed(DONE), files, listed(DONE), piece(b"xyz", 0, 3)
+    )
+    assert len(found) == 1
+    assert questions[-1] == AskJobOutput("job-1", name, 0)
+
+
 def test_an_archive_goes_in_pieces_before_its_order() -> None:
     archive = bytes(OUTPUT_CHUNK_BYTES + 1)
     answers = [piece(b"", 0, OUTPUT_CHUNK_BYTES), piece(b"", OUTPUT_CHUNK_BYTES, OUTPUT_CHUNK_BYTES + 1), WAITING]
@@ -106,3 +116,11 @@ def test_an_archive_goes_in_pieces_before_its_order() -> None:
 def test_a_job_that_runs_is_looked_up() -> None:
     found, asked = held(dialogues.job("job-1"), listed(RUNNING), DONE)
     assert (found.status, asked[1]) == (DONE, AskJob("job-1"))
+
+
+@pytest.mark.parametrize("path", ["", ".", "./", "/etc/passwd", "../x", "a\nb", "\x1b[31m", "a\udcff", "x" * 1001])
+def test_what_cannot_name_a_file_is_refused_without_a_question(path: str) -> None:
+    """`.` is how the list of files is asked for; it is no file whose bytes a buyer reads."""
+    for dialogue in (dialogues.job_output("job-1", path), dialogues.job_news("job-1", path, 0)):
+        with pytest.raises(ConfigurationError, match=r"invalid file name: got .*, expected"):
+            next(dialogue)

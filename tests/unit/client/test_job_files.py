@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def test_small_inputs_go_into_the_order(tmp_path: Path) -> None:
     ]
     assert (work.arguments, work.archive) == (("./job.sh", "a"), b"")
     assert [(each.name, each.value) for each in work.variables] == [("A", "b")]
+
+
+@pytest.mark.parametrize("as_script", [False, True])
+def test_a_pipe_or_device_is_no_input_and_is_not_waited_for(tmp_path: Path, as_script: bool) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for each in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(ConfigurationError, match="cannot be staged: expected files, folders, or links to files"):
+            work_of("a", script=each) if as_script else work_of("a", inputs=[each])
 
 
 @pytest.mark.parametrize("why", ["size", "name", "folder", "number", "stream"])

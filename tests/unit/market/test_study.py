@@ -13,7 +13,7 @@ import pytest
 import ramp
 import simulation
 from ramp.model.request import RequestForQuotation
-from ramp.protocol.pricing import PriceQuestion
+from ramp.protocol.pricing import PriceQuestion, PricingStrategy
 from tests.tiny_market import tiny_market
 from tests.unit.market.conftest import wanted
 
@@ -125,6 +125,22 @@ def test_a_price_of_ones_own_for_all_or_for_some(config: Path) -> None:
     assert beta.purchases[0].status is ramp.RequestStatus.QUOTED
 
 
+def fails(_: PriceQuestion) -> int:
+    raise KeyError("boom")
+
+
+def fraction(_: PriceQuestion) -> int:
+    return 70.5  # type: ignore[return-value]  # a mistake of the strategy's author
+
+
+@pytest.mark.parametrize(("pricing", "told"), [(fails, "KeyError: 'boom'"), (fraction, "invalid price: got 70.5")])
+def test_a_price_strategy_that_fails_ends_the_run_with_its_reason(
+    config: Path, pricing: PricingStrategy, told: str
+) -> None:
+    with pytest.raises(ramp.ConfigurationError, match=f"beta: the price strategy failed: {told}"):
+        simulation.market(wanted(), swarm=config, pricing={"beta": pricing})
+
+
 def test_the_same_arguments_give_the_same_result(config: Path) -> None:
     one, other = (simulation.market(wanted(), wanted(), swarm=config, seed=5) for _ in range(2))
     assert (one.offers == other.offers).all()
@@ -136,6 +152,8 @@ def test_the_same_arguments_give_the_same_result(config: Path) -> None:
     [
         ({"swarm": "table3"}, "table3"),
         ({"pricing": "rampe"}, "rampe"),
+        ({"every": [1]}, "every: got [1], expected text or timedelta"),
+        ({"age": 5}, "age: got 5, expected text or timedelta"),
         ({"rule": "vickrey"}, "vickrey"),
         ({"pricing": {"alpah": "ramp"}}, "did you mean 'alpha'?"),
         ({"users": 0}, "users must be at least 1, got 0"),
