@@ -134,6 +134,10 @@ ALREADY_CANCELLED: Final = "already_cancelled"
 """Code of a repeated cancellation: it is done, and nothing is refunded again."""
 
 
+REFUND_ORDERED: Final = "refund_ordered"
+"""Code of a refund that the market's keeper ordered."""
+
+
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:
     """How a cancellation ended: `done` with the refund in minor units, or a code.
@@ -151,4 +155,4 @@ class CancellationOutcome:
     @property
     def cause(self) -> str:
         """Why the seller gave the slot back; empty if its buyer did."""
-        return (self.detail or self.code) if self.done and self.code != ALREADY_CANCELLED else ""
+        return (self.detail or self.code) if self.done and self.code not in (ALREADY_CANCELLED, REFUND_ORDERED) else ""

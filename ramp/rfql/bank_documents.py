@@ -15,7 +15,7 @@ _DONE: Final = {"agreement_id": TEXT, "transfer_id": TEXT, "amount": INTEGER}
 
 PAYMENT_MADE: Final = Record(contents.PaymentMade, _DONE)
 PAYMENT_REFUSED: Final = Record(contents.PaymentRefused, _REFUSED)
-REFUND_MADE: Final = Record(contents.RefundMade, _DONE)
+REFUND_MADE: Final = Record(contents.RefundMade, {**_DONE, "ordered_for": SENTENCE})
 REFUND_REFUSED: Final = Record(contents.RefundRefused, _REFUSED)
 PAYMENT_QUERY: Final = Record(contents.PaymentQuery, {"agreement_id": TEXT})
 

@@ -22,7 +22,7 @@ def test_a_price_of_ones_own_sells(tmp_path: Path) -> None:
     example = EXAMPLES / "own_price.py"
     assert len(example.read_text("utf-8").splitlines()) < LINES_MAX
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, cwd=tmp_path, check=True)
-    line = r"^(the paper's rule|by load): sold at \[([\d, ]+)\] .* with (\d+) messages$"
+    line = r"^(the paper's rule|by load): sold at ([\d, ]+) credits .* with (\d+) messages$"
     told = re.findall(line, done.stdout, re.MULTILINE)
     assert [name for name, _, _ in told] == ["the paper's rule", "by load"]
     for _, prices, messages in told:

@@ -180,7 +180,9 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             back = f"{amount_text(cancelled.refund)} refunded"
             if cancelled.cause:
                 return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
-            how = f"cancelled, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
+            how = (
+                f"{cancelled.detail or 'cancelled'}, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
+            )
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
         case AmendmentEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}

@@ -137,11 +137,19 @@ class RefundClaim:
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
 class RefundMade:
-    """AGREE to the resource and INFORM to the user: the payment is reversed (or never was: amount 0)."""
+    """AGREE to the resource and INFORM to the user: the payment is reversed (or never was: amount 0).
+
+    Attributes:
+        agreement_id: the agreement.
+        transfer_id: of the refund.
+        amount: minor units.
+        ordered_for: the reason of the market's keeper, if it ordered the refund; empty otherwise.
+    """
 
     agreement_id: str
     transfer_id: str
     amount: int
+    ordered_for: str = ""
 
 
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_BANK)

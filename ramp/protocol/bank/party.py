@@ -375,7 +375,8 @@ class BankParty:
         if posted.code:
             refused = RefundRefused if order is None else KeeperRefused
             return [reply(message, Performative.REFUSE, refused(posted.agreement_id, posted.code, posted.detail))]
-        made = RefundMade(posted.agreement_id, posted.transfer_id, posted.amount)
+        ordered_for = "" if order is None else order.reason
+        made = RefundMade(posted.agreement_id, posted.transfer_id, posted.amount, ordered_for)
         others = [name for name in (posted.user, posted.resource) if name != message.sender]
         effects: list[Effect] = [reply(message, Performative.AGREE, made)]
         effects += [self._inform(name, message.conversation_id, made) for name in others]

@@ -406,7 +406,7 @@ class Participant(ParticipantAnswers):
             return self._release(self.failed.code, self.failed.detail, "RefundMade", now, content.amount, seal)
         if isinstance(content, RefundMade) and self.state in (S.REFUNDING, S.SOLD, S.SETTLING):
             # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
-            detail = "cancelled by the user"
+            detail = content.ordered_for or "cancelled by the user"
             effects = self._release(RefusalCode.CANCELLED, detail, "RefundMade", now, content.amount, seal)
             return [*effects, self._cancelled(content.agreement_id)]
         if isinstance(content, RefundRefused) and self.state is S.REFUNDING:

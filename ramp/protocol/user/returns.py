@@ -15,7 +15,7 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import ALREADY_CANCELLED, CancellationOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
 from ramp.protocol.timing import Pace, earliest
@@ -134,6 +134,8 @@ class Returns:
         seal = said_by(message, agreement.bank, Role.BANK)
         seller = (RefusalCode.NOT_DELIVERED, f"{agreement.resource} has given it back")
         why = ("", "") if agreement_id in self._refused else seller
+        if content.ordered_for:
+            why = (REFUND_ORDERED, f"the market's keeper has refunded it: {content.ordered_for}")
         outcome = CancellationOutcome(agreement_id, True, content.amount, *why)
         self._ended(outcome)
         return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]

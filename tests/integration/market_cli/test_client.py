@@ -51,7 +51,7 @@ def test_a_purchase_from_quotation_to_refund(swarm):
         assert (back.done, back.refund, back.request_id) == (True, unit.cost, bought.request_id)
         assert market.balance().balance == before.balance
         again = market.cancel(unit.agreement_id)
-        assert (again[0].done, again[0].code) == (False, "not_active")
+        assert (again[0].done, again[0].code, again[0].refund) == (True, "already_cancelled", 0)
 
 
 def test_the_same_for_asyncio(swarm):
