@@ -40,27 +40,30 @@ def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | Non
     return None
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _check_cores(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
     if unit.cores.total > machine.cores:
         return Refusal(
             unit.number,
             RefusalCode.MACHINE_TOO_SMALL,
-            f"{machine.cores} cores",
-            f"the machine has {machine.cores} cores",
+            _counted(machine.cores, "core"),
+            f"the machine has {_counted(machine.cores, 'core')}",
         )
     if isinstance(unit.cores, Nodes):
         if unit.cores.cores_per_node > machine.cores_per_node:
             return Refusal(
                 unit.number,
                 RefusalCode.NODE_CORES,
-                f"{machine.cores_per_node} cores a node",
-                f"a node has {machine.cores_per_node} cores",
+                f"{_counted(machine.cores_per_node, 'core')} a node",
+                f"a node has {_counted(machine.cores_per_node, 'core')}",
             )
         nodes = machine.cores // machine.cores_per_node
         if unit.cores.count > nodes:
-            return Refusal(
-                unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{nodes} nodes", f"the machine has {nodes} nodes"
-            )
+            has = _counted(nodes, "node")
+            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, has, f"the machine has {has}")
     return None
 
 

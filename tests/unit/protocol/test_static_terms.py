@@ -71,3 +71,14 @@ def test_what_the_machine_does_not_state_cannot_be_satisfied() -> None:
 
 def test_a_machine_with_a_torus_takes_torus_terms() -> None:
     assert check_static_terms(replace(UNIT, torus=TorusTerms()), replace(MACHINE, torus=True)) is None
+
+
+def test_one_is_told_in_the_singular() -> None:
+    plain = replace(MACHINE, cores=1, cores_per_node=1)
+    for wanted in (TotalCores(2), Nodes(1, 2), Nodes(2, 1)):
+        refusal = check_static_terms(replace(UNIT, cores=wanted), plain)
+        assert refusal is not None
+        assert not {"cores", "nodes"} & set(f"{refusal.nearest} {refusal.detail}".split())
+    refusal = check_static_terms(replace(UNIT, cores=Nodes(2, 1)), replace(MACHINE, cores=8))
+    assert refusal is not None
+    assert (refusal.nearest, refusal.detail) == ("1 node", "the machine has 1 node")
