@@ -213,4 +213,4 @@ class JobLauncher:
         if os.geteuid() != 0:
             return inside, {}, str(self.settings.own_folder)
         nobody = account_of(NOBODY)
-        return inside, becoming(nobody), str(folder_for(nobody, FOLDERS_OF_NOBODY))
+        return (*becoming(nobody), *inside), {}, str(folder_for(nobody, FOLDERS_OF_NOBODY))

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ramp.client import results
 from ramp.client.identifiers import belonging, matching, not_one
-from ramp.client.jobs.files import FETCHED_BYTES_MAX, JobFile, files_of, save
+from ramp.client.jobs.files import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, files_of, save
 from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
@@ -329,13 +329,15 @@ def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]
 def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
     """List the streams and files of a job."""
     job_id = (yield from _one_job(any_id)).order.job_id
-    found: tuple[JobFile, ...] = ()
+    found: list[JobFile] = []
     while True:
         piece = _expected((yield AskJobOutput(job_id, FOLDER, len(found))), JobOutput)
         more = files_of(base64.b64decode(piece.data))
         found += more
         if not more or len(found) >= piece.size:
-            return found
+            return tuple(found)
+        if len(found) > LISTED_MAX:
+            raise ConfigurationError(f"the site's list of files does not end: expected at most {LISTED_MAX} entries")
 
 
 def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tuple[Path, ...]]:
@@ -353,8 +355,14 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
             f"the files are too large: got {size} bytes, expected at most {FETCHED_BYTES_MAX}; fetch fewer"
         )
     saved: tuple[Path, ...] = ()
+    left = FETCHED_BYTES_MAX
     for each in wanted:
         data = yield from job_output(any_id, each.path)
+        left -= len(data)
+        if left < 0:  # they have grown, or their site has listed them as smaller than they are
+            raise ConfigurationError(
+                f"the files are too large: expected at most {FETCHED_BYTES_MAX} bytes; fetch fewer"
+            )
         saved += (save(folder, each.path, data),)
     return saved
 

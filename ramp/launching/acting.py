@@ -59,7 +59,7 @@ class Acting:
             folder = f"{self.folder}/{account}" if self.folder else ""
             return ("sudo", "-n", "-u", account, "--", self.worker), {}, folder
         folder = str(folder_for(entry, Path(self.folder))) if self.folder else ""
-        return worker_inside(self.python), becoming(entry), folder
+        return (*becoming(entry), *worker_inside(self.python)), {}, folder
 
     def shell_folder(self, account: str) -> str:
         """Return the folder of an account's jobs as a word for a shell of that account."""
@@ -82,10 +82,14 @@ def account_of(name: str) -> pwd.struct_passwd:
     return entry
 
 
-def becoming(entry: pwd.struct_passwd) -> Mapping[str, Any]:
-    """Return the options with which root starts a process of an account."""
-    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
+def becoming(entry: pwd.struct_passwd) -> tuple[str, ...]:
+    """Return the command with which root runs another one as an account.
+
+    It becomes the account in a program of its own. If a process of ours did so before it runs a program, as `Popen`
+    with `user=` does, the account could stop that process, for which we wait.
+    """
+    groups = ",".join(map(str, os.getgrouplist(entry.pw_name, entry.pw_gid)))
+    return ("setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", f"--groups={groups}", "--")
 
 
 def folder_for(entry: pwd.struct_passwd, parent: Path) -> Path:

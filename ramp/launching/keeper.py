@@ -35,6 +35,7 @@ from ramp.launching.processes import (
     descendants,
     end_descendants,
     kill,
+    stopped,
 )
 
 START_LIMIT_S: Final = 20.0
@@ -144,6 +145,7 @@ class Keeper:
     _lock: int = -1
     _main: int = 0
     _status: int | None = None
+    _was_stopped: bool = False
     _told_to_end: bool = False
     _heard: int = -1
     _worker: subprocess.Popen[bytes] | None = None
@@ -187,7 +189,7 @@ class Keeper:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(hearing, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._group = ControlGroup.made(f"ramp-{self._record.parent.name}-{self._record.name}")
+        self._group = ControlGroup.made(f"ramp-{self._record.parent.name}:{self._record.name}")
         try:
             self._lived()
         finally:
@@ -241,7 +243,7 @@ class Keeper:
 
     def _started(self) -> str:
         """Start the worker as the account, record the start, and let it run the job; return what is wrong, or ''."""
-        self._status = None
+        self._status, self._was_stopped = None, False
         pipe = subprocess.PIPE
         try:
             started = subprocess.Popen(
@@ -259,16 +261,19 @@ class Keeper:
             with contextlib.suppress(OSError):
                 self._group.add(started.pid)
         self._unsent = _line(RUN)
-        self._wait(self._is_over, limit_s=START_LIMIT_S, readable=started.stdout.fileno())
-        if not started.stdout.read(1000) and not self._was_killed():
+        come_to_rest = lambda: self._is_over() or self._was_stopped  # noqa: E731
+        self._wait(come_to_rest, limit_s=START_LIMIT_S, readable=started.stdout.fileno())
+        if not started.stdout.read(1000) and not self._is_held_up():
             complaint = (started.stderr.read(10_000) or b"").decode("utf-8", "replace").strip().splitlines()
             return (complaint or [f"{self.task.command[0]} did not start within {START_LIMIT_S:g} s"])[-1]
         self.note(state="running", started_at=int(time.time() * 1e6), cores=self.task.job["job"]["cores"], detail="")
         self._unsent += _line(self.task.job)
         return ""
 
-    def _was_killed(self) -> bool:
-        """Return whether a signal has ended the worker, which only its account can have sent."""
+    def _is_held_up(self) -> bool:
+        """Return whether a signal has ended or stopped the worker, which only its account can have sent."""
+        if self._was_stopped or stopped(descendants(os.getpid())):
+            return True
         self._wait(self._is_over, limit_s=RETRY_S)
         return self._status is not None and os.WIFSIGNALED(self._status)
 
@@ -288,11 +293,12 @@ class Keeper:
         """Bury what has ended; return whether the command has."""
         with contextlib.suppress(ChildProcessError):
             while True:
-                ended, status = os.waitpid(-1, os.WNOHANG)
-                if not ended:
+                changed, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+                if not changed:
                     break
-                if ended == self._main:
-                    self._status = status
+                if changed == self._main:
+                    self._was_stopped |= os.WIFSTOPPED(status)
+                    self._status = None if os.WIFSTOPPED(status) else status
         return self._status is not None
 
     def _wait(

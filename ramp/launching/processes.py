@@ -40,6 +40,16 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
+def stopped(pids: Iterable[int]) -> list[int]:
+    """Return those processes that a signal or a debugger has stopped."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] in "Tt":
+                found.append(pid)
+    return found
+
+
 def memory_of(pids: Iterable[int]) -> int:
     """Return the memory of processes in bytes, without files; what several of them share counts once."""
     total = 0

@@ -399,7 +399,7 @@ def unpack(folder: Path, digest: str) -> None:
                     unpack_one(folder, archive, member)
     except FileNotFoundError:
         raise WrongInputs("the inputs of the job never arrived") from None
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, WrongQuestion) as error:
+    except (tarfile.TarError, EOFError, ValueError, zlib.error, gzip.BadGzipFile, WrongQuestion) as error:
         raise WrongInputs(f"the inputs cannot be unpacked: {error}") from error
     except OSError as error:
         if error.errno in BUYERS_ERRORS:
@@ -408,8 +408,8 @@ def unpack(folder: Path, digest: str) -> None:
 
 
 def unpack_one(folder: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-    """Unpack one file."""
-    content = archive.extractfile(member) if member.isreg() else None
+    """Unpack one file; one with holes may be larger than its archive by any amount."""
+    content = archive.extractfile(member) if member.isreg() and not member.issparse() else None
     if content is None:
         raise WrongInputs(f"the inputs cannot be unpacked: {member.name!r:.80} is not a regular file")
     with open(opened(folder, f"work/{member.name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:

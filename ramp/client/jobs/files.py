@@ -21,6 +21,9 @@ from ramp.model.instant import INSTANT_END, to_datetime
 FETCHED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Maximum bytes that are fetched from a job at once."""
 
+LISTED_MAX: Final = 20_000
+"""Maximum entries of a list of files, above what a site's worker lists; its site may be wrong, or worse."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobFile:

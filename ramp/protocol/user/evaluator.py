@@ -38,7 +38,7 @@ class Ranking:
 
     def add(self, offer: Offer) -> None:
         """Take an offer that meets the request, unless the resource already has a better one."""
-        key = (offer.end, offer.cost) if self.preference is Preference.SOONEST else (offer.cost, offer.end)
+        key = rank(offer, self.preference)
         for index, (its_key, known) in enumerate(self._ranked):
             if known.resource == offer.resource:
                 if key >= its_key:
@@ -55,6 +55,11 @@ class Ranking:
     @property
     def best(self) -> Offer | None:
         return self._ranked[0][1] if self._ranked else None
+
+
+def rank(offer: Offer, preference: Preference) -> tuple[int, int]:
+    """Return the place of an offer among others: the best is lowest."""
+    return (offer.end, offer.cost) if preference is Preference.SOONEST else (offer.cost, offer.end)
 
 
 def lowest_bids(bids: Sequence[Bid]) -> tuple[Bid, ...]:

@@ -268,6 +268,7 @@ class Purchase:
             prices=won.prices,
             shown=won.shown,
             units=self.request.units,
+            preference=self.options.preference,
         )
 
     def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:

@@ -21,6 +21,7 @@ from ramp.model.shortcoming import shortcoming
 from ramp.protocol.agreement_terms import HeldUnit
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.events import Preference
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
@@ -28,7 +29,7 @@ from ramp.protocol.records import AcceptanceAsked, Record
 from ramp.protocol.rules.paid_prices import PaidPrices, Priced
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import VOTING, VotingState
-from ramp.protocol.user.evaluator import over_limit
+from ramp.protocol.user.evaluator import over_limit, rank
 
 INTERRUPTED = "the user agent was interrupted before the decision; nothing was bought"
 """Reason of a request that a restarted coordinator presumes aborted."""
@@ -92,6 +93,7 @@ class Voting(StateMachine[VotingState]):
         prices: computes the prices paid; None if each offer is paid as offered.
         shown: costs in minor units that the owner approved; the units are not bought for more.
         units: of the request, which an offer instead of a taken slot must meet.
+        preference: by which such an offer takes its place among the candidates.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Voting(StateMachine[VotingState]):
         prices: PaidPrices | None = None,
         shown: Mapping[Offer, int] | None = None,
         units: Sequence[RequestUnit] = (),
+        preference: Preference = Preference.CHEAPEST,
     ) -> None:
         super().__init__(request_id, VOTING, VotingState.NEW)
         self.result: VotingResult | None = None
@@ -114,6 +117,7 @@ class Voting(StateMachine[VotingState]):
         self._prices = prices
         self._shown = dict(shown or {})
         self._units = {unit.number: unit for unit in units}
+        self._preference = preference
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
         self._end_status = RequestStatus.FAILED
@@ -304,7 +308,10 @@ class Voting(StateMachine[VotingState]):
         return self._prices.of(unit.unit, unit.offer, ballot.candidates[ballot.index + 1 :], now)
 
     def _take_instead(self, refused: HoldRefused) -> None:
-        """Try the seller's next slot first, if it costs the same and meets the request."""
+        """Give the seller's next slot its place among the candidates, if it costs the same and meets the request.
+
+        So a seller cannot win by an early slot that it does not have, and then put a late one before better offers.
+        """
         ballot = self._ballot_of(refused.offer_id)
         unit = None if ballot is None else self._units.get(ballot.number)
         if ballot is None or unit is None or not refused.instead or ballot.instead >= INSTEAD_MAX:
@@ -318,7 +325,10 @@ class Voting(StateMachine[VotingState]):
         if taken in self._shown:
             self._shown[offer] = self._shown[taken]
         ballot.instead += 1
+        key = rank(offer, self._preference)
         following = ballot.index + 1
+        while following < len(ballot.candidates) and rank(ballot.candidates[following], self._preference) < key:
+            following += 1
         ballot.candidates = (*ballot.candidates[:following], offer, *ballot.candidates[following:])
 
     def _on_refused(self, offer_id: str, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:

@@ -81,7 +81,7 @@ def job(request: pytest.FixtureRequest, installed: Path) -> Iterator[KeptJob]:
         shutil.chown(root / "jobs", entry.pw_uid, entry.pw_gid)
         if request.param == "root":
             keepers = (sys.executable, "-m", "ramp.launching.keeper")
-            worker_command, process = worker_inside(system_python()), becoming(entry)
+            worker_command = (*becoming(entry), *worker_inside(system_python()))
         else:
             shutil.chown(root, pwd.getpwnam(AGENT).pw_uid)
             for source in (ramp.__file__, *map(str, Path(worker.__file__).parent.glob("*.py"))):
@@ -90,8 +90,8 @@ def job(request: pytest.FixtureRequest, installed: Path) -> Iterator[KeptJob]:
                 shutil.copy(source, copy)
             environment = f"PYTHONPATH={root}/program"
             keepers = ("runuser", "-u", AGENT, "--", "env", environment, system_python(), "-m", "ramp.launching.keeper")
-            worker_command, process = ("sudo", "-n", "-u", BUYER, "--", str(installed)), {}
-        account = {"worker": worker_command, "process": process, "uid": entry.pw_uid}
+            worker_command = ("sudo", "-n", "-u", BUYER, "--", str(installed))
+        account = {"worker": worker_command, "uid": entry.pw_uid}
         kept = KeptJob(root, keepers=keepers, **account)
         yield kept
         if keeper := kept.keeper:
@@ -138,6 +138,42 @@ def test_a_pipe_in_the_folder_holds_nobody_up(job: KeptJob) -> None:
     assert (job.ended()["state"], marked(job)) == ("cancelled", [])
 
 
+STOP_ALL = """
+import os, signal
+while True:
+    try:
+        os.kill(-1, signal.SIGSTOP)
+    except OSError:
+        pass
+"""
+"""Stops every other process of its account."""
+
+
+def test_an_account_cannot_stop_a_job_from_starting_and_get_its_price_back(job: KeptJob) -> None:
+    stopping = subprocess.Popen([*becoming(pwd.getpwnam(BUYER)), system_python(), "-c", STOP_ALL])
+    try:
+        job.start("true", late=45, last=50)
+        assert job.running()["cores"] == 4
+    finally:
+        stopping.kill()
+        stopping.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_an_account_cannot_hold_up_whoever_starts_its_worker() -> None:
+    """Before: it stopped the process between becoming the account and running the worker, and the agent waited."""
+    command = becoming(pwd.getpwnam(BUYER))
+    stopping = subprocess.Popen([*command, system_python(), "-c", STOP_ALL])
+    try:
+        for _ in range(50):
+            started = subprocess.Popen([*command, "true"])
+            started.kill()
+            started.wait()
+    finally:
+        stopping.kill()
+        stopping.wait()
+
+
 def test_the_next_keeper_ends_what_is_left_of_a_job(job: KeptJob) -> None:
     job.start("sh", "-c", "setsid sleep 900 & exec sleep 900")
     job.running()
@@ -166,8 +202,8 @@ def test_root_puts_a_job_into_a_control_group_of_its_own(job: KeptJob) -> None:
     try:
         job.start("sh", "-c", "cat /proc/self/cgroup > group; exec sleep 900", last=1)
         assert job.ended()["detail"] == "its slot ended"
-        assert (job.folder / "work" / "group").read_text().strip().endswith(f"/ramp-res-{job.name}")
-        assert not list(where.glob(f"**/ramp-res-{job.name}")), "it is removed"
+        assert (job.folder / "work" / "group").read_text().strip().endswith(f"/ramp-res:{job.name}")
+        assert not list(where.glob(f"**/ramp-res:{job.name}")), "it is removed"
     finally:
         subprocess.run(["umount", where], check=True)
 

@@ -100,6 +100,24 @@ def test_a_file_that_is_saved_may_be_named_as_one_that_is_printed(tmp_path: Path
     assert questions[-1] == AskJobOutput("job-1", name, 0)
 
 
+def test_files_larger_than_their_site_has_listed_do_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialogues, "FETCHED_BYTES_MAX", 4)
+    files = piece(b'["a", 0, 0]\n["b", 0, 0]\n', 0, 2, FOLDER)
+    answers = [listed(DONE), files, listed(DONE), piece(b"xyz", 0, 3), listed(DONE), piece(b"xyz", 0, 3)]
+    with pytest.raises(ConfigurationError, match="too large"):
+        held(dialogues.fetched("job-1", tmp_path), *answers)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_list_of_files_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialogues, "LISTED_MAX", 3)
+    endless = piece(b'["a", 0, 0]\n["b", 0, 0]\n', 0, 10**12, FOLDER)
+    with pytest.raises(ConfigurationError, match="does not end"):
+        held(dialogues.job_files("job-1"), listed(DONE), endless, endless)
+
+
 def test_an_archive_goes_in_pieces_before_its_order() -> None:
     archive = bytes(OUTPUT_CHUNK_BYTES + 1)
     answers = [piece(b"", 0, OUTPUT_CHUNK_BYTES), piece(b"", OUTPUT_CHUNK_BYTES, OUTPUT_CHUNK_BYTES + 1), WAITING]

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from ramp.launching import keeper
+from ramp.launching.keeper import Keeper, KeeperTask
+from ramp.launching.processes import ControlGroup
 from tests.unit.launching.keeping import PYTHON, KeptJob, is_alive, until
 
 ESCAPE = textwrap.dedent("""
@@ -84,12 +87,34 @@ def test_a_pipe_in_the_folder_makes_no_look_at_the_job_wait(job: KeptJob, name: 
     assert job.ended()["state"] == "cancelled"
 
 
+@pytest.mark.parametrize("attack", ["kill -STOP $$", "sh -c 'kill -STOP $PPID' & sleep 900", "kill -KILL $$"])
+def test_an_account_that_stops_its_worker_has_had_its_start(job: KeptJob, attack: str) -> None:
+    """Before: whoever stopped the worker of a job for 20 s at a time got the slot for nothing."""
+    job.start("true", worker=("sh", "-c", attack), last=4)
+    seen = job.ended()
+    assert (seen["state"], seen["started_at"] is not None, seen["cores"]) == ("failed", True, 4)
+
+
 def test_a_slots_end_ends_everything_of_its_job(job: KeptJob) -> None:
     stubborn = f"trap '' TERM; {sys.executable} -c '{ESCAPE}'; touch ready; while :; do sleep 0.05; done"
     job.start("sh", "-c", stubborn, last=1)
     seen = job.ended()
     assert (seen["state"], seen["exit_code"], seen["detail"]) == ("failed", -9, "its slot ended")
     assert not is_alive(escaped(job))
+
+
+def test_the_control_groups_of_two_jobs_have_different_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buyer names its jobs: one on `big` must not end the job of another on `big-one` by its name."""
+    names: list[str] = []
+    monkeypatch.setattr(ControlGroup, "made", lambda name: names.append(name))
+    monkeypatch.setattr(Keeper, "_lived", lambda _: None)
+    monkeypatch.setattr(keeper, "ask_kernel", lambda *_: None)
+    monkeypatch.setattr(signal, "set_wakeup_fd", lambda *_, **__: -1)
+    usual = signal.getsignal(signal.SIGCHLD)
+    for resource, name in (("big", "one-job"), ("big-one", "job")):
+        Keeper(KeeperTask(str(tmp_path / resource / name), [], {}, 0, {}, 0, 0, 0)).keep()
+    signal.signal(signal.SIGCHLD, usual)
+    assert len(set(names)) == 2
 
 
 def test_a_job_that_waits_for_its_slot_is_cancelled_without_having_run(job: KeptJob) -> None:

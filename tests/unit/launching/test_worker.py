@@ -109,12 +109,13 @@ def test_files_are_listed_and_read_from_subfolders_under_any_name(ask: Any, tmp_
         assert base64.b64decode(ask("read", name=name, offset=0)["data"]) == content
 
 
-def packed(*entries: tuple[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
-    """Return a compressed archive."""
+def packed(*entries: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, **headers: str) -> bytes:
+    """Return a compressed archive, with additional headers of its entries."""
     found = io.BytesIO()
     with tarfile.open(fileobj=found, mode="w:gz") as archive:
         for name, data in entries:
             entry = tarfile.TarInfo(name)
+            entry.pax_headers = {key.replace("_", "."): value for key, value in headers.items()}
             entry.size, entry.type, entry.mode = len(data), kind, 0o755
             archive.addfile(entry, io.BytesIO(data))
     return found.getvalue()
@@ -161,8 +162,10 @@ def test_an_archive_is_unpacked_before_the_script_of_a_batch_system(ask: Any, tm
         (packed(("a/b", b"y"), ("a", b"y")), "Is a directory"),
         (packed(("a" * 300, b"y")), "too long"),
         (packed(("a", b"y"))[:-20], "cannot be unpacked"),
+        (packed(("a", b""), GNU_sparse_map="0,0", GNU_sparse_size=str(2**50)), "not a regular file"),
+        (packed(("a", b""), GNU_sparse_map="x,y", GNU_sparse_size="0"), "cannot be unpacked"),
     ],
-    ids=range(9),  # an archive has the time in it, and each worker names its tests
+    ids=range(11),  # an archive has the time in it, and each worker names its tests
 )
 def test_wrong_inputs_are_the_buyers_fault(ask: Any, tmp_path: Path, archive: bytes | None, problem: str) -> None:
     """The job fails, and no doubt about the site arises from it, after which the slot would be paid back."""

@@ -196,3 +196,29 @@ def test_a_seller_cannot_put_a_buyer_off_for_ever(alice: Any) -> None:
         refused = c.HoldRefused("r1", f"offer-res1-{number - 1}", RefusalCode.SLOT_TAKEN, "", (offer,))
         last = asked_for(alice.hear("res1", refused))
     assert last == ["offer-res2-1"]
+
+
+@pytest.mark.parametrize(
+    ("preference", "order"),
+    [
+        (ev.Preference.CHEAPEST, ["offer-res1-2", "offer-res2-1", "offer-res3-1"]),
+        (ev.Preference.SOONEST, ["offer-res2-1", "offer-res3-1", "offer-res1-2"]),
+    ],
+)
+def test_a_later_slot_instead_does_not_go_before_better_offers(
+    alice: Any, preference: ev.Preference, order: list[str]
+) -> None:
+    """Before: a seller that had promised an early slot sold a late one, though others had what was promised."""
+    options = ev.AuctionOptions(rounds=1, preference=preference)
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), options))
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", RESOURCES))
+    for number, resource in enumerate(RESOURCES):
+        proposal = c.Proposal("r1", 1, (alice.offer(resource, 50 + number),))
+        alice.hear(resource, proposal, performative=Performative.PROPOSE)
+    taken = alice.offer("res1", 50)
+    late = replace(taken, offer_id="offer-res1-2", start=taken.start + HOUR, end=taken.end + HOUR)
+    refused = c.HoldRefused("r1", taken.offer_id, RefusalCode.SLOT_TAKEN, "", (late,))
+    said = asked_for(alice.hear("res1", refused))
+    for offer_id in order[:-1]:
+        said += asked_for(alice.hear(offer_id[6:10], c.HoldRefused("r1", offer_id, RefusalCode.SLOT_TAKEN)))
+    assert said == order

@@ -402,6 +402,34 @@ def test_wrong_variables_are_refused(seller: Any, variables: tuple[c.JobVariable
 # -- delivery --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("due", "delivery"),
+    [
+        (2 * HOUR - 5 * MINUTE, Delivery.UNDELIVERED),
+        (2 * HOUR - 5 * MINUTE + 1, Delivery.UNKNOWN),
+        (2 * HOUR - 1, Delivery.UNKNOWN),
+    ],
+)
+def test_a_job_for_the_last_moment_of_a_slot_gets_nothing_back(seller: Any, due: int, delivery: Delivery) -> None:
+    """Before: nobody can start a job a microsecond before the slot's end, and the whole price went back."""
+    ordered(seller, replace(ORDER, begin_at=due))
+    told = seen(seller, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
+    assert status(seller).delivery is delivery
+    failed = [each for each in contents(told) if isinstance(each, c.Failed)]
+    assert bool(failed) is (delivery is Delivery.UNDELIVERED)
+
+
+@pytest.mark.parametrize(("due", "lost"), [(HOUR + HOUR // 2, True), (HOUR + HOUR // 2 + 1, False)])
+def test_in_a_short_slot_a_job_of_its_first_half_shows_that_nothing_was_delivered(
+    launching_resource: Any, due: int, lost: bool
+) -> None:
+    one = launching_resource(replace(TERMS, delivery_limit=2 * HOUR))
+    one.sell()
+    ordered(one, replace(ORDER, begin_at=due))
+    told = seen(one, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
+    assert any(isinstance(each, c.Failed) for each in contents(told)) is lost
+
+
 @pytest.mark.parametrize(("late", "delivery"), [(10 * SECOND, Delivery.ON_TIME), (10 * SECOND + 1, Delivery.LATE)])
 def test_the_start_is_measured_against_the_slot(seller: Any, late: int, delivery: Delivery) -> None:
     ordered(seller)

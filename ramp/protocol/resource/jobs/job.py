@@ -271,8 +271,19 @@ class Job(StateMachine[JobState]):
 
     @property
     def _is_undelivered(self) -> bool:
-        """Whether the site itself, not the buyer's account, has failed to start the job."""
-        return self._terms.keeps_jobs and self._site_failed and not self.has_started and not self._cancelling
+        """Whether the site itself, not the buyer's account, has failed to start the job, and had time to start it."""
+        failed = self._site_failed and self._was_ordered_in_time
+        return self._terms.keeps_jobs and failed and not self.has_started and not self._cancelling
+
+    @property
+    def _was_ordered_in_time(self) -> bool:
+        """Whether the job was due early enough to show anything about its slot.
+
+        Otherwise a buyer who orders a job for the slot's last moment, in which nobody can start it, would get the
+        whole price back.
+        """
+        limit = min(self._terms.delivery_limit, (self._offer.end - self._offer.start) // 2)
+        return self.to_run.end_at - self.to_run.begin_at >= limit
 
     def _judged(self, delivery: Delivery, now: Instant) -> list[Effect]:
         """Set the delivery; it is part of the record of a job that has ended."""

@@ -32,7 +32,8 @@ class LaunchTerms:
             are refused.
         grace: a local job that starts within this time after it was due is on time.
         delivery_limit: if the site could not start a local job within this time after it was due, or by the slot's
-            end, the slot is undelivered.
+            end, the slot is undelivered; a job that is due later than that before the end shows nothing, except in the
+            first half of a short slot.
     """
 
     executor: str
