@@ -109,6 +109,9 @@ class Archive:
         where = "SELECT record FROM archived WHERE kind = ? ORDER BY number"
         yield from (json.loads(text) for (text,) in self._rows(where, kind))
 
+    def mentions(self, agreement_id: str) -> bool:
+        return any(self._rows("SELECT 1 FROM archived WHERE instr(record, ?) LIMIT 1", agreement_id))
+
     def requests(self) -> list[dict[str, Any]]:
         """Return every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without rounds.
 
