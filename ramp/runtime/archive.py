@@ -1,4 +1,4 @@
-"""The archive of one agent: the records of finished conversations, in a file that no start reads.
+"""The archive of one agent: the records of finished conversations, in a file that no start needs.
 
 Records come from the journal with their order and numbers. They are durable here before they leave the journal. After a
 crash in between they are in both and are archived again, but not written twice.

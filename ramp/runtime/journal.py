@@ -1,7 +1,7 @@
 """Journals: a party's records in the order of writing, in SQLite or in memory.
 
 A journal holds open and recent conversations; `archive` moves others to a second file (`ramp.runtime.archive`), which
-no start reads. A journal of another version is refused.
+no start needs. A journal of another version is refused.
 """
 
 from __future__ import annotations
