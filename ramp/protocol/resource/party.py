@@ -281,15 +281,10 @@ class ResourceParty:
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
 
     def clock_set(self, by: Duration) -> None:
-        self._entry.clock_set(by)
+        own = (self._seller, self._over, self._releases, self._tending, self._questions)
+        for part in (self._entry, self.jobs, self.sizes, *own):
+            part.clock_set(by)
         self._clock.clock_set()
-        self._seller.clock_set(by)
-        self._over.clock_set(by)
-        self._releases.clock_set(by)
-        self.jobs.clock_set(by)
-        self.sizes.clock_set(by)
-        self._tending.clock_set(by)
-        self._questions.clock_set(by)
         self._kept.alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
