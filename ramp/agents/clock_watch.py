@@ -31,8 +31,8 @@ OFTEN_S: Final = 5.0
 questions of a thousand agents delay the answers, and an answer after the next question is ignored."""
 
 NEWER_COPY: Final = (
-    "restore a newer copy of it while the market is down, or let the keeper refund these agreements "
-    "(`ramp bank refund`); then run `ramp up`"
+    "restore a newer copy of it while the market is down, or let the keeper refund these agreements (`ramp bank "
+    "refund`) and start the agent again (`ramp restart`)"
 )
 
 SHOWN_MAX: Final = 5
