@@ -1,4 +1,8 @@
-"""An agent that regularly compares its clock with the bank's and warns its owner of a difference."""
+"""An agent that compares its clock and, at its start, its journal with the bank's.
+
+It warns its owner of a wrong clock. It ends if its journal was restored from an old copy: it would neither know what it
+has bought or sold since, nor keep those promises.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ramp.agents.party_agent import PartyAgent
+from ramp.errors import StateDamaged
+from ramp.model.contents import AccountStatement
+from ramp.model.instant import Instant
 from ramp.protocol import events as ev
 from ramp.protocol.clock_comparison import offset_text
-from ramp.protocol.progress import ClockCompared
+from ramp.protocol.progress import ClockCompared, Progress, QueryAnswered
+from ramp.protocol.questions import unknown_agreements
+from ramp.runtime.host import Journal
 from ramp.runtime.identifiers import RandomIds
 
 SELDOM_S: Final = 60.0
@@ -20,6 +29,14 @@ SELDOM_S: Final = 60.0
 OFTEN_S: Final = 5.0
 """Pause while the clock is wrong or unknown, in seconds. It doubles without an answer, up to `SELDOM_S`: frequent
 questions of a thousand agents delay the answers, and an answer after the next question is ignored."""
+
+NEWER_COPY: Final = (
+    "restore a newer copy of it while the market is down, or let the keeper refund these agreements (`ramp bank "
+    "refund`) and start the agent again (`ramp restart`)"
+)
+
+SHOWN_MAX: Final = 5
+"""Maximum number of agreements that an error names."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,10 +56,14 @@ class ComparingAgent(PartyAgent):
         self._answered = True  # whether the last question was answered
         self._ids = RandomIds()
         self._at_once = asyncio.Event()
+        self._since: Instant = 0
+        self._statement = ""  # the open question for payments that the journal may lack
+        self._payments_known = False
         self._comparing: asyncio.Task[None] | None = None
         super().__init__(*args, **keywords)
 
     async def setup(self) -> None:
+        self._since = self._journal.newest()
         await super().setup()
         self._comparing = asyncio.create_task(self._compare())
 
@@ -67,10 +88,39 @@ class ComparingAgent(PartyAgent):
             _log.warning("%s: this computer's clock agrees with the bank's again", self.jid)
         return compared.wrong != was_wrong
 
+    @property
+    def _journal(self) -> Journal:
+        journal = self.host.ports.journal
+        assert journal is not None, f"{self.jid} has no journal"
+        return journal
+
+    def watch(self, progress: Progress) -> None:
+        if isinstance(progress, QueryAnswered) and progress.query_id == self._statement:
+            self._statement = ""
+            if isinstance(progress.answer, AccountStatement):
+                self._check_payments(progress.answer)
+        super().watch(progress)
+
+    async def _ask_payments(self) -> None:
+        """Ask the bank for the payments since the newest record that this start found."""
+        self._statement = self._ids.new("statement")
+        await self.command(ev.AccountAsked(self._statement, self._since, None))
+
+    def _check_payments(self, statement: AccountStatement) -> None:
+        """End this agent if the journal lacks an agreement that the bank has paid: it was restored from an old copy."""
+        self._payments_known = True
+        unknown = unknown_agreements(statement, self._journal.mentions)
+        if unknown:
+            shown = ", ".join(unknown[:SHOWN_MAX]) + (", ..." if len(unknown) > SHOWN_MAX else "")
+            older = f"the journal is older than the bank's records; paid agreements missing: {len(unknown)} ({shown})"
+            self.fail(StateDamaged(getattr(self._journal, "path", str(self.jid)), older, NEWER_COPY))
+
     async def _compare(self) -> None:
         often_s = OFTEN_S
         try:
             while True:
+                if not (self._payments_known or self._statement):
+                    await self._ask_payments()
                 self._at_once.clear()
                 self._answered = False
                 await self.command(ev.ClockAsked(self._ids.new("clock")))

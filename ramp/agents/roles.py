@@ -346,6 +346,7 @@ class ResourceAgent(ComparingAgent):
         if isinstance(progress, SlotLost):
             lost = f"slot of {progress.user} lost and to be refunded: {progress.reason} ({progress.agreement_id})"
             record(str(self.jid), "loss", lost, agreement_id=progress.agreement_id, buyer=progress.user)
+        super().watch(progress)
         if not isinstance(progress, GuestFailed):
             return
         if progress.reason:

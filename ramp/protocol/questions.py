@@ -7,14 +7,19 @@ from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Content, NotUnderstood
+from ramp.model.contents import AccountQuery, AccountQueryRefused, AccountStatement, Content, NotUnderstood
+from ramp.model.contents.accounts import PAYMENT, REPLAYED
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
 from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.events import AccountAsked
 from ramp.protocol.progress import Answer, QueryAnswered
 from ramp.protocol.timing import Pace, Retry, earliest
+
+NONCE_MARK = "#"
+"""Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
 
 
 @dataclass(slots=True)
@@ -81,6 +86,23 @@ class Questions:
         retry.begin(now)
         self._open[query_id] = _Question(send, ask, retry, now + limit, role, directories)
         return [send]
+
+    def ask_account(self, asked: AccountAsked, bank: str, now: Instant) -> list[Effect]:
+        """Ask the bank for the own account."""
+
+        def query(tries: int) -> Content:
+            nonce = asked.query_id if tries == 1 else f"{asked.query_id}{NONCE_MARK}{tries}"
+            return AccountQuery(nonce, self._name, asked.since, asked.until)
+
+        return self.ask(asked.query_id, bank, query, now, role=Role.BANK)
+
+    def account_answered(
+        self, message: Message, answer: AccountStatement | AccountQueryRefused, now: Instant
+    ) -> list[Effect]:
+        """Report the bank's answer to `ask_account`; raises as `answered`."""
+        if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
+            return []  # the network copied our query; the real answer follows
+        return self.answered(answer.nonce.partition(NONCE_MARK)[0], message, answer, now)
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
         """Report the answer to an open question; ignore an answer to any other.
@@ -153,3 +175,12 @@ class Questions:
         question.tries += 1
         question.send = Send(replace(question.send.message, content=question.ask(question.tries)))
         return question.send
+
+
+def unknown_agreements(statement: AccountStatement, known: Callable[[str], bool]) -> list[str]:
+    """Return the agreements of a statement that were paid, are not wholly refunded, and are not known."""
+    left: dict[str, int] = {}
+    for line in statement.lines:
+        if line.kind == PAYMENT or line.agreement_id in left:
+            left[line.agreement_id] = left.get(line.agreement_id, 0) + line.amount
+    return [agreement_id for agreement_id, amount in left.items() if amount and not known(agreement_id)]

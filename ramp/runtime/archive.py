@@ -1,4 +1,4 @@
-"""The archive of one agent: the records of finished conversations, in a file that no start reads.
+"""The archive of one agent: the records of finished conversations, in a file that no start needs.
 
 Records come from the journal with their order and numbers. They are durable here before they leave the journal. After a
 crash in between they are in both and are archived again, but not written twice.
@@ -108,6 +108,9 @@ class Archive:
         """Yield the records of a class, oldest first, as JSON objects; `StateDamaged` if it is broken."""
         where = "SELECT record FROM archived WHERE kind = ? ORDER BY number"
         yield from (json.loads(text) for (text,) in self._rows(where, kind))
+
+    def mentions(self, agreement_id: str) -> bool:
+        return any(self._rows("SELECT 1 FROM archived WHERE instr(record, ?) LIMIT 1", agreement_id))
 
     def requests(self) -> list[dict[str, Any]]:
         """Return every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without rounds.

@@ -63,6 +63,14 @@ class Journal(Protocol):
         """Return the records of a reference (`records.reference_of`) that are not archived."""
         ...
 
+    def newest(self) -> Instant:
+        """Return the time of the newest record, archived or not; 0 without any."""
+        ...
+
+    def mentions(self, agreement_id: str) -> bool:
+        """Return whether any record, archived or not, names an agreement."""
+        ...
+
     def archive(self, references: Sequence[str]) -> None:
         """Move all records of these references to the archive; a failure loses no record."""
         ...

@@ -1,7 +1,7 @@
 """Journals: a party's records in the order of writing, in SQLite or in memory.
 
 A journal holds open and recent conversations; `archive` moves others to a second file (`ramp.runtime.archive`), which
-no start reads. A journal of another version is refused.
+no start needs. A journal of another version is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ramp.errors import ConfigurationError, StateDamaged
+from ramp.model.instant import Instant
 from ramp.protocol.records import Record, reference_of
 from ramp.runtime.archive import Archive, Row
 from ramp.runtime.record_json import record_from_json, record_to_json
@@ -30,6 +31,7 @@ CREATE TABLE journal (
     record    TEXT NOT NULL
 ) STRICT
 """
+_NEWEST: Final = "CREATE TABLE newest_archived (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL) STRICT"
 _INDEX: Final = "CREATE INDEX journal_reference ON journal (reference)"
 
 _OF_REFERENCES: Final = """
@@ -37,6 +39,20 @@ SELECT sequence, reference, record FROM journal
 WHERE reference IN (SELECT value FROM json_each(?)) ORDER BY sequence
 """
 _LET_GO: Final = "DELETE FROM journal WHERE sequence IN (SELECT value FROM json_each(?))"
+_REMEMBER: Final = """
+INSERT OR REPLACE INTO newest_archived
+SELECT 1, max(at) FROM (
+    SELECT at FROM newest_archived
+    UNION ALL SELECT coalesce(json_extract(record, '$.at'), 0) FROM journal
+    WHERE json_valid(record) AND sequence IN (SELECT value FROM json_each(?))
+) HAVING count(*) > 0
+"""
+_NEWEST_AT: Final = """
+SELECT coalesce(max(at), 0) FROM (
+    SELECT at FROM newest_archived
+    UNION ALL SELECT json_extract(record, '$.at') FROM journal WHERE sequence = (SELECT max(sequence) FROM journal)
+)
+"""
 
 
 class SqliteJournal:
@@ -66,6 +82,7 @@ class SqliteJournal:
                 if is_new(self._connection, path, "journal", JOURNAL_VERSION):
                     self._connection.execute(_SCHEMA)
                     self._connection.execute(_INDEX)
+                    self._connection.execute(_NEWEST)
                 self._connection.execute(f"PRAGMA user_version={JOURNAL_VERSION:d}")  # a write in any case
         except BaseException:
             self._connection.close()
@@ -95,6 +112,18 @@ class SqliteJournal:
         query = "SELECT sequence, record FROM journal WHERE reference = ? ORDER BY sequence"
         return self._read(query, reference)
 
+    def newest(self) -> Instant:
+        """Return the time of the newest record, archived or not; 0 without any."""
+        with storing(self.path):
+            (at,) = self._connection.execute(_NEWEST_AT).fetchone()
+        return int(at)
+
+    def mentions(self, agreement_id: str) -> bool:
+        """Return whether any record, archived or not, names an agreement."""
+        with storing(self.path):
+            found = self._connection.execute("SELECT 1 FROM journal WHERE instr(record, ?) LIMIT 1", (agreement_id,))
+            return found.fetchone() is not None or self._archive.mentions(agreement_id)
+
     def archive(self, references: Sequence[str]) -> None:
         """Move all records of these references to the archive.
 
@@ -115,6 +144,7 @@ class SqliteJournal:
     def _let_go(self, rows: Sequence[Row]) -> None:
         sequences = json.dumps([row.sequence for row in rows])
         with storing(self.path), transaction(self._connection):
+            self._connection.execute(_REMEMBER, (sequences,))
             self._connection.execute(_LET_GO, (sequences,))
 
     def close(self) -> None:
@@ -150,6 +180,12 @@ class MemoryJournal:
 
     def records_of(self, reference: str) -> Sequence[Record]:
         return tuple(record for record in self._records if reference_of(record) == reference)
+
+    def newest(self) -> Instant:
+        return max((record.at for record in (*self._records, *self.archived)), default=0)
+
+    def mentions(self, agreement_id: str) -> bool:
+        return any(agreement_id in record_to_json(record) for record in (*self._records, *self.archived))
 
     def archive(self, references: Sequence[str]) -> None:
         gone = frozenset(references)

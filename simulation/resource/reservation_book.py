@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -206,9 +207,12 @@ class ReservationBook:
         if gone:
             self.write({"op": "forget", "keys": gone}, descriptor)
 
-    def next_reservation_id(self) -> str:
-        """Return the machine's name for the next reservation; within `writing` only."""
-        return f"{self._resource}-{self._held_ever + 1}"
+    def next_reservation_id(self, key: str) -> str:
+        """Return the machine's name for the next reservation; within `writing` only.
+
+        The key, a random id, keeps the name new even if the file was restored from a backup and counts again.
+        """
+        return f"{self._resource}-{hashlib.sha256(key.encode()).hexdigest()[:6]}-{self._held_ever + 1}"
 
     def write(self, record: dict[str, Any], descriptor: int | None) -> None:
         """Append a record durably and apply it; called by `BookWriter`."""
@@ -374,7 +378,7 @@ class BookWriter:
             "op": "hold",
             "at": at,
             "key": key,
-            "reservation_id": self._book.next_reservation_id(),
+            "reservation_id": self._book.next_reservation_id(key),
             "unit": unit,
             "slot": {name: getattr(slot, name) for name in fields},
             "held_until": until,

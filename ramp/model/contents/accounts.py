@@ -12,6 +12,9 @@ from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
 ISSUING: Final = "market"
 """Kind of the account that deposits come from: its overdraft is all money that can ever exist, without a limit."""
 
+PAYMENT: Final = "payment"
+"""Kind of a transfer for an agreement or its growth."""
+
 DEPOSIT: Final = "deposit"
 """Kind of a transfer without an agreement."""
 

@@ -10,6 +10,8 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents import (
     Acceptance,
+    AccountQueryRefused,
+    AccountStatement,
     AmendmentCall,
     AmendmentFunded,
     AmendmentPosted,
@@ -42,6 +44,7 @@ from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, ReleaseSlot, Send
 from ramp.protocol.events import (
+    AccountAsked,
     ClockAsked,
     Event,
     JobFileRead,
@@ -59,6 +62,7 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
+from ramp.protocol.questions import Questions
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
@@ -128,6 +132,7 @@ class ResourceParty:
         self._pace = pace
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
+        self._questions = Questions(name, pace)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -221,6 +226,8 @@ class ResourceParty:
             case MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
+            case AccountAsked():
+                effects = self._questions.ask_account(event, self._bank, now)
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
         return self._armed(effects)
@@ -237,7 +244,7 @@ class ResourceParty:
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._kept.judge_delivery(
                 job.order.job_id, now
             )
-        effects += self.sizes.tick(now)
+        effects += self.sizes.tick(now) + self._questions.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
@@ -274,14 +281,10 @@ class ResourceParty:
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
 
     def clock_set(self, by: Duration) -> None:
-        self._entry.clock_set(by)
+        own = (self._seller, self._over, self._releases, self._tending, self._questions)
+        for part in (self._entry, self.jobs, self.sizes, *own):
+            part.clock_set(by)
         self._clock.clock_set()
-        self._seller.clock_set(by)
-        self._over.clock_set(by)
-        self._releases.clock_set(by)
-        self.jobs.clock_set(by)
-        self.sizes.clock_set(by)
-        self._tending.clock_set(by)
         self._kept.alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -322,8 +325,8 @@ class ResourceParty:
                 return self._on_sold(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
-            case ClockReading():
-                return self._clock.answered(message, content, now)
+            case AccountStatement() | AccountQueryRefused() | ClockReading():
+                return self._on_reading(message, content, now)
             case Registered(number=number):
                 self._entry.entered(message, number)
                 return []
@@ -336,6 +339,13 @@ class ResourceParty:
                 )
             case _:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
+
+    def _on_reading(
+        self, message: Message, content: AccountStatement | AccountQueryRefused | ClockReading, now: Instant
+    ) -> list[Effect]:
+        if isinstance(content, ClockReading):
+            return self._clock.answered(message, content, now)
+        return self._questions.account_answered(message, content, now)
 
     def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -435,7 +445,7 @@ class ResourceParty:
         return Participant(intended, pace=self._pace, **own)
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
-        own = (self._kept.alarms, self._over, self._releases, self._tending)
+        own = (self._kept.alarms, self._over, self._releases, self._tending, self._questions)
         parts = (self._entry, self.jobs, self.sizes, *own)
         self.deadline = earliest(*(each.deadline for each in parts))
         return effects

@@ -10,13 +10,11 @@ from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import (
-    AccountQuery,
     AccountQueryRefused,
     AccountStatement,
     CancellationDone,
     CancellationRefused,
     ClockReading,
-    Content,
     DirectoryListing,
     Failed,
     FundsReserved,
@@ -32,7 +30,6 @@ from ramp.model.contents import (
     RefundRefused,
     SlotMoved,
 )
-from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import Duration, Instant
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
@@ -83,9 +80,6 @@ from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.reservation_resizes import Changes
 from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
-
-NONCE_MARK = "#"
-"""Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
 
 
 class UserParty:
@@ -239,13 +233,8 @@ class UserParty:
                 return self._cancel(agreement_id, reason, now)
             case AgreementResized():
                 return self.changes.resize(event, now)
-            case AccountAsked(query_id, since, until):
-
-                def query(tries: int) -> Content:
-                    nonce = query_id if tries == 1 else f"{query_id}{NONCE_MARK}{tries}"
-                    return AccountQuery(nonce, self.name, since, until)
-
-                return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK)
+            case AccountAsked():
+                return self._questions.ask_account(event, self._bank, now)
             case MachineAsked(query_id, resource, horizon):
                 return self._questions.ask(
                     query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
@@ -321,7 +310,7 @@ class UserParty:
             return self.changes.handle(message, content, now)
         match content:
             case AccountStatement() | AccountQueryRefused():
-                return self._on_account(message, content, now)
+                return self._questions.account_answered(message, content, now)
             case ClockReading():
                 return self._clock.answered(message, content, now)
             case MachineStatus(query_id=query_id) if query_id in self._questions:
@@ -379,14 +368,6 @@ class UserParty:
             purchase = self._running.get(self.agreements[agreement_id].request_id)
             if purchase is not None and purchase.confirmation is not None:
                 purchase.confirmation.note_refund(agreement_id)
-
-    def _on_account(
-        self, message: Message, answer: AccountStatement | AccountQueryRefused, now: Instant
-    ) -> list[Effect]:
-        query_id = answer.nonce.partition(NONCE_MARK)[0]
-        if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
-            return []  # the network copied our query; the real answer follows
-        return self._questions.answered(query_id, message, answer, now)
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ class Comparing(ComparingAgent):
         self.compared, self.told, self._fresh, self._answered = None, lambda _: None, False, True
         self._ids = iter(range(100))
         self._at_once = asyncio.Event()
+        self._payments_known = True
         self._answers = answered
         self.asked = 0
 

@@ -12,7 +12,7 @@ from ramp.protocol import events as ev
 PARTIES = ("alice", "res", "bank", "keeper", "directory")
 FOREIGN = {
     "alice": ev.MachineOpened("live"),
-    "res": ev.AccountAsked("q", None, None),
+    "res": ev.ResourcesAsked("q"),
     "bank": ev.MachineOpened("live"),
     "keeper": ev.MachineOpened("live"),
     "directory": ev.MachineOpened("live"),

@@ -13,6 +13,7 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import QueryAnswered
+from ramp.protocol.questions import unknown_agreements
 from ramp.protocol.timing import Timing
 
 
@@ -28,6 +29,39 @@ def test_a_statement_is_asked_for_a_period(alice: Any, said: Any) -> None:
     assert again == [c.AccountQuery("q#2", "alice", HOUR, DAY)]  # a nonce is good for one answer
     told = c.AccountStatement("q#2", "alice", 5, 0, 0, 0)
     assert answers(alice.hear("bank", told)) == [QueryAnswered("q", told)]
+
+
+def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any, said: Any) -> None:
+    (query,) = said(resource.party.handle(ev.AccountAsked("q", HOUR, None), 0))
+    assert query == c.AccountQuery("q", "res", HOUR, None)
+    asked: list[Any] = []
+    while c.AccountQuery("q#2", "res", HOUR, None) not in asked:
+        assert resource.party.deadline < Timing().query_limit
+        asked += said(resource.party.tick(resource.party.deadline))
+    told = c.AccountStatement("q#2", "res", 5, 0, 0, 0)
+    with pytest.raises(RemoteProtocolError):
+        resource.hear("alice", told)
+    assert answers(resource.hear("bank", told)) == [QueryAnswered("q", told)]
+
+
+def line(agreement_id: str, kind: str, amount: int) -> c.StatementLine:
+    return c.StatementLine(f"{agreement_id}-{kind}", HOUR, kind, "res1", agreement_id, amount, 0)
+
+
+def test_only_payments_that_nothing_mentions_and_nobody_refunded_are_unknown() -> None:
+    lines = (
+        line("d", "deposit", 1000),
+        line("known", "payment", -10),
+        line("lost", "payment", -10),
+        line("lost", "payment", -5),  # a growth of the same agreement
+        line("refunded", "payment", -10),
+        line("partly", "payment", -10),
+        line("partly", "rebate", 4),
+        line("long ago", "refund", 10),
+        line("refunded", "refund", 10),
+    )
+    statement = c.AccountStatement("q", "alice", 0, 0, 0, 0, lines)
+    assert unknown_agreements(statement, lambda each: each == "known") == ["lost", "partly"]
 
 
 def test_a_copy_of_a_query_is_refused_and_the_answer_awaited(alice: Any) -> None:

@@ -67,6 +67,24 @@ def test_records_move_by_reference_and_keep_their_order(tmp_path: Path) -> None:
     ]
 
 
+def test_a_journal_knows_its_newest_time_and_agreements_also_once_they_are_archived(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    journal = SqliteJournal(path)
+    memory = MemoryJournal()
+    for each in (journal, memory):
+        assert (each.newest(), each.mentions("R-7")) == (0, False)
+        each.append(HoldMade("o1", "R-6", 20, 10))
+        each.append(HoldMade("o2", "R-7", 40, 30))
+        assert (each.newest(), each.mentions("R-7"), each.mentions("R-8")) == (30, True, False)
+        each.archive(["o2"])
+        each.archive(["o1"])
+        assert (each.newest(), each.mentions("R-7"), each.mentions("R-8")) == (30, True, False)
+    journal.close()
+    path.with_suffix(".archive.sqlite").unlink()  # its owner may move it away
+    again = SqliteJournal(path)
+    assert (again.newest(), again.mentions("R-7")) == (30, False)
+
+
 def test_memory_does_the_same() -> None:
     journal = MemoryJournal()
     for record in (*made(0), *made(1)):
