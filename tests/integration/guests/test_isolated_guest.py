@@ -173,7 +173,7 @@ QUOTES = {
     "huge": "100000000 characters",
     "backwards": "not after its start",
     "few": "too few cores: got 1, expected at least 16",
-    "nul": "characters that XML does not allow",
+    "nul": "has line breaks or hidden characters",
 }
 
 
