@@ -142,7 +142,8 @@ def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_pa
     assert listed["agreement-alice-2"]["file"] is None
     for given in ("agreement-alice-1", listed["agreement-alice-1"]["reservation_id"]):
         assert ramp("show", given, "--json")[1] == listed["agreement-alice-1"]
-    assert "--reservation=res-1 " in ramp("show", "res-1", "--as", "sbatch")[1]
+    name = listed["agreement-alice-1"]["reservation_id"]
+    assert f"--reservation={name} " in ramp("show", name, "--as", "sbatch")[1]
 
 
 def test_a_slot_that_its_seller_lost_is_shown_with_the_cause(ramp, records, tmp_path):
