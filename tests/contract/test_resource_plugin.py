@@ -20,6 +20,7 @@ from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
 from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
+from ramp.model.slot import Reservation
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
 from ramp.plugins.interface import PluginSettings, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
