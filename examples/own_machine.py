@@ -24,15 +24,23 @@ class Grouped(NodeMachine):
         group = (1 << nodes_per_switch) - 1
         self.switches = [group << switch * nodes_per_switch for switch in range(switches)]
 
+    def room(self, free):
+        """Return the free nodes of each switch."""
+        return [free & switch for switch in self.switches]
+
+    def alone(self, size, room):
+        """Return nodes below the fullest switch that has room for the whole job; 0 if none has."""
+        fitting = [nodes for nodes in room if nodes.bit_count() >= size]
+        return lowest(size, min(fitting, key=int.bit_count)) if fitting else 0
+
 
 class FatTree(Grouped):
     """A job stays below the fullest leaf switch that has room for it, else it takes whole leaves first."""
 
     def choose(self, size, free):
-        room = [free & switch for switch in self.switches]
-        fitting = [nodes for nodes in room if nodes.bit_count() >= size]
-        if fitting:
-            return lowest(size, min(fitting, key=int.bit_count))
+        room = self.room(free)
+        if alone := self.alone(size, room):
+            return alone
         taken = 0
         for nodes in sorted(room, key=int.bit_count, reverse=True):
             taken |= lowest(min(size - taken.bit_count(), nodes.bit_count()), nodes)
@@ -43,10 +51,9 @@ class Dragonfly(Grouped):
     """A job stays in one group, or takes as many nodes of each group as the others, to use all global links."""
 
     def choose(self, size, free):
-        room = [free & group for group in self.switches]
-        fitting = [nodes for nodes in room if nodes.bit_count() >= size]
-        if fitting:
-            return lowest(size, min(fitting, key=int.bit_count))
+        room = self.room(free)
+        if alone := self.alone(size, room):
+            return alone
         share = -(-size // len(room))
         if any(nodes.bit_count() < share for nodes in room):
             return None
