@@ -13,7 +13,7 @@ from ramp.errors import SignatureInvalid
 from ramp.model.acl import ANY_AGE, SEALED, Message
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import (
-    Amended,
+    ChangeDone,
     Commitment,
     Content,
     Proposal,
@@ -91,7 +91,7 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
             return _is_sealed(content.payment, content.payment_seal) and _has_own_price(content.agreement)
         case Signed():
             return _has_own_price(content)
-        case Amended():
+        case ChangeDone():
             return _is_sealed(content.posted, content.posted_seal)
         case RefundClaim():
             return _is_sealed(content.failed, content.failed_seal)

@@ -8,13 +8,13 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     AccountLine,
+    ChangePosted,
     DepositMade,
     DepositOrder,
     KeeperRefused,
     MarketOverview,
     NotUnderstood,
     OverviewQuery,
-    RefundMade,
     RefundOrder,
     TradeLine,
 )
@@ -90,7 +90,7 @@ class KeeperParty:
         match content:
             case (
                 DepositMade(deposit_id=reference)
-                | RefundMade(agreement_id=reference)
+                | ChangePosted(agreement_id=reference)
                 | KeeperRefused(reference=reference)
             ):
                 return self._questions.answered(reference, message, content, now)

@@ -7,8 +7,8 @@ from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind, transfer_id_of
-from ramp.model.agreement import Amendment, amendment_key
-from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
+from ramp.model.agreement import TERMINAL, ContractChange, amendment_key
+from ramp.model.contents import AccountLine, ChangePosted, PaymentMade, TradeLine
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
@@ -92,7 +92,7 @@ class BankLedger:
 
     def _standing(self, order: Order) -> said.OrderStanding:
         made: list[PaymentMade] = []
-        refunds: list[RefundMade] = []
+        refunds: list[ChangePosted] = []
         if order.state is OrderState.POSTED:
             for line in order.lines:
                 paid = self.ledger.transfer(line.agreement_id)
@@ -100,7 +100,7 @@ class BankLedger:
                 made.append(PaymentMade(line.agreement_id, paid.transfer_id, paid.amount))
                 refund = self.ledger.transfer(line.agreement_id, TransferKind.REFUND)
                 if refund is not None:
-                    refunds.append(RefundMade(line.agreement_id, refund.transfer_id, refund.amount))
+                    refunds.append(ChangePosted(line.agreement_id, TERMINAL, refund.transfer_id, -refund.amount))
         return said.OrderStanding(
             order.order_id,
             order.user,
@@ -207,7 +207,7 @@ class BankLedger:
         return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
 
 
-def _terms_of(amendment: Amendment) -> AmendmentTerms:
+def _terms_of(amendment: ContractChange) -> AmendmentTerms:
     return AmendmentTerms(
         amendment.agreement_id,
         amendment.number,
