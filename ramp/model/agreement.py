@@ -156,7 +156,7 @@ class ContractChange:
 
 
 def amendment_key(agreement_id: str, number: int) -> str:
-    """Return the key of an amendment's payment or rebate; the text before its last mark is the agreement's id."""
+    """Return the key of an amendment's payment or refund; the text before its last mark is the agreement's id."""
     return f"{agreement_id}{CHANGE_MARK}{number}"
 
 
