@@ -96,7 +96,7 @@ def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Pa
     report = json.loads(capsys.readouterr().out)
     assert (report["kind"], report["holds"]) == ("sealed message", True)
     assert report["message"]["document"] in path.read_text("utf-8")
-    of_bank = ("payment-made", "funds-reserved", "amendment-posted")
+    of_bank = ("payment-made", "funds-reserved", "change-posted")
     said_by = dict.fromkeys(of_bank, "bank") | {"deposit-order": "keeper"}
     assert report["message"]["role"] == report["signatures"][0]["role"] == said_by.get(path.stem, "resource")
 

@@ -36,8 +36,8 @@ AGREEMENT = Agreement(
     "a-1", "r-1", 1, "alice", "res", "bank", UNIT, OFFER, "res-1", OFFER.cost, NOW - HOUR, "order-1", NOW - MINUTE
 )
 DRAFT = ContractChange(
-    "a-1", 1, first_state(AGREEMENT).digest, "o-1", "alice", "res", "bank", 24, OFFER.end,
-    NOW + 10 * SECOND, 0, NOW, NOW + MINUTE, 0, 60, "order-1",
+    "a-1", 1, "o-1", "alice", "res", "bank", NOW, first_state(AGREEMENT).digest, 24, OFFER.end,
+    NOW + 10 * SECOND, 0, NOW + MINUTE, 60, "order-1",
 )  # fmt: skip
 BODY = replace(DRAFT, amount=charge_owed(first_state(AGREEMENT), DRAFT))
 OTHER = replace(AGREEMENT, agreement_id="a-2", resource="res2")

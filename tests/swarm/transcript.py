@@ -188,8 +188,6 @@ def _amending(content: c.Content) -> str:
             return f"{wanted} (change {content.number})"
         case c.ChangePriced():
             return f"change {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
-        case c.ChangeAgreed():
-            return f"change {content.number} of {content.agreement_id} is to be paid by {content.order_id}"
         case c.ChangePosted():
             if content.is_terminal:
                 return f"{content.agreement_id}: refunded {credits_text(content.refund)}"

@@ -107,7 +107,7 @@ def test_only_the_buyer_withdraws_and_only_lately(paid: Any, refused: Any) -> No
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"refund": 96_000}, "more_than_paid"),
+        ({"amount": -96_000}, "more_than_paid"),
         ({"valid_until": NOW}, "expired"),
         ({"agreement_id": "a9"}, "unknown_transfer"),
     ],

@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
         "too_old",
     ),
     "issued after the present": ({"issued_at": 5 * MINUTE + 1, "effective_at": 10 * MINUTE}, 0, "too_old"),
-    "that gives too much back": ({"refund": 10**9}, 0, "bad_price"),
+    "that gives too much back": ({"amount": -(10**9)}, 0, "bad_price"),
     "larger than the slot": ({"cores": 17}, 0, "not_smaller"),
 }
 

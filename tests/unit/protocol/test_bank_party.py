@@ -444,7 +444,7 @@ def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: 
     for now in (10 * HOUR, 11 * HOUR):  # also long after the slot
         effects = bank.hear("keeper", order, now)
         assert told(effects) == [("keeper", c.ChangePosted), ("alice", c.ChangePosted), ("res1", c.ChangePosted)]
-        assert {each.amount for each in said(effects)} == {COST}
+        assert {each.refund for each in said(effects)} == {COST}
         (report,) = [each for each in effects if isinstance(each, fx.Report)]
         assert "minor units to alice (the machine was down)" in str(report.progress)
         assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)

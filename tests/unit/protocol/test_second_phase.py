@@ -81,12 +81,12 @@ def cancellation(offer: Any) -> Signed:
 
 
 def test_a_payment_that_is_refused_ends_a_cancellation_as_well(resource: Any, said: Any) -> None:
-    """Nothing was paid, so nothing is refunded, and the buyer hears that its cancellation is done."""
+    """Nothing was paid, so nothing is refunded, and the buyer hears that there is nothing to cancel."""
     offer, _ = resource.hold()
     resource.commit(offer)
     assert said(resource.hear("alice", cancellation(offer), 1)) == []
     answers = said(resource.hear("bank", c.PaymentRefused("a1", "withdrawn"), 2))
-    assert answers == [c.ChangeRefused("a1", 0, "not_active")]
+    assert [(type(each), each.number, each.code) for each in answers] == [(c.ChangeRefused, 0, "not_active")]
 
 
 def test_what_the_bank_is_asked_is_answered_under_the_agreement(resource: Any) -> None:

@@ -509,7 +509,7 @@ def test_a_cancellation_goes_to_the_resource_and_then_to_the_bank(alice: Any, sa
     first = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
     assert receivers(first, Signed) == ["res1"]
     assert said(first)[0].body.is_terminal
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for bank"):
         alice.hear("res2", c.ChangeRefused(agreement_id, 0, "not_active"))
     with pytest.raises(RemoteProtocolError, match="res1 may not speak for bank"):
         alice.hear("res1", c.ChangePosted(agreement_id, 0, "t", -5000), role=Role.BANK)
