@@ -110,7 +110,7 @@ class Auction(StateMachine[AuctionState]):
         )
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
-        self._resources: tuple[str, ...] = ()
+        self._resources: Mapping[str, None] = {}
         self._final = FinalRefusals()
         self._silent: set[str] = set()
         self._made = OffersMade(request, options.preference, rule)
@@ -159,7 +159,7 @@ class Auction(StateMachine[AuctionState]):
             self._arm()
             return effects
         unfit = self._discovery.unfit
-        self._resources = tuple(sorted({*self._discovery.names, *unfit}))
+        self._resources = dict.fromkeys(sorted({*self._discovery.names, *unfit}))
         for name in self._resources:
             self._final.add(name, known_refusals(self.request.units, name, unfit.get(name)))
         self._asked = {unit.number: unit for unit in self.request.units}
@@ -328,10 +328,11 @@ class Auction(StateMachine[AuctionState]):
         return self._close_round(self._round, "deadline", now)
 
     def _close_round(self, bidding: BiddingRound, stimulus: str, now: Instant) -> list[Effect]:
+        called = frozenset(bidding.called)
         not_called = [
             refusal
             for name in self._resources
-            if name not in bidding.called
+            if name not in called
             for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
         ]
         self._silent.update(bidding.silent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from ramp.model.contents import Bid, CallForProposals
 from ramp.model.instant import Duration, Instant
@@ -22,6 +22,7 @@ class BiddingRound:
         calls: decides which calls to repeat, and when.
         offers: received so far.
         answers: time that each answer took.
+        silent: names of the resources that have not answered, in their order.
     """
 
     def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
@@ -30,6 +31,7 @@ class BiddingRound:
         self.calls = Calls(pace, self.called, now)
         self.offers: list[Offer] = []
         self.answers: dict[str, Duration] = {}
+        self.silent = dict.fromkeys(self.called)
         self._begun = now
         self._refusals: list[ResourceRefusal] = []
 
@@ -37,18 +39,15 @@ class BiddingRound:
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
-    @property
-    def silent(self) -> list[str]:
-        return [name for name in self.called if name not in self.answers]
-
-    def is_over(self, not_waited_for: Collection[str]) -> bool:
+    def is_over(self, not_waited_for: Set[str]) -> bool:
         """Return whether all resources have answered, except those not waited for."""
-        return all(name in not_waited_for for name in self.silent)
+        return self.silent.keys() <= not_waited_for
 
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
         self._refusals += [ResourceRefusal(sender, refusal) for refusal in refusals]
         self.answers.setdefault(sender, now - self._begun)
+        self.silent.pop(sender, None)
         return self.calls.answered(sender, now)
 
     def clock_set(self, by: Duration) -> None:
