@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
-from ramp.rfql.codec import EncodedMessage, decode, encode, not_understood
+from ramp.rfql.codec import EncodedMessage, decode, encode
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
-from simulation.market.virtual_notary import is_admitted
 
 
 class Wire:
@@ -44,18 +42,3 @@ class Wire:
         """
         notary = self._notaries[receiver]
         return decode(sender, receiver, encoded.metadata, encoded.thread, encoded.body, notary, now)
-
-
-def as_read(
-    message: Message, encoded: EncodedMessage | None, wire: Wire | None, now: Instant
-) -> tuple[Message | None, Message | None]:
-    """Return a message as its receiver reads it by its clock, or None; and the answer to one that it cannot read."""
-    if wire is None or encoded is None:
-        return (message if is_admitted(message, now) else None), None
-    sender, receiver = message.sender, message.receiver
-    try:
-        return wire.decode(sender, receiver, encoded, now), None
-    except SealInvalid:
-        return None, None
-    except DocumentError as error:
-        return None, not_understood(sender, receiver, encoded.metadata, encoded.thread, str(error))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from ramp.composition import Composition, open_accounts
-from ramp.errors import DocumentError, EffectFailed, InvariantViolated
+from ramp.errors import DocumentError, EffectFailed, InvariantViolated, SealInvalid
 from ramp.ledger.book import Book
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
@@ -23,7 +23,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.codec import not_understood
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
@@ -41,7 +41,8 @@ from simulation.market.observing import NewInterceptor, Observer, Said, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.wire import Wire, as_read
+from simulation.market.virtual_notary import is_admitted
+from simulation.market.wire import Wire
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
@@ -105,8 +106,10 @@ class World(MarketView):
         self._sent = _taking("on_sent", checkers)
         self._written = _taking("on_written", checkers)
         self._listen = listen
-        self._observer = observer
+        self._observer = observer or Observer()
         self._script = script
+        watched = type(self._observer).carried_out is not Observer.carried_out
+        self._has_effects_followed = watched or script is not None or bool(faults.aims or faults.crash)
         self._crash_random = stream(seed, "crash")
         self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
         isolations = tuple(isolation.after(START) for isolation in faults.isolations)
@@ -183,10 +186,10 @@ class World(MarketView):
     def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
         def ports() -> Ports:
             return Ports(
-                send=self._send,
+                send=self._say_otherwise if name in self._liars else self._transmit,
                 notary=self._notary(name, role),
-                before=lambda effect: self._before(name, effect),
-                watch=lambda progress: self._watch(name, progress),
+                before=partial(self._before, name) if self._has_effects_followed else None,
+                watch=partial(self._watch, name),
                 sealed=self.composition.sealed,
                 unsent=None if self._wire is None else self._unsent,
                 **fixed,  # type: ignore[arg-type]
@@ -226,15 +229,8 @@ class World(MarketView):
 
     def _step(self, event: Happening) -> None:
         match event:
-            case Delivery(message, encoded):
-                actor = self._actors.get(message.receiver)
-                read = self._read(message, encoded) if actor is not None and actor.host is not None else None
-                if actor is not None and read is not None:
-                    for checker in self._listening:
-                        checker.on_delivered(read, self)
-                    self._guarded(actor, lambda host, now: host.deliver(read, now))
-                    if actor.name in self._liars:
-                        self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
+            case Delivery():
+                self._deliver(event)
             case Tick(name):
                 actor = self._actors[name]
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
@@ -256,13 +252,34 @@ class World(MarketView):
         for checker in self._looking:
             checker.on_step(self)
 
-    def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
-        """Return the message as its receiver reads it, or None where the shell drops or answers it."""
-        read, answer = as_read(message, encoded, self._wire, self.time_of(message.receiver))
-        if answer is not None:
-            self._send(answer)
-        self.refused += read is None
-        return read
+    def _deliver(self, delivery: Delivery) -> None:
+        actor = self._actors.get(delivery.message.receiver)
+        if actor is None or actor.host is None:
+            return
+        read = self._read(delivery, actor.clock.time(self._queue.now))
+        if read is None:
+            self.refused += 1
+            return
+        for checker in self._listening:
+            checker.on_delivered(read, self)
+        self._guarded(actor, lambda host, now: host.deliver(read, now))
+        if actor.name in self._liars:
+            self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
+
+    def _read(self, delivery: Delivery, now: Instant) -> Message | None:
+        """Return the message as its receiver reads it by its clock, or None where the shell drops or answers it."""
+        message, encoded = delivery.message, delivery.encoded
+        if self._wire is None or encoded is None:
+            return message if is_admitted(message, now) else None
+        sender, receiver = message.sender, message.receiver
+        try:
+            return self._wire.decode(sender, receiver, encoded, now)
+        except SealInvalid:
+            return None
+        except DocumentError as error:
+            answer = not_understood(sender, receiver, encoded.metadata, encoded.thread, str(error))
+            (self._say_otherwise if receiver in self._liars else self._transmit)(answer)
+            return None
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
         """Give a command to a party; after restart once more if it was down, or crashed before it noted the command."""
@@ -281,7 +298,7 @@ class World(MarketView):
         if host is None:
             return False
         try:
-            action(host, actor.clock.time(self.now))
+            action(host, actor.clock.time(self._queue.now))
         except Crashed as crashed:
             self._crash(actor, crashed.down_for)
             return False
@@ -303,8 +320,7 @@ class World(MarketView):
         """Start a party again that is down."""
         actor = self._actors[name]
         if actor.host is None:
-            if self._observer is not None:
-                self._observer.restarted(name, self.now)
+            self._observer.restarted(name, self.now)
             self._start(actor)
 
     def deliver(self, message: Message, delay: Duration) -> None:
@@ -319,8 +335,7 @@ class World(MarketView):
         self.crashes += 1
         self._up.clear()
         actor.host = actor.doom = None
-        if self._observer is not None:
-            self._observer.crashed(actor.name, self.now)
+        self._observer.crashed(actor.name, self.now)
         actor.disarm(self._queue)
         if down_for is not None:
             self._queue.schedule(self.now + down_for, Restart(actor.name))
@@ -360,8 +375,7 @@ class World(MarketView):
                 self._strike(actor, aim)
             if self.faults.crash and self._crash_random.random() < self.faults.crash:
                 actor.doom = self._pause(self.faults.restart_mean)
-        if self._observer is not None:
-            self._observer.carried_out(name, effect, self.now)
+        self._observer.carried_out(name, effect, self.now)
 
     def _strike(self, actor: Actor, aim: Aim) -> None:
         if aim.blow is Blow.CRASH:
@@ -383,12 +397,8 @@ class World(MarketView):
     def _check_write(self, name: str, effect: fx.Effect) -> bool:
         return self._breakdowns.check_write(name, effect, self.now)
 
-    def _send(self, message: Message) -> None:
-        liar = self._liars.get(message.sender)
-        if liar is None:
-            self._transmit(message)
-        else:
-            self._say(liar.says(message, self.time_of(message.sender)))
+    def _say_otherwise(self, message: Message) -> None:
+        self._say(self._liars[message.sender].says(message, self.time_of(message.sender)))
 
     def _unsent(self, message: Message, error: DocumentError) -> None:
         self.refused += 1
@@ -399,20 +409,19 @@ class World(MarketView):
                 self._transmit(message, kept_back)
 
     def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
+        now = self._queue.now
         encoded = self._wire.encode(message) if self._wire is not None else None
         for checker in self._sent:
             checker.on_sent(message, self)
         delays = self._script.route(message) if self._script is not None else None
         if delays is None:
-            delays = self._network.route(message, self.now)
-        if self._observer is not None:
-            self._observer.sent(message, delays, self.now)
+            delays = self._network.route(message, now)
+        self._observer.sent(message, delays, now)
         for delay in delays:
-            self._queue.schedule(self.now + kept_back + delay, Delivery(message, encoded))
+            self._queue.schedule(now + kept_back + delay, Delivery(message, encoded))
 
     def _answer(self, name: str, answer: ev.Answer) -> None:
-        if self._observer is not None:
-            self._observer.answered(name, answer, self.now)
+        self._observer.answered(name, answer, self.now)
         for checker in self._answered:
             checker.on_answered(name, answer, self)
         self._guarded(self._actors[name], lambda host, now: host.answer(answer, now))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from ramp.model.contents import Bid, CallForProposals
 from ramp.model.instant import Duration, Instant
@@ -39,7 +40,7 @@ class BiddingRound:
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
-    def is_over(self, not_waited_for: Set[str]) -> bool:
+    def is_over(self, not_waited_for: AbstractSet[str]) -> bool:
         """Return whether all resources have answered, except those not waited for."""
         return self.silent.keys() <= not_waited_for
 
