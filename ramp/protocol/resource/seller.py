@@ -86,7 +86,6 @@ class OpenOffer:
     unit: RequestUnit
     slot: Slot
     user: str
-    expires: Instant
     rule: str = ""
 
 
@@ -144,7 +143,7 @@ class Seller:
         self._timing = timing
         self.draining = draining
         self._launching = launching
-        self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
+        self._offers: Recent[str, OpenOffer] = Recent(timing.offer_validity, OFFERS_MAX)
         # kept as long as an offer is valid: no auction lasts longer
         self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
         self._answers: Recent[tuple[str, str, int], Message] = Recent(timing.offer_validity, ANSWERS_MAX)
@@ -274,7 +273,7 @@ class Seller:
             load=answer.load,
             placement=answer.placement,
         )
-        self._remember(OpenOffer(offer, unit, answer, user, now + offer.valid_for), now)
+        self._offers.put(offer.offer_id, OpenOffer(offer, unit, answer, user), now)
         return (offer,)
 
     def drop(self, call_id: str) -> _Pending | None:
@@ -286,12 +285,10 @@ class Seller:
 
     def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
         """Return an offer that is still valid, or None."""
-        found = self._offers.get(offer_id)
-        return found if found is not None and found.expires > now else None
+        return self._offers.standing(offer_id, now)
 
     def clock_set(self, by: Duration) -> None:
-        for offer_id, each in self._offers.items():
-            self._offers[offer_id] = replace(each, expires=each.expires + by)
+        self._offers.clock_set(by)
         self._last_bids.clock_set(by)
         self._answers.clock_set(by)
 
@@ -302,7 +299,7 @@ class Seller:
             self.forget(offer_id)
 
     def forget(self, offer_id: str) -> None:
-        self._offers.pop(offer_id, None)
+        self._offers.forget(offer_id)
 
     def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
         user, call, length = pending.message.sender, pending.call, slot.end - slot.start
@@ -374,16 +371,8 @@ class Seller:
         last = self._last_bids.get(bidding)
         if last is None or last[0] < call.round_number:  # else a slow quote is older than a later round's
             self._last_bids.put(bidding, (call.round_number, reference_price(unit, offer)), now)
-        self._remember(OpenOffer(offer, unit, slot, user, now + offer.valid_for, call.rule), now)
+        self._offers.put(offer.offer_id, OpenOffer(offer, unit, slot, user, call.rule), now)
         return offer
-
-    def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
-        self._offers[open_offer.offer.offer_id] = open_offer
-        while self._offers:
-            oldest = next(iter(self._offers.values()))
-            if oldest.expires > now and len(self._offers) <= OFFERS_MAX:
-                return
-            self._offers.popitem(last=False)
 
 
 def _refused_at(
