@@ -77,13 +77,24 @@ class EventQueue(Generic[EventT]):
         Raises:
             IndexError: no event is left.
         """
-        while self._heap:
-            time, _, ticket, event = heapq.heappop(self._heap)
-            if ticket in self._pending:
-                self._pending.remove(ticket)
+        time = self.next_time()
+        if time is None:
+            raise IndexError("no event is left")
+        _, _, ticket, event = heapq.heappop(self._heap)
+        self._pending.remove(ticket)
+        self.now = time
+        return event
+
+    def pop_until(self, end: int) -> EventT | None:
+        """Advance to the next event and hand it out; None, and time stands, where none happens by `end`."""
+        heap, pending = self._heap, self._pending
+        while heap and heap[0][0] <= end:
+            time, _, ticket, event = heapq.heappop(heap)
+            if ticket in pending:
+                pending.remove(ticket)
                 self.now = time
                 return event
-        raise IndexError("no event is left")
+        return None
 
     def pop_simultaneous(self) -> Iterator[EventT]:
         """Hand out all events of the next point in time, in order, also those added for that time meanwhile."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 from ramp.composition import Composition, open_accounts
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated, SealInvalid
@@ -41,7 +41,7 @@ from simulation.market.observing import NewInterceptor, Observer, Said, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_notary import is_admitted
+from simulation.market.virtual_notary import EXAMINED, is_admitted
 from simulation.market.wire import Wire
 
 START: Instant = 1_800_000_000_000_000
@@ -52,6 +52,7 @@ WAKE_MAX = 1000
 """Who wakes so often at one instant never goes to sleep again."""
 
 
+Watcher = TypeVar("Watcher", Checker, Observer)
 Listener = Callable[[str, Progress, Instant], None]
 Fates = Callable[[str, fx.AskMachine | fx.PriceSlots], Fate | None]
 
@@ -100,15 +101,16 @@ class World(MarketView):
         self._wire = wire
         self._queue: EventQueue[Happening] = EventQueue(START)
         self._checkers = tuple(checkers)
-        self._looking = _taking("on_step", checkers)
-        self._listening = _taking("on_delivered", checkers)
-        self._answered = _taking("on_answered", checkers)
-        self._sent = _taking("on_sent", checkers)
-        self._written = _taking("on_written", checkers)
+        self._looking = _taking(Checker.on_step, checkers)
+        self._listening = _taking(Checker.on_delivered, checkers)
+        self._answered = _taking(Checker.on_answered, checkers)
+        self._sent = _taking(Checker.on_sent, checkers)
+        self._written = _taking(Checker.on_written, checkers)
         self._listen = listen
         self._observer = observer or Observer()
+        self._noting_messages = _taking(Observer.sent, (self._observer,))
         self._script = script
-        watched = type(self._observer).carried_out is not Observer.carried_out
+        watched = bool(_taking(Observer.carried_out, (self._observer,)))
         self._has_effects_followed = watched or script is not None or bool(faults.aims or faults.crash)
         self._crash_random = stream(seed, "crash")
         self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
@@ -186,7 +188,7 @@ class World(MarketView):
     def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
         def ports() -> Ports:
             return Ports(
-                send=self._say_otherwise if name in self._liars else self._transmit,
+                send=self._sender(name),
                 notary=self._notary(name, role),
                 before=partial(self._before, name) if self._has_effects_followed else None,
                 watch=partial(self._watch, name),
@@ -211,11 +213,8 @@ class World(MarketView):
         With a condition, virtual time stands at the last event afterwards; without one, at the limit.
         """
         end = self.now + limit
-        while True:
-            following = self._queue.next_time()
-            if following is None or following > end or (until is not None and until()):
-                break
-            self._step(self._queue.pop())
+        while (until is None or not until()) and (event := self._queue.pop_until(end)) is not None:
+            self._step(event)
         if until is None:
             self._queue.now = end
 
@@ -238,7 +237,7 @@ class World(MarketView):
                 if self._woken > WAKE_MAX:
                     raise InvariantViolated("conversations_end", f"{name} wakes endlessly at one instant")
                 actor.ticket = actor.armed_for = None
-                self._guarded(actor, lambda host, now: host.tick(now))
+                self._guarded(actor, Host.tick)
             case Restart(name):
                 self.restart(name)
             case Outage(name, lasting):
@@ -256,29 +255,31 @@ class World(MarketView):
         actor = self._actors.get(delivery.message.receiver)
         if actor is None or actor.host is None:
             return
-        read = self._read(delivery, actor.clock.time(self._queue.now))
+        read = self._read(delivery, actor.clock)
         if read is None:
             self.refused += 1
             return
         for checker in self._listening:
             checker.on_delivered(read, self)
-        self._guarded(actor, lambda host, now: host.deliver(read, now))
+        self._guarded(actor, Host.deliver, read)
         if actor.name in self._liars:
             self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
 
-    def _read(self, delivery: Delivery, now: Instant) -> Message | None:
+    def _read(self, delivery: Delivery, clock: PartyClock) -> Message | None:
         """Return the message as its receiver reads it by its clock, or None where the shell drops or answers it."""
         message, encoded = delivery.message, delivery.encoded
         if self._wire is None or encoded is None:
-            return message if is_admitted(message, now) else None
+            admitted = type(message.content) not in EXAMINED or is_admitted(message, clock.time(self._queue.now))
+            return message if admitted else None
         sender, receiver = message.sender, message.receiver
         try:
-            return self._wire.decode(sender, receiver, encoded, now)
+            return self._wire.decode(sender, receiver, encoded, clock.time(self._queue.now))
         except SealInvalid:
             return None
         except DocumentError as error:
             answer = not_understood(sender, receiver, encoded.metadata, encoded.thread, str(error))
-            (self._say_otherwise if receiver in self._liars else self._transmit)(answer)
+            if answer is not None:
+                self._sender(receiver)(answer)
             return None
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
@@ -288,17 +289,17 @@ class World(MarketView):
             return
         if isinstance(command, ev.RequestSubmitted):
             actor.unheeded.append(command)
-        survived = self._guarded(actor, lambda host, now: host.command(command, now))
+        survived = self._guarded(actor, Host.command, command)
         if survived and command in actor.unheeded:
             actor.unheeded.remove(command)
 
-    def _guarded(self, actor: Actor, action: Callable[[Host, Instant], None]) -> bool:
-        """Let a party that is up act; says whether it is still up."""
+    def _guarded(self, actor: Actor, action: Callable[..., None], *given: object) -> bool:
+        """Let a party that is up act on what is given, at its time; says whether it is still up."""
         host = actor.host
         if host is None:
             return False
         try:
-            action(host, actor.clock.time(self._queue.now))
+            action(host, *given, actor.clock.time(self._queue.now))
         except Crashed as crashed:
             self._crash(actor, crashed.down_for)
             return False
@@ -329,7 +330,7 @@ class World(MarketView):
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
         """Let a party that is up carry out effects that its owner asked it for directly."""
-        self._guarded(self._actors[name], lambda host, now: host.perform(effects, now))
+        self._guarded(self._actors[name], Host.perform, effects)
 
     def _crash(self, actor: Actor, down_for: Duration | None) -> None:
         self.crashes += 1
@@ -344,7 +345,7 @@ class World(MarketView):
         actor.clock.follow(self.now)
         actor.host = Host(actor.build(), actor.ports())
         self._up.clear()
-        if self._guarded(actor, lambda host, now: host.start(now)):
+        if self._guarded(actor, Host.start):
             for command in actor.unheeded:
                 self._queue.schedule(self.now, Given(actor.name, command))
             actor.unheeded.clear()
@@ -397,6 +398,9 @@ class World(MarketView):
     def _check_write(self, name: str, effect: fx.Effect) -> bool:
         return self._breakdowns.check_write(name, effect, self.now)
 
+    def _sender(self, name: str) -> Callable[[Message], None]:
+        return self._say_otherwise if name in self._liars else self._transmit
+
     def _say_otherwise(self, message: Message) -> None:
         self._say(self._liars[message.sender].says(message, self.time_of(message.sender)))
 
@@ -416,7 +420,8 @@ class World(MarketView):
         delays = self._script.route(message) if self._script is not None else None
         if delays is None:
             delays = self._network.route(message, now)
-        self._observer.sent(message, delays, now)
+        for observer in self._noting_messages:
+            observer.sent(message, delays, now)
         for delay in delays:
             self._queue.schedule(now + kept_back + delay, Delivery(message, encoded))
 
@@ -424,7 +429,7 @@ class World(MarketView):
         self._observer.answered(name, answer, self.now)
         for checker in self._answered:
             checker.on_answered(name, answer, self)
-        self._guarded(self._actors[name], lambda host, now: host.answer(answer, now))
+        self._guarded(self._actors[name], Host.answer, answer)
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:
@@ -433,6 +438,6 @@ class World(MarketView):
             self.command(name, ev.OffersApproved(progress.request_id, answer))
 
 
-def _taking(call: str, checkers: Sequence[Checker]) -> tuple[Checker, ...]:
-    """Return the checkers that override a call."""
-    return tuple(each for each in checkers if getattr(type(each), call) is not getattr(Checker, call))
+def _taking(call: Callable[..., None], watchers: Sequence[Watcher]) -> tuple[Watcher, ...]:
+    """Return the watchers that override a call of their base."""
+    return tuple(each for each in watchers if getattr(type(each), call.__name__) is not call)
