@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar, cast
 
 from ramp.composition import Composition, open_accounts
-from ramp.errors import DocumentError, EffectFailed, InvariantViolated, SealInvalid
+from ramp.errors import DocumentError, EffectFailed, InvariantViolated
 from ramp.ledger.book import Book
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
@@ -23,7 +23,6 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.rfql.codec import not_understood
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
@@ -110,8 +109,9 @@ class World(MarketView):
         self._observer = observer or Observer()
         self._noting_messages = _taking(Observer.sent, (self._observer,))
         self._script = script
-        watched = bool(_taking(Observer.carried_out, (self._observer,)))
-        self._has_effects_followed = watched or script is not None or bool(faults.aims or faults.crash)
+        self._has_effects_followed = bool(
+            script is not None or faults.aims or faults.crash or _taking(Observer.carried_out, (self._observer,))
+        )
         self._crash_random = stream(seed, "crash")
         self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
         isolations = tuple(isolation.after(START) for isolation in faults.isolations)
@@ -147,7 +147,6 @@ class World(MarketView):
         self._schedule_faults()
 
     def _schedule_faults(self) -> None:
-        """Schedule the steps of clocks and the outages of several parties."""
         for name, fault in self.faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
@@ -165,7 +164,6 @@ class World(MarketView):
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
     def _add_resource(self, resource: ResourceSpec) -> None:
-        """Add a seller with its journal, and its machine and price strategy as guests; its identifiers count on."""
         name, faults, guests = resource.name, self.faults, self._guests
         watch = partial(self._watch, name)
         machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
@@ -176,12 +174,10 @@ class World(MarketView):
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
             "launcher": resource.launcher,
         }
-        ids = CountedIds(name)
-        party = partial(self.composition.resource_party, name, resource, resource.machine.source, ids)
-        self._add(name, Role.RESOURCE, party, fixed)
+        source, ids = resource.machine.source, CountedIds(name)
+        self._add(name, Role.RESOURCE, partial(self.composition.resource_party, name, resource, source, ids), fixed)
 
     def _add_user(self, user: UserSpec) -> None:
-        """Add a buyer with its journal; its identifiers continue to count."""
         party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
         self._add(user.name, Role.USER, party, {"journal": self._journal(user.name)})
 
@@ -271,16 +267,10 @@ class World(MarketView):
         if self._wire is None or encoded is None:
             admitted = type(message.content) not in EXAMINED or is_admitted(message, clock.time(self._queue.now))
             return message if admitted else None
-        sender, receiver = message.sender, message.receiver
-        try:
-            return self._wire.decode(sender, receiver, encoded, clock.time(self._queue.now))
-        except SealInvalid:
-            return None
-        except DocumentError as error:
-            answer = not_understood(sender, receiver, encoded.metadata, encoded.thread, str(error))
-            if answer is not None:
-                self._sender(receiver)(answer)
-            return None
+        read, answer = self._wire.read(message, encoded, clock.time(self._queue.now))
+        if answer is not None:
+            self._sender(message.receiver)(answer)
+        return read
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
         """Give a command to a party; after restart once more if it was down, or crashed before it noted the command."""

@@ -328,11 +328,10 @@ class Auction(StateMachine[AuctionState]):
         return self._close_round(self._round, "deadline", now)
 
     def _close_round(self, bidding: BiddingRound, stimulus: str, now: Instant) -> list[Effect]:
-        called = frozenset(bidding.called)
         not_called = [
             refusal
             for name in self._resources
-            if name not in called
+            if name not in bidding.called
             for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
         ]
         self._silent.update(bidding.silent)

@@ -28,11 +28,11 @@ class BiddingRound:
 
     def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
         self.call = call
-        self.called = tuple(called)
-        self.calls = Calls(pace, self.called, now)
+        self.called = frozenset(called)
+        self.calls = Calls(pace, called, now)
         self.offers: list[Offer] = []
         self.answers: dict[str, Duration] = {}
-        self.silent = dict.fromkeys(self.called)
+        self.silent = dict.fromkeys(called)
         self._begun = now
         self._refusals: list[ResourceRefusal] = []
 
