@@ -184,5 +184,3 @@ def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
         (agreement.order_id, None),
         (agreement.agreement_id, None),
     ]
-
-
