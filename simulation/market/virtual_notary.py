@@ -25,7 +25,7 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
 
-EXAMINED: Final = SEALED | {Commitment, Settled, Signed, Amended, RefundClaim}
+EXAMINED: Final = SEALED | {Commitment, Settled, Signed, ChangeDone, RefundClaim}
 """Contents that are sealed, or that pass on what is; all others are delivered as they are."""
 
 
