@@ -317,10 +317,10 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
         found[c.FundsReserved] = c.FundsReserved("order-alice-1", "alice", (line,), UNTIL, agreement.valid_until, 0)
         found[c.Settled] = one.proof()
-        changes = one.party.changes._proposed.get(agreement_id, {})
-        if changes:
-            amended = Signed(changes[1], ("alice", "res1"))
-            posted = c.ChangePosted(agreement_id, 1, "t3", -changes[1].refund)
+        proposed = one.party.changes.history.proposal(agreement_id, 1)
+        if proposed is not None:
+            amended = Signed(proposed, ("alice", "res1"))
+            posted = c.ChangePosted(agreement_id, 1, "t3", proposed.amount)
             found[c.ChangePosted] = posted
             found[c.ChangeDone] = c.ChangeDone(amended, posted, seal_for(posted, "bank", "res1"))
     if name == "res":
