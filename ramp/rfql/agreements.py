@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ramp.errors import MeaningViolation
+from ramp.errors import DocumentError
 from ramp.model import contents, instant
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, PricePaid, Signable
 from ramp.model.instant import Instant
@@ -108,7 +108,7 @@ def write_body(body: Signable) -> str:
     """Write a body without a signature.
 
     Raises:
-        MeaningViolation: for values that the document cannot carry.
+        DocumentError: for values that the document cannot carry.
     """
     if isinstance(body, Agreement):
         return _write_agreement(body)
@@ -132,27 +132,27 @@ def read_body(element: Element, opener: Opener) -> Signable:
         opener: reads the sealed messages that the body passes on.
 
     Raises:
-        MeaningViolation: if its parts contradict one another.
-        DocumentError: if a passed-on message is invalid.
+        DocumentError: if its parts contradict one another;
+            or if a passed-on message is invalid.
     """
     try:
         if element.tag == AGREEMENT:
             return _read_agreement(element, opener)
         return _checked(CHANGE.read(element))
     except ValueError as error:
-        raise MeaningViolation(str(error)) from error
+        raise DocumentError(str(error)) from error
 
 
 def read_posted(element: Element) -> contents.ChangePosted:
     """Read that a change is posted, from a document that has passed the schema check.
 
     Raises:
-        MeaningViolation: if no money moved, unless the agreement has ended.
+        DocumentError: if no money moved, unless the agreement has ended.
     """
     posted = CHANGE_POSTED.read(element)
     if posted.amount > 0 if posted.is_terminal else posted.amount == 0:
         expected = "0 or less" if posted.is_terminal else "another than 0"
-        raise MeaningViolation(f"ChangePosted: wrong amount: got {posted.amount}, expected {expected}")
+        raise DocumentError(f"ChangePosted: wrong amount: got {posted.amount}, expected {expected}")
     return posted
 
 
@@ -160,21 +160,21 @@ def _checked(body: ContractChange) -> ContractChange:
     """Return a change whose values go together.
 
     Raises:
-        MeaningViolation: if they do not.
+        DocumentError: if they do not.
     """
     name = f"Change {body.number} of {body.agreement_id}"
     if body.is_terminal:
         parties = (body.agreement_id, body.number, body.offer_id, body.user, body.resource, body.bank)
         if body != ContractChange(*parties, body.issued_at, reason=body.reason):
-            raise MeaningViolation(f"{name}: a change that ends an agreement leaves no cores and has no price")
+            raise DocumentError(f"{name}: a change that ends an agreement leaves no cores and has no price")
         return body
     if not body.previous or not body.cores:
-        raise MeaningViolation(f"{name}: previous and cores are required")
+        raise DocumentError(f"{name}: previous and cores are required")
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
-        raise MeaningViolation(f"{name}: {times} are not in this order")
+        raise DocumentError(f"{name}: {times} are not in this order")
     if not body.amount or (body.amount > 0) != body.grows:
-        raise MeaningViolation(f"{name}: expected either an amount below zero, or one above zero with an order")
+        raise DocumentError(f"{name}: expected either an amount below zero, or one above zero with an order")
     return body
 
 
@@ -209,7 +209,7 @@ def _read_price(element: Element | None, opener: Opener) -> PricePaid | None:
     meant = [offer for offer in proposal.offers if offer.offer_id == offer_id]
     if len(meant) != 1:
         found = "more than once" if meant else "not"
-        raise MeaningViolation(f"PricePaid: offerId {offer_id!r} is {found} in the proposal of {seal.signer}")
+        raise DocumentError(f"PricePaid: offerId {offer_id!r} is {found} in the proposal of {seal.signer}")
     return PricePaid(rule, meant[0], seal)
 
 
@@ -234,7 +234,7 @@ def check_agreement(agreement: Agreement) -> None:
     """Check that the parts of an agreement are consistent.
 
     Raises:
-        MeaningViolation: naming every contradiction.
+        DocumentError: naming every contradiction.
     """
     offer = agreement.offer
     check_offer(offer)
@@ -256,7 +256,7 @@ def check_agreement(agreement: Agreement) -> None:
     if unclear := probable_start_problem(agreement):
         contradictions += (unclear,)
     if contradictions:
-        raise MeaningViolation(f"Agreement {agreement.agreement_id}: " + "; ".join(contradictions))
+        raise DocumentError(f"Agreement {agreement.agreement_id}: " + "; ".join(contradictions))
 
 
 def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:
