@@ -25,7 +25,7 @@ from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import AgreementResized, PostAmendment, ResizeSlot, VoidAmendment
+from ramp.protocol.amending.asking import AgreementResized, PostChange, ResizeSlot, VoidChange
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.timing import Timing
 
@@ -44,15 +44,14 @@ HARM = (
     | fx.CountersignLine
     | fx.VoidOrder
     | fx.FailLine
-    | fx.PostRefund
     | fx.PostDeposit
     | fx.LookUpAccount
     | fx.LookUpOverview
     | fx.Report
     | ResizeSlot
     | fx.QuoteSlots  # nothing changes, but the machine is at work for it
-    | PostAmendment
-    | VoidAmendment
+    | PostChange
+    | VoidChange
 )
 """Effects that a message must not have without being believed."""
 
