@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 import simulation.experiments
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
+from simulation.experiments.study import Study
 
 Progress = Callable[[int, int], None]
 """Told how many of how many simulations are done."""
@@ -65,7 +66,7 @@ class Experiment:
 
 
 def _adopt(given: Any) -> Experiment:
-    if not isinstance(given, Experiment):
+    if not isinstance(given, Experiment | Study):
         raise ConfigurationError(f"got {given!r}, expected an Experiment", key="experiment")
     return given
 

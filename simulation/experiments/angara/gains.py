@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.confidence_interval import confidence_interval
+from simulation.experiments.means import confidence_interval
 from simulation.experiments.result import Column, Columns, grouped
 
 MEASURES: Final = ("utilisation", "relative_wait")

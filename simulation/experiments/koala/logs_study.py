@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison, tell_comparison
-from simulation.experiments.confidence_interval import confidence_interval
+from simulation.experiments.means import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.koala.logs_runs import (
     BELIEF_ERROR,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.confidence_interval import ConfidenceInterval, confidence_interval
+from simulation.experiments.means import ConfidenceInterval, confidence_interval
 
 Row = Mapping[str, Any]
 

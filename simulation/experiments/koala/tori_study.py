@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulation.experiments.comparison import tell_comparison
-from simulation.experiments.confidence_interval import confidence_interval
+from simulation.experiments.means import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.koala.plots import draw_tori
 from simulation.experiments.koala.tori_runs import MACHINES, ToriSetting, cases_of, run_tori_setting

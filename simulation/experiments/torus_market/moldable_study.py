@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from ramp.model.instant import HOUR
-from simulation.experiments.confidence_interval import confidence_interval
+from simulation.experiments.means import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.torus_market.demand import (

@@ -25,8 +25,8 @@ def test_experiments_are_found_by_their_files() -> None:
     assert options["bluegene"] == ["whole_logs"]
     assert {"mode", "repeat", "rule"} <= set(options["rounds"])
     names = list(options)
-    assert {"bluegene", "bluegene-noncontiguous", "bluegene-failed-links"} <= set(names)
-    with pytest.raises(ConfigurationError, match="bluegene-failed-links"):
+    assert {"bluegene", "angara", "malleable"} <= set(names)
+    with pytest.raises(ConfigurationError, match="there are angara, bluegene"):
         CliRunner().invoke(experiment, ["run", "nonsense", "--out", "unused"], catch_exceptions=False)
 
 

@@ -13,7 +13,7 @@ import scipy  # its parts load when they are used
 from simulation.experiments.angara import figures as angara
 from simulation.experiments.angara.gains import average_table, gain
 from simulation.experiments.angara.runs import SYSTEMS, Setting, System, Variant, run_setting
-from simulation.experiments.confidence_interval import confidence_interval
+from simulation.experiments.means import confidence_interval
 from simulation.experiments.discovery import find_experiment
 from simulation.workload.generators.angara_workload import Sizes
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from simulation.experiments.angara.plots import _interval
-from simulation.experiments.bluegene.plots import _apart_at_full_load
+from simulation.experiments.bluegene.pictures import apart_at_full_load
 from simulation.plots import style
 from simulation.plots.style import footnote, legend_below, new_figure, save_figure
 
@@ -73,12 +73,12 @@ def test_intervals_that_cannot_be_are_not_drawn() -> None:
 
 def test_the_slim_panels_tell_how_far_the_papers_four_curves_lie_apart() -> None:
     """Two further curves, which the paper does not have, do not count."""
-    shares = {("bgl", "0.0"): 0.80, ("bgl", "0.5"): 0.79, ("bgl", "1.0"): 0.78, ("torus3d", "1.0"): 0.77}
-    shares |= {("torus3d", "0.0"): 0.10, ("torus3d", "0.5"): 0.10}
+    shares = {("bgl", 0.0): 0.80, ("bgl", 0.5): 0.79, ("bgl", 1.0): 0.78, ("torus3d", 1.0): 0.77}
+    shares |= {("torus3d", 0.0): 0.10, ("torus3d", 0.5): 0.10}
     rows = [
-        {"log": "CTC", "machine": machine, "fat_probability": "0.0", "torus_probability": torus, "load": load,
-         "utilisation": str(share if load == "1.0" else 0.2)}
+        {"log": "CTC", "machine": machine, "fat_probability": 0.0, "torus_probability": torus, "load": load,
+         "utilisation": share if load == 1.0 else 0.2}
         for (machine, torus), share in shares.items()
-        for load in ("0.2", "1.0")
+        for load in (0.2, 1.0)
     ]  # fmt: skip
-    assert _apart_at_full_load(rows, "CTC") == pytest.approx(3)
+    assert apart_at_full_load(rows, "CTC") == pytest.approx(3)
