@@ -28,11 +28,13 @@ CONNECTIONS = {0.0: "meshes", 1.0: "tori"}
 
 
 def workload(panel):
+    """A panel's title."""
     fat, torus = panel
     return f"{SHAPES[fat]} {CONNECTIONS[torus]}"
 
 
 def machine_style(line, _):
+    """Colours by machines, dashes by logs."""
     log, machine = line
     label = f"{MACHINE_TITLES[machine]}, {log}"
     return {"color": COLOURS[machine], "marker": "o", "linestyle": "-" if log == "CTC" else "--", "label": label}
@@ -116,7 +118,7 @@ FAILED_LINKS = Study(
         )
     },
     comparisons=redundancy,
-    shown=(Shown("means", (*CASE, "broken_share", "utilisation_while_arriving", "refused_work")),),
+    shown=(Shown("means", f"{' '.join(CASE)} broken_share utilisation_while_arriving refused_work"),),
     parameters={"load": 1.0, "scheduler": "first-fit over the whole queue; jobs run as long as the log says"},
 )
 
@@ -204,6 +206,6 @@ NONCONTIGUOUS = Study(
         )
     },
     comparisons=suggested,
-    shown=(Shown("gains", (*CASE, "load", "contiguous_percent", "noncontiguous_percent", "gain_points")),),
+    shown=(Shown("gains", f"{' '.join(CASE)} load contiguous_percent noncontiguous_percent gain_points"),),
     parameters={"scheduler": "first-fit over the whole queue; jobs run as long as the log says"},
 )

@@ -89,7 +89,7 @@ class Curves:
         panels: columns of the table whose values make panels side by side.
         down: column whose values make rows of panels, where there is one measure.
         lines: columns whose values make lines.
-        spread: ending of the columns that hold half of the error bars' lengths.
+        spread: ending of the columns that hold half of the error bars' lengths, or half of the length for a row.
         style: of the line of some values, by the line and its number; with its `label`.
         where: which rows are drawn.
         title: of the panel of some values.
@@ -104,7 +104,7 @@ class Curves:
     panels: tuple[str, ...] = ()
     down: str = ""
     lines: tuple[str, ...] = ()
-    spread: str = ""
+    spread: str | Callable[[Row], float | None] = ""
     style: Callable[[tuple[Any, ...], int], Mapping[str, Any]] = plain_style
     where: Callable[[Row], bool] = _every
     title: Callable[[tuple[Any, ...]], str] = field(default=lambda panel: ", ".join(map(str, panel)))
@@ -155,6 +155,9 @@ class Curves:
             places = [words.index(row[self.x.column]) if words else self.x.factor * row[self.x.column] for row in given]
             values = [axis.factor * row[axis.column] for row in given]
             style = {"markersize": 3, "linewidth": 1.3, **self.style(line, numbers[line])}
-            spreads = [axis.factor * (row[axis.column + self.spread] or 0) for row in given] if self.spread else None
+            spreads = [axis.factor * (self._spread(row, axis) or 0) for row in given] if self.spread else None
             axes.errorbar(places, values, yerr=spreads, capsize=2, **style)
         axes.set_xlabel(self.x.label)
+
+    def _spread(self, row: Row, axis: Axis) -> Any:
+        return self.spread(row) if callable(self.spread) else row[axis.column + self.spread]

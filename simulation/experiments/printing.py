@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from simulation.experiments.result import Row, Rows
@@ -16,22 +15,23 @@ class Shown(NamedTuple):
 
     Attributes:
         table: its name.
-        columns: those that are printed; where one says how far another is off, both are in one place.
+        columns: those that are printed, with spaces between; how far one is off is in the same place.
         title: of the table.
     """
 
     table: str
-    columns: Sequence[str]
+    columns: str
     title: str = ""
 
 
 def print_table(shown: Shown, rows: Rows) -> list[str]:
     """The lines of a table, as wide as its widest cells."""
-    cells = [[_cell(row, column) for column in shown.columns] for row in rows]
-    words = [any(isinstance(row.get(column), str) and row[column] for row in rows) for column in shown.columns]
-    widths = [max(map(len, column)) for column in zip(shown.columns, *cells, strict=True)]
+    columns = shown.columns.split()
+    cells = [[_cell(row, column) for column in columns] for row in rows]
+    words = [any(isinstance(row.get(column), str) and row[column] for row in rows) for column in columns]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     lines = [shown.title or shown.table.replace("_", " ")]
-    for line in (list(shown.columns), *cells):
+    for line in (columns, *cells):
         placed = [
             text.ljust(width) if of_words else text.rjust(width)
             for text, width, of_words in zip(line, widths, words, strict=True)
