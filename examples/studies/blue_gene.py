@@ -29,7 +29,7 @@ CONNECTIONS = {0.0: "meshes", 1.0: "tori"}
 
 def workload(panel):
     """A panel's title."""
-    fat, torus = panel
+    _, fat, torus = panel
     return f"{SHAPES[fat]} {CONNECTIONS[torus]}"
 
 

@@ -294,6 +294,7 @@ STUDY = Study(
                 lines=("strategy", "speed_up_known"),
                 spread="_half",
                 style=style,
+                title=lambda panel: panel[1],
                 bottom=None,
             ),
             note="Bars: 95 % intervals of the mean over the seeds.",

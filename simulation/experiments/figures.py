@@ -85,14 +85,14 @@ class Curves:
     Attributes:
         table: whose rows are drawn.
         x: the horizontal axis; words stand at even distances.
-        y: vertical axes; several are rows of panels.
+        y: vertical axes; several are rows of panels, or stand side by side where there are no other panels.
         panels: columns of the table whose values make panels side by side.
         down: column whose values make rows of panels, where there is one measure.
         lines: columns whose values make lines.
         spread: ending of the columns that hold half of the error bars' lengths, or half of the length for a row.
         style: of the line of some values, by the line and its number; with its `label`.
         where: which rows are drawn.
-        title: of the panel of some values.
+        title: of the panel of some values, where there are several axes after the column of its own.
         wrap: panels in a row at most; 0: all.
         bottom: where vertical axes begin; None: where the values do.
         finish: adds to a panel what the paper says.
@@ -118,31 +118,32 @@ class Curves:
         numbers = {line: number for number, line in enumerate(grouped(rows, *self.lines))}
         panels = grouped(rows, *self.panels)
         down = list(grouped(rows, self.down)) if self.down else [()]
-        across = min(self.wrap or len(panels), len(panels))
         layers = [(axis, value) for axis in self.y for value in down]
+        shape = (len(layers), len(panels))
+        if not self.panels and not self.down:
+            shape = (1, len(layers))
         if self.wrap:
             assert len(layers) == 1, "panels are wrapped where there is one row of them"
-            grid = drawing.subplots(-(-len(panels) // across), across, squeeze=False, sharex=True).ravel()
-            places = {(0, number): axes for number, axes in enumerate(grid)}
-            for axes in grid[len(panels) :]:
-                axes.set_axis_off()
-        else:
-            grid = drawing.subplots(len(layers), across, squeeze=False, sharey="row")
-            places = {(line, number): grid[line, number] for line in range(len(layers)) for number in range(across)}
+            shape = (-(-len(panels) // self.wrap), min(self.wrap, len(panels)))
+        share = "row" if self.panels and not self.wrap else False
+        grid = drawing.subplots(*shape, squeeze=False, sharey=share).ravel().tolist()
         drawn = []
-        for line, (axis, value) in enumerate(layers):
-            for number, (panel, of_panel) in enumerate(panels.items()):
+        for axis, value in layers:
+            for panel, of_panel in panels.items():
+                axes = grid[len(drawn)]
                 mine = [row for row in of_panel if not self.down or (row[self.down],) == value]
-                axes = places[line, number]
+                name = (*([axis.column] if len(self.y) > 1 else []), *value, *panel)
                 self._draw(axes, axis, mine, numbers)
-                axes.set_title(self.title((*value, *panel)), fontsize=9)
-                if number % across == 0:
+                axes.set_title(self.title(name), fontsize=9)
+                if share is False or len(drawn) % shape[1] == 0:
                     axes.set_ylabel(axis.label)
-                drawn.append((axes, (*value, *panel), mine))
-        for axes, panel, mine in drawn:  # only now, for panels side by side share their scales
+                drawn.append((axes, name, mine))
+        for axes in grid[len(drawn) :]:
+            axes.set_axis_off()
+        for axes, name, mine in drawn:  # only now, for panels side by side share their scales
             if self.bottom is not None:
                 axes.set_ylim(bottom=self.bottom)
-            self.finish(axes, found, panel, mine)
+            self.finish(axes, found, name, mine)
         return [axes for axes, *_ in drawn]
 
     def _draw(self, axes: Axes, axis: Axis, rows: Rows, numbers: Mapping[tuple[Any, ...], int]) -> None:

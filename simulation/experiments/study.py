@@ -89,6 +89,10 @@ def rows_of(*parts: str) -> Callable[[Found], Rows]:
     return lambda found: [row for part in parts or (RUNS,) for row in found.answers[part]]
 
 
+Tables = Mapping[str, Callable[[Found], Rows]]
+"""How tables are made, by their names."""
+
+
 def _nothing(_: Found) -> Sequence[Any]:
     return ()
 
@@ -129,7 +133,7 @@ class Study:
     cases: MakeCases
     measure: Callable[[Any], Any]
     columns: Columns
-    tables: Mapping[str, Callable[[Found], Rows]] = field(default_factory=lambda: {RUNS: rows_of()})
+    tables: Tables | Callable[[Found], Tables] = field(default_factory=lambda: {RUNS: rows_of()})
     figures: Mapping[str, Figure] = field(default_factory=dict)
     comparisons: Callable[[Found], Sequence[Comparison]] = _nothing
     shown: Sequence[Shown] = ()
@@ -164,7 +168,7 @@ class Study:
             The contents of `summary.json`.
         """
         found = self.found(Run(quick, seed, {**self.options, **given}), processes, on_progress)
-        for name, table in self.tables.items():
+        for name, table in (self.tables(found) if callable(self.tables) else self.tables).items():
             found.tables[name] = table(found)
             write_rows(out / f"{name}.csv", found[name])
         for name, figure in self.figures.items():
