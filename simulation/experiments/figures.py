@@ -49,7 +49,8 @@ class Figure:
         drawing = new_figure(width, height, self.title, quick=run.quick, mode=run.options.get("mode", ""))
         named = list(self.draw(drawing, found))
         for axes in drawing.axes:
-            if axes.axison:
+            is_twin, is_colorbar = not axes.patch.get_visible(), axes.get_label() == "<colorbar>"
+            if axes.axison and not is_twin and not is_colorbar:
                 quiet_grid(axes)
         if named:
             legend_below(drawing, *named, columns=self.legend)
@@ -125,9 +126,9 @@ class Curves:
         if self.wrap:
             assert len(layers) == 1, "panels are wrapped where there is one row of them"
             shape = (-(-len(panels) // self.wrap), min(self.wrap, len(panels)))
-        share = "row" if self.panels and not self.wrap else False
-        grid = drawing.subplots(*shape, squeeze=False, sharey=share).ravel().tolist()
-        drawn = []
+        share = bool(self.panels) and not self.wrap
+        grid = drawing.subplots(*shape, squeeze=False, sharey="row" if share else False).ravel().tolist()
+        drawn: list[tuple[Axes, tuple[Any, ...], list[Row]]] = []
         for axis, value in layers:
             for panel, of_panel in panels.items():
                 axes = grid[len(drawn)]
@@ -135,15 +136,15 @@ class Curves:
                 name = (*([axis.column] if len(self.y) > 1 else []), *value, *panel)
                 self._draw(axes, axis, mine, numbers)
                 axes.set_title(self.title(name), fontsize=9)
-                if share is False or len(drawn) % shape[1] == 0:
+                if not share or len(drawn) % shape[1] == 0:
                     axes.set_ylabel(axis.label)
                 drawn.append((axes, name, mine))
         for axes in grid[len(drawn) :]:
             axes.set_axis_off()
-        for axes, name, mine in drawn:  # only now, for panels side by side share their scales
+        for axes, name, of_axes in drawn:  # only now, for panels side by side share their scales
             if self.bottom is not None:
                 axes.set_ylim(bottom=self.bottom)
-            self.finish(axes, found, name, mine)
+            self.finish(axes, found, name, of_axes)
         return [axes for axes, *_ in drawn]
 
     def _draw(self, axes: Axes, axis: Axis, rows: Rows, numbers: Mapping[tuple[Any, ...], int]) -> None:

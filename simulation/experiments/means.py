@@ -80,10 +80,10 @@ class Means:
         return table
 
     def _entry(self, measure: str, values: Sequence[float]) -> dict[str, float | None]:
-        if not values:
-            return {measure: None} | ({measure + self.spread: None} if self.spread else {})
-        entry: dict[str, float | None] = {measure: round(fmean(values), self.digits)}
-        if self.spread:
+        entry: dict[str, float | None] = {measure: round(fmean(values), self.digits) if values else None}
+        if self.spread and values:
             spread = pstdev(values) if self.spread == "_sd" else confidence_interval(values).half_width
             entry[measure + self.spread] = round(spread, self.digits)
+        elif self.spread:
+            entry[measure + self.spread] = None
         return entry

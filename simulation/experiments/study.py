@@ -146,11 +146,6 @@ class Study:
     together: Callable[[Any], Any] | None = None
     perform: Perform = in_processes
 
-    @property
-    def further(self) -> frozenset[str]:
-        """Names of the study's own options."""
-        return frozenset(self.options)
-
     def run(
         self, out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None, **given: Any
     ) -> dict[str, Any]:

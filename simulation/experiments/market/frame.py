@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from simulation.experiments.market.statistics import market_parameters
@@ -78,7 +78,8 @@ def own_market(run: Run) -> OwnMarket:
 
 def first_plan(found: Found) -> MarketPlan:
     """The first of a study's plans."""
-    return next(plan for plans in found.cases.values() for plan in plans)
+    plan: MarketPlan = next(plan for plans in found.cases.values() for plan in plans)
+    return plan
 
 
 def stand_in_note(found: Found) -> str:
@@ -90,7 +91,7 @@ def stand_in_note(found: Found) -> str:
 def market_study(
     *,
     columns: Columns,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Callable[[Found], Mapping[str, Any]] = lambda _: {},
     options: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
     **declared: Any,
@@ -99,8 +100,7 @@ def market_study(
 
     def all_parameters(found: Found) -> Mapping[str, Any]:
         plans = [plan for of_part in found.cases.values() for plan in of_part]
-        own = {name: value(found) if callable(value) else value for name, value in (parameters or {}).items()}
-        return {**market_parameters(found.run["mode"], plans), **own}
+        return {**market_parameters(found.run["mode"], plans), **parameters(found)}
 
     return Study(
         measure=run_simulated,

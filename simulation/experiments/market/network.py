@@ -194,13 +194,13 @@ EXPERIMENTS: Final = (
         },
         comparisons=_comparisons,
         shown=(Shown("figure13", f"deployment {SHOWN}"),),
-        parameters={
-            "repetitions": lambda found: repetitions_of(found.run, REPETITIONS),
+        parameters=lambda found: {
+            "repetitions": repetitions_of(found.run, REPETITIONS),
             "latency_ms": {name: latency / MILLISECOND for name, latency in SITES.items()},
             "laboratory_latency_ms": LABORATORY_LATENCY / MILLISECOND,
             "jitter_mean_ms": JITTER / MILLISECOND,
-            "line": lambda found: _line_of(mode_of(found.run))[1],
-            "skipped": lambda found: _line_of(mode_of(found.run))[0],
+            "line": _line_of(mode_of(found.run))[1],
+            "skipped": _line_of(mode_of(found.run))[0],
             "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
         },
     ),

@@ -376,12 +376,12 @@ EXPERIMENTS: Final = (
             Shown("table4", "request rounds paper_price price sold of gap paper_duration_s duration_s duration_ratio"),
             Shown("series", "request root_mean_square", "Distance from the paper's ten prices"),
         ),
-        parameters={
-            "requests": lambda found: list(found.cases),
+        parameters=lambda found: {
+            "requests": list(found.cases),
             "request": "for an hour, starting in 5 minutes; asking prices in credits per core hour",
-            "repetitions": lambda found: repetitions_of(found.run, REPETITIONS),
+            "repetitions": repetitions_of(found.run, REPETITIONS),
             "best_acceptable": "least minimum price of the resources that had the slot",
-            "own": lambda found: own_market(found.run).parameters(),
+            **own_market(found.run).parameters(),
         },
         notes=NOTES,
         options={"rule": "", "pricing": "", "requests": "", "swarm": ""},

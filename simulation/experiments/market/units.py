@@ -180,8 +180,7 @@ def _figure11b(drawing: Drawing, found: Found) -> Iterable[Axes]:
         ("round_s", "round of bidding, until the last answer", BLUE, "o"),
     ):
         units, means, deviations = ([row[name] for row in rows] for name in ("units", column, f"{column}_sd"))
-        style = {"color": colour, "marker": marker, "markersize": 4, "label": label}
-        axes.errorbar(units, means, yerr=deviations, capsize=2, **style)
+        axes.errorbar(units, means, deviations, color=colour, marker=marker, markersize=4, capsize=2, label=label)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("units in one request")
     axes.set_ylabel("time (s), mean and standard deviation")
@@ -206,9 +205,9 @@ EXPERIMENTS: Final = (
         },
         comparisons=_comparisons,
         shown=(Shown("figure11b", "units sold round_s commitment_s total_s"),),
-        parameters={
-            "units": lambda found: sorted({len(one.wishes) for one in first_plan(found).submissions}),
-            "repetitions": lambda found: len(found.cases[RUNS]),
+        parameters=lambda found: {
+            "units": sorted({len(one.wishes) for one in first_plan(found).submissions}),
+            "repetitions": len(found.cases[RUNS]),
             "rounds": 1,
             "unit": f"{CORES} cores for an hour; price {LOWEST_PRICE} to {HIGHEST_PRICE} credits, start in 5 to 60 "
             f"minutes, deadline up to {SLACK_MINUTES} minutes later than the run needs, all drawn",

@@ -169,6 +169,11 @@ def comparisons_of(table: Rows, mode: Mode, picture: str) -> list[Comparison]:
     ]  # fmt: skip
 
 
+_SAID: Final[Mapping[str, str]] = {
+    "response_s": "(a) response time; paper: linear",
+    "round_s": "(b) round duration; paper: steep up to 10 users, then tails off",
+}
+
 RESPONSES: Final[Mapping[str, Any]] = {
     "x": Axis("users", "simultaneous users"),
     "y": (
@@ -179,11 +184,6 @@ RESPONSES: Final[Mapping[str, Any]] = {
     "title": lambda panel: _SAID[panel[0]],
 }
 """What the curves of figures 12 and 13 have in common."""
-
-_SAID: Final = {
-    "response_s": "(a) response time; paper: linear",
-    "round_s": "(b) round duration; paper: steep up to 10 users, then tails off",
-}
 
 
 def responses_note(found: Found) -> str:
@@ -225,9 +225,9 @@ EXPERIMENTS: Final = (
         },
         comparisons=lambda found: comparisons_of(found["figure12"], mode_of(found.run), PICTURE),
         shown=(Shown("figure12", SHOWN),),
-        parameters={
-            "users": lambda found: [row["users"] for row in found["figure12"]],
-            "repetitions": lambda found: repetitions_of(found.run, REPETITIONS),
+        parameters=lambda found: {
+            "users": [row["users"] for row in found["figure12"]],
+            "repetitions": repetitions_of(found.run, REPETITIONS),
             "rounds": 1,
             "request": "16 cores for an hour, starting in 5 minutes, at most 70 credits per core hour",
         },

@@ -316,11 +316,11 @@ EXPERIMENTS: Final = (
             ),
             Shown("figure9a", "resource wins share_percent", "Wins"),
         ),
-        parameters={
+        parameters=lambda found: {
             "rounds": ROUNDS,
-            "repetitions": lambda found: repetitions_of(found.run, REPETITIONS),
+            "repetitions": repetitions_of(found.run, REPETITIONS),
             "wall_time": "one hour, starting exactly at the time asked for (the paper gives none)",
-            "over_time": _what_is_over_time,
+            "over_time": _what_is_over_time(found),
         },
     ),
 )
