@@ -195,7 +195,8 @@ class Study:
 
     def tell(self, summary: Mapping[str, Any]) -> list[str]:
         """Lines for people about a summary that `run` returned."""
-        lines = tell_comparison(summary)
+        mode = summary["parameters"].get("mode")
+        lines = [*([f"{self.about}; {mode}:"] if mode else []), *tell_comparison(summary)]
         lines += [line for note in summary["notes"] for line in ("", f"Note: {note}")]
         for one in self.shown:
             lines += ["", *print_table(one, summary[one.table])]
