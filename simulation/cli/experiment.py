@@ -18,10 +18,11 @@ from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.experiments.comparison import Verdict
-from simulation.experiments.discovery import Experiment, all_experiments, experiment_names, find_experiment
+from simulation.experiments.discovery import all_experiments, experiment_names, find_experiment
 from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
+from simulation.experiments.study import Study
 from simulation.experiments.worker_processes import ending_on_sigterm
 from simulation.lab import check_pictures, loops_as_written, tell_loops
 
@@ -48,7 +49,7 @@ def list_command(as_json: bool) -> None:
     with loops_as_written():
         found = list(all_experiments().values())
     if as_json:
-        told = [{"name": one.name, "about": one.about, "options": sorted(one.further)} for one in found]
+        told = [{"name": one.name, "about": one.about, "options": sorted(one.options)} for one in found]
         click.echo(json.dumps(told))
         return
     table = Table("Experiment", "About", box=None, pad_edge=False)
@@ -163,22 +164,22 @@ def report_command(out: Path) -> None:
     click.echo(str(write_report(out, [find_experiment(one) for one in experiment_names()])))
 
 
-def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
+def _refuse_unknown(chosen: Study, further: Mapping[str, Any]) -> None:
     for key, value in further.items():
-        if key not in chosen.further:
+        if key not in chosen.options:
             option = f"--{value}" if key == "mode" else OPTION_OF[key]
             raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=option)
 
 
 def _run(
-    chosen: Sequence[Experiment], out: Path, further: Mapping[str, Any], **options: Any
+    chosen: Sequence[Study], out: Path, further: Mapping[str, Any], **options: Any
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Summaries of what was run, and why others of several were not, by name."""
     summaries, not_run = {}, {}
     for number, each in enumerate(chosen, 1):
         if len(chosen) > 1:
             click.echo(f"{number} of {len(chosen)}: {each.name}", err=True)
-        known = {key: value for key, value in further.items() if key in each.further}
+        known = {key: value for key, value in further.items() if key in each.options}
         try:
             summaries[each.name] = _run_with_progress(each, out, **options, **known)
         except RampError as error:
@@ -188,7 +189,7 @@ def _run(
     return summaries, not_run
 
 
-def _tell_one(chosen: Experiment, summary: dict[str, Any], out: Path) -> None:
+def _tell_one(chosen: Study, summary: dict[str, Any], out: Path) -> None:
     for line in chosen.tell(summary):
         click.echo(line)
     click.echo(f"{len(summary['files'])} files in {out / chosen.name} after {summary['wall_s']:.0f} s", err=True)
@@ -232,7 +233,7 @@ def progress_lines(
     return advance
 
 
-def _run_with_progress(chosen: Experiment, out: Path, *, progress_s: float, **options: Any) -> dict[str, Any]:
+def _run_with_progress(chosen: Study, out: Path, *, progress_s: float, **options: Any) -> dict[str, Any]:
     if not sys.stderr.isatty():
         lines = progress_lines(chosen.name, time.monotonic, progress_s)
         return run_into(chosen, out, on_progress=lines, **options)

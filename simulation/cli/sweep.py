@@ -19,8 +19,8 @@ from ramp.cli.options import WholeNumber, example
 from ramp.cli.views.visible import console
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.experiment import progress_lines
-from simulation.experiments.discovery import Progress as Told
 from simulation.experiments.executors import working_on
+from simulation.experiments.measuring import Progress as Told
 from simulation.experiments.sweeps.plan import SIMULATE, read_sweep
 from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
 from simulation.experiments.worker_processes import ending_on_sigterm

@@ -13,28 +13,26 @@ change).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ramp.queue_bound.queue_plan import JobShape
-from simulation.experiments.comparison import tell_comparison
-from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.queue_bound.goals import CALIBRATION_PICTURE, COVERAGE_PICTURE, cost_goal, goals
-from simulation.experiments.queue_bound.plots import draw_calibration, draw_coverage
+from simulation.experiments.comparison import Comparison
+from simulation.experiments.queue_bound.goals import cost_goal, goals
+from simulation.experiments.queue_bound.pictures import FIGURES
 from simulation.experiments.queue_bound.runs import (
     DEADLINES_S,
     EASY,
     QUANTILE,
     RECORDED,
-    Row,
     Setting,
     crowded_plan,
+    missing_logs,
     named_log,
     run_setting,
 )
-from simulation.experiments.result import Column, Columns, write_rows, write_summary
-from simulation.experiments.worker_processes import run_all
+from simulation.experiments.result import Column, Columns
+from simulation.experiments.study import RUNS, Found, Row, Rows, Run, Shown, Study
 from simulation.workload.logs import find_log, known_logs
 
 TUNED_ON: Final = ("SDSC-SP2-1998-4.2-cln", "CTC-SP2-1996-3.1-cln")
@@ -77,65 +75,20 @@ _COLUMNS: Final[Columns] = {
 }
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    log: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`.
-
-    `log`: these logs alone, whole, each `LOG` or `LOG:PROCESSORS`; the goals are judged on all of them.
-    """
-    settings = (
-        [named_log(text, waits, seed) for text in log for waits in (EASY, RECORDED)]
-        if log
-        else _settings(seed, quick=quick)
-    )
-    answers = run_all(run_setting, settings, processes=processes, on_progress=on_progress)
-    tables: dict[str, list[Row]] = {"bounds": [], "classes": [], "chances": [], "reliability": []}
-    for answer in answers:
-        for name, rows in answer.items():
-            tables[name] += rows
-    costs = [row for waiting in CROWDS for row in _costs(waiting, seed)]
-    for name, rows in {**tables, "costs": costs}.items():
-        write_rows(out / f"{name}.csv", rows)
-    logs = list(dict.fromkeys(setting.name for setting in settings))
-    missing = sorted({setting.name for setting in settings if find_log(setting.log) is None})
-    note = f"A synthetic workload in place of {', '.join(missing)}." if missing else ""
-    draw_calibration(out / "reliability.csv", out / CALIBRATION_PICTURE, quick=quick, note=note)
-    draw_coverage(out / "classes.csv", out / COVERAGE_PICTURE, quick=quick, note=note)
-    compared = [row for name in logs if log or name in GOAL_LOGS for row in goals(name, tables)]
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
-        parameters={
-            "quantile": QUANTILE,
-            "deadlines_s": list(DEADLINES_S),
-            "tuned_on": list(TUNED_ON),
-            "jobs": {setting.name: setting.max_jobs or "all" for setting in settings},
-            "easy": "jobs that outrun their request are ended there; jobs larger than the machine are left out",
-            "scored": "jobs for which all predictors knew a bound; classes and months of 500 waiting jobs or more",
-        },
-        comparisons=[*compared, *cost_goal(costs)],
-        findings={"bounds": tables["bounds"], "chances": tables["chances"], "costs": costs},
-        columns=_COLUMNS,
-        stand_ins="synthetic" if missing else "",
-    )
-
-
-def _settings(seed: int, *, quick: bool) -> list[Setting]:
-    """The longest first."""
-    if quick:
-        return [Setting(TUNED_ON[0], waits, QUICK_JOBS, seed) for waits in (EASY, RECORDED)]
+def cases(run: Run) -> Sequence[Setting]:
+    """The logs that are named, else all that are at hand, the longest first."""
+    both = (EASY, RECORDED)
+    if run["log"]:
+        return [named_log(text, waits, run.seed) for text in run["log"] for waits in both]
+    if run.quick:
+        return [Setting(TUNED_ON[0], waits, QUICK_JOBS, run.seed) for waits in both]
     others = [log for log in known_logs() if log not in GOAL_LOGS and find_log(log) is not None]
     logs = sorted([*others, *GOAL_LOGS], key=lambda log: (log not in LONG_QUEUES, -known_logs()[log].jobs))
-    return [Setting(log, waits, LONG_QUEUES.get(log), seed) for log in logs for waits in (EASY, RECORDED)]
+    return [Setting(log, waits, LONG_QUEUES.get(log), run.seed) for log in logs for waits in both]
+
+
+def _of_all_logs(table: str) -> Callable[[Found], Rows]:
+    return lambda found: [row for answer in found.answers[RUNS] for row in answer.get(table, ())]
 
 
 def _costs(waiting: int, seed: int) -> list[Row]:
@@ -156,21 +109,45 @@ def _costs(waiting: int, seed: int) -> list[Row]:
     ]
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
-    lines = [*tell_comparison(summary), "", "Coverage of all jobs and of those that wait, loss, median bound:"]
-    return lines + [
-        f"  {row['log']:24} {row['waits']:8} {row['predictor']:16} {row['coverage']:.3f} "
-        f"{row['coverage_waiting']:.3f} {row['loss_s']:9.1f} s {row['median_bound_s']:9.0f} s"
-        for row in summary["bounds"]
+def _comparisons(found: Found) -> Sequence[Comparison]:
+    """The goals; of all logs that were named, else of some."""
+    judged = [
+        one.name for one in found.cases[RUNS] if one.waits == EASY and (found.run["log"] or one.name in GOAL_LOGS)
     ]
+    return [*(row for log in judged for row in goals(log, found.tables)), *cost_goal(found["costs"])]
+
+
+def _parameters(found: Found) -> Mapping[str, Any]:
+    return {
+        "quantile": QUANTILE,
+        "deadlines_s": list(DEADLINES_S),
+        "tuned_on": list(TUNED_ON),
+        "jobs": {setting.name: setting.max_jobs or "all" for setting in found.cases[RUNS]},
+        "easy": "jobs that outrun their request are ended there; jobs larger than the machine are left out",
+        "scored": "jobs for which all predictors knew a bound; classes and months of 500 waiting jobs or more",
+    }
 
 
 EXPERIMENTS: Final = (
-    Experiment(
-        "queue-bound",
-        "bounds on waits in queues: coverage, tightness and chances of bmbp and planned on all logs",
-        run,
-        _tell,
-        frozenset({"log"}),
+    Study(
+        name="queue-bound",
+        about="bounds on waits in queues: coverage, tightness and chances of bmbp and planned on all logs",
+        cases=cases,
+        measure=run_setting,
+        tables={
+            **{name: _of_all_logs(name) for name in ("bounds", "classes", "chances", "reliability")},
+            "costs": lambda found: [row for waiting in CROWDS for row in _costs(waiting, found.run.seed)],
+        },
+        columns=_COLUMNS,
+        figures=FIGURES,
+        comparisons=_comparisons,
+        shown=(
+            Shown("bounds", "log waits predictor coverage coverage_waiting loss_s median_bound_s"),
+            Shown("costs", "what waiting microseconds"),
+        ),
+        findings={"chances": lambda found: found["chances"]},
+        parameters=_parameters,
+        stand_ins=lambda found: "synthetic" if missing_logs(found.cases[RUNS]) else "",
+        options={"log": ()},
     ),
 )
