@@ -34,7 +34,6 @@ from ramp.agents.control_channel import ControlChannel
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standing_of
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
-from ramp.agents.sites.site import Site
 from ramp.control.status import STANDBY
 from ramp.errors import (
     ConfigurationError,
@@ -364,7 +363,6 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
         settings=settings,
         passwords=state.passwords(names),
         clock=SystemClock(),
-        site=Site() if config.site_agent else None,
     )
     limits = config.logs
     end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)

@@ -6,12 +6,14 @@ The typed runs are fast; runs over this wire show that the same market also work
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
-from ramp.rfql.codec import EncodedMessage, decode, encode, not_understood
+from ramp.rfql.codec import decode, encode, not_understood
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
 from simulation.market.virtual_notary import is_admitted
@@ -42,8 +44,7 @@ class Wire:
         Raises:
             SealInvalid: if it is to be dropped.
         """
-        notary = self._notaries[receiver]
-        return decode(sender, receiver, encoded.metadata, encoded.thread, encoded.body, notary, now)
+        return decode(replace(encoded, peer=sender), receiver, self._notaries[receiver], now)
 
 
 def as_read(
@@ -58,4 +59,4 @@ def as_read(
     except SealInvalid:
         return None, None
     except DocumentError as error:
-        return None, not_understood(sender, receiver, encoded.metadata, encoded.thread, str(error))
+        return None, not_understood(replace(encoded, peer=sender), receiver, str(error))
