@@ -220,8 +220,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
         Raises:
             TransportError: a bad address, another domain, no body, no metadata, or the agent has stopped.
-            MalformedXml: a character that XML does not allow.
-            DocumentTooLarge: over the size limit; nothing was sent.
+            DocumentError: a character that XML does not allow;
+                or over the size limit; nothing was sent.
         """
         to = message.peer
         if self._stopped:

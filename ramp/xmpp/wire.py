@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree  # only walks elements that the XMPP
 import zlib
 from xml.sax.saxutils import escape
 
-from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
+from ramp.errors import DocumentError, TransportError
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.address import sender_of
 
@@ -56,8 +56,8 @@ def content_of(message: EncodedMessage, compress_from_bytes: int = COMPRESS_FROM
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
-        MalformedXml: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets).
-        DocumentTooLarge: the body exceeds the receivers' limit.
+        DocumentError: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets), or a body over
+            the receivers' limit.
     """
     _check_fields(message)
     fields = dict(message.metadata)
@@ -90,7 +90,7 @@ def addressed(content: str, *, to: str, sender: str, stanza_id: str, stanza_max_
         stanza_max_bytes: maximum size of the stanza in bytes of UTF-8.
 
     Raises:
-        DocumentTooLarge: the stanza exceeds the limit.
+        DocumentError: the stanza exceeds the limit.
     """
     head = (
         f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
@@ -99,7 +99,7 @@ def addressed(content: str, *, to: str, sender: str, stanza_id: str, stanza_max_
     stanza = head + content
     size = len(stanza.encode("utf-8"))
     if size > stanza_max_bytes:
-        raise DocumentTooLarge(
+        raise DocumentError(
             f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
             source=f"message to {to}",
         )
@@ -126,11 +126,11 @@ def _check_fields(message: EncodedMessage) -> None:
 def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:
     found = _FORBIDDEN.search(text)
     if found is None and not carriage_returns and "\r" in text:
-        raise MalformedXml(
+        raise DocumentError(
             f"{where}: a carriage return does not survive XML; use a line feed", source=f"message to {to}"
         )
     if found is not None:
-        raise MalformedXml(
+        raise DocumentError(
             f"{where}: character U+{ord(found.group()):04X} at position {found.start()} is not allowed in XML 1.0",
             source=f"message to {to}",
         )
@@ -143,7 +143,7 @@ def _compressed(message: EncodedMessage, from_bytes: int) -> str | None:
     if not must and len(raw) < from_bytes:
         return None
     if len(raw) > INFLATED_MAX_BYTES:
-        raise DocumentTooLarge(
+        raise DocumentError(
             f"body too large: got {len(raw)} bytes, expected at most {INFLATED_MAX_BYTES}; send a smaller document",
             source=f"message to {message.peer}",
         )
@@ -162,8 +162,8 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
         The message; body "" and metadata {} if the element has none. The body of an error stanza stays as it is.
 
     Raises:
-        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding.
-        DocumentTooLarge: the body is longer than `inflated_max_bytes`.
+        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding or is longer
+            than `inflated_max_bytes`.
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
@@ -196,8 +196,8 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
         inflated_max_bytes: maximum result in bytes of UTF-8.
 
     Raises:
-        DocumentError: the encoding is unknown, or the body does not have it.
-        DocumentTooLarge: the result is longer than `inflated_max_bytes`.
+        DocumentError: the encoding is unknown, the body does not have it, or the result is longer than
+            `inflated_max_bytes`.
     """
     if encoding != ENCODING_ZLIB:
         raise DocumentError(f"unknown body encoding: got {encoding[:20]!a}, expected {ENCODING_ZLIB}", source=source)
@@ -208,7 +208,7 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
     except (binascii.Error, ValueError, zlib.error) as error:
         raise DocumentError(f"the body is not {ENCODING_ZLIB}: {error}", source=source) from None
     if len(raw) > inflated_max_bytes:
-        raise DocumentTooLarge(f"the decompressed body is larger than {inflated_max_bytes} bytes", source=source)
+        raise DocumentError(f"the decompressed body is larger than {inflated_max_bytes} bytes", source=source)
     if not unpacker.eof:
         raise DocumentError("the compressed body is incomplete", source=source)
     try:

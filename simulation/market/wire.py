@@ -16,7 +16,6 @@ from ramp.rfql.codec import decode, encode, not_understood
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
-from simulation.market.virtual_notary import is_admitted
 
 
 class Wire:
@@ -38,25 +37,12 @@ class Wire:
         """Return the message as it travels."""
         return encode(message)
 
-    def decode(self, sender: str, receiver: str, encoded: EncodedMessage, now: Instant) -> Message:
-        """Return the message as the receiver reads it; seals and signatures are checked by the receiver's notary.
-
-        Raises:
-            SealInvalid: if it is to be dropped.
-        """
-        return decode(replace(encoded, peer=sender), receiver, self._notaries[receiver], now)
-
-
-def as_read(
-    message: Message, encoded: EncodedMessage | None, wire: Wire | None, now: Instant
-) -> tuple[Message | None, Message | None]:
-    """Return a message as its receiver reads it by its clock, or None; and the answer to one that it cannot read."""
-    if wire is None or encoded is None:
-        return (message if is_admitted(message, now) else None), None
-    sender, receiver = message.sender, message.receiver
-    try:
-        return wire.decode(sender, receiver, encoded, now), None
-    except SealInvalid:
-        return None, None
-    except DocumentError as error:
-        return None, not_understood(replace(encoded, peer=sender), receiver, str(error))
+    def read(self, message: Message, encoded: EncodedMessage, now: Instant) -> tuple[Message | None, Message | None]:
+        """Return a message as its receiver reads it, or None, and the answer to one that it cannot read."""
+        arrived, receiver = replace(encoded, peer=message.sender), message.receiver
+        try:
+            return decode(arrived, receiver, self._notaries[receiver], now), None
+        except SealInvalid:
+            return None, None
+        except DocumentError as error:
+            return None, not_understood(arrived, receiver, str(error))

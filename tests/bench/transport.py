@@ -1,6 +1,7 @@
 """Messages between agents over XMPP: starting 25 agents, a call to 20 resources, a round trip.
 
-The reference of the ratios is slixmpp's own client (stanza objects, Python key derivation). All agents live in one process, the server in another, and every message goes through it.
+The reference of the ratios is slixmpp's own client (stanza objects, Python key derivation). All agents live in one
+process, the server in another, and every message goes through it.
 """
 
 from __future__ import annotations
