@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from ramp.agents.control_channel import ControlChannel
+from ramp.agents.control_channel import ControlSocket
 from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
@@ -42,10 +43,44 @@ from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
 from ramp.rfql.request_for_quotation import write_request
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
 from ramp.runtime.configuration_changes.audit_log import add_line
+from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
 
 BID_BYTES: Final = 60
 """Maximum bytes of a bid in a call for proposals, besides the name of its resource."""
+
+
+class ControlChannel(ControlSocket):
+    """Serves the control socket of an agent that has an owner."""
+
+    def __init__(self, agent: CommandedAgent, path: Path) -> None:
+        super().__init__(str(agent.jid), path)
+        self._commanded = agent
+        self._ids = RandomIds()
+
+    async def _ask(self, query_id: str, command: ev.Command) -> Event:
+        def wanted(progress: pr.Progress) -> bool:
+            return isinstance(progress, pr.QueryAnswered) and progress.query_id == query_id
+
+        async with self._progress(wanted) as queue:
+            await self._commanded.command(command)
+            progress = await queue.get()
+        assert isinstance(progress, pr.QueryAnswered)
+        return answering.answer(progress)
+
+    @contextlib.asynccontextmanager
+    async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
+        queue: asyncio.Queue[pr.Progress] = asyncio.Queue()
+
+        def watcher(progress: pr.Progress) -> None:
+            if wanted(progress):
+                queue.put_nowait(progress)
+
+        self._commanded.watchers.add(watcher)
+        try:
+            yield queue
+        finally:
+            self._commanded.watchers.discard(watcher)
 
 
 class UserControl(ControlChannel):

@@ -29,11 +29,11 @@ from typing import Any
 
 from ramp.agents.building import PartyBuilder, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
-from ramp.agents.control import KeeperControl, UserControl
-from ramp.agents.control_channel import ControlChannel
-from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standing_of
+from ramp.agents.control import ControlChannel, KeeperControl, UserControl
+from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
+from ramp.agents.standing import standing_of
 from ramp.control.status import STANDBY
 from ramp.errors import ConfigurationError, EffectFailed, MembershipRevoked, PluginError, StateDamaged, TransportError
 from ramp.model.instant import MILLISECOND

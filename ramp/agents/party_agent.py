@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 from ramp.errors import DocumentError, EffectFailed, MembershipRevoked, SealInvalid, TransportError
@@ -29,6 +27,7 @@ from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Guest, Host, Ports
+from ramp.runtime.logs.events import brief
 from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.bundles import BUNDLE_KEY, unpack
 from ramp.xmpp.settings import TransportSettings
@@ -38,13 +37,6 @@ LOOK_AGAIN: Duration = 5 * SECOND
 """Maximum time between two checks of the clock, so an agent soon notices a step of the clock or a suspend."""
 
 _log = logging.getLogger(__name__)
-
-
-def brief(error: BaseException) -> str:
-    """Return an unexpected exception in one line: type, text and place."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {str(error)[:200]!a}{place}"
 
 
 class PartyAgent(MarketAgent):
