@@ -380,7 +380,7 @@ def _workload(log: str | Path | SwfLog, machine: Machine, load: float | None, se
     path = find_log(str(log))
     if path is None:
         raise WorkloadError(
-            "there is no such workload log; `ramp logs list` shows where they are looked for, `ramp logs fetch` gets "
+            "there is no such workload log; `ramp logs` shows where they are looked for, `ramp logs --fetch` gets "
             f"one, and `{SYNTHETIC}` needs none",
             path=log,
         )

@@ -31,7 +31,7 @@ from ramp.control.requests import (
     Withdraw,
 )
 from ramp.errors import ConfigurationError, ControlLineError
-from ramp.model.contents import DepositMade, RefundMade
+from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
@@ -299,7 +299,7 @@ class KeeperControl(ControlChannel):
 
     async def _refund(self, order: OrderRefund, who: str) -> Event:
         done = await self._ask(order.agreement_id, ev.RefundOrdered(order.agreement_id, order.reason))
-        if isinstance(done, RefundMade):
-            what = f"{credits_text(done.amount)} credits refunded: {order.reason}"
+        if isinstance(done, ChangePosted):
+            what = f"{credits_text(done.refund)} credits refunded: {order.reason}"
             add_line(self._state, self._commanded.now(), who, "refund", order.agreement_id, what)
         return done
