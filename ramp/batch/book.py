@@ -170,10 +170,6 @@ class HoldBook:
         reason = "was never held" if entry is None else "is no longer held: its time ran out"
         return Refusal(0 if entry is None else entry.unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
-    def next_expiry(self, now: Instant) -> Instant | None:
-        untils = (each.held_until for each in self.live(now) if not each.firm)
-        return min((until for until in untils if until is not None), default=None)
-
     def to_remove(self, now: Instant) -> tuple[Entry, ...]:
         """Return entries that were released, expired or ended and may still be on the system."""
         return tuple(each for each in self._select("WHERE removed = 0 AND name <> ''") if not each.live(now))

@@ -6,7 +6,7 @@ reservations together); quotes, holds and their ends follow from that alone.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,17 @@ from ramp.model.instant import SECOND, Duration, Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.snapshot import load_shown, reservation_shown
-from ramp.plugins.windows import iso_or_empty, window_refusal
+from ramp.plugins.interface import ResourcePlugin
+from ramp.plugins.snapshot import machine_shown
+from ramp.plugins.windows import iso_or_empty, request_refusal
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
 from simulation.workload.queue_projection import ReservedWindow
 
 
-class BookedMachine(ABC):
-    """A machine of like cores, any of which serve any job; a `ramp.plugins.interface.ResourcePlugin`."""
-
-    source: str
+class BookedMachine(ResourcePlugin):
+    """A machine of like cores, any of which serve any job."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class BookedMachine(ABC):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        refused = self._unfit(unit) or window_refusal(unit, now)
+        refused = self._unfit(unit, now)
         if refused is not None:
             return refused
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
@@ -128,7 +127,6 @@ class BookedMachine(ABC):
                 writer.release(key, now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over; see `ForgettingPlugin.forget`."""
         with self._book.writing() as writer:
             writer.forget(keys, now)
 
@@ -143,10 +141,6 @@ class BookedMachine(ABC):
         """Return all holds and reservations that have not ended, by start."""
         return self._book.live(now)
 
-    def next_event(self, now: Instant) -> Instant | None:
-        """Return when the next hold runs out, or None."""
-        return min((each.held_until for each in self._book.live(now) if each.held_until is not None), default=None)
-
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """Return the machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
 
@@ -157,19 +151,19 @@ class BookedMachine(ABC):
         busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
         # a waiting job that is planned to start now takes no cores yet
         busy -= sum(job["cores"] for job in queued if from_iso(job["start"]) <= now)
-        return {
-            "resource": self.resource,
-            "source": self.source,
-            "time": iso(now),
-            "machine_time_s": machine_now / SECOND,
-            "cores": self.capacity,
-            "cores_busy": busy,
-            "load": busy / self.capacity,
-            "running": running,
-            "queued": queued,
-            "reservations": [reservation_shown(each) for each in self._book.live(now)],
-            "projected_load": load_shown(now, horizon, lambda begin, end: self._load(begin, end, now)),
-        }
+        return machine_shown(
+            self.resource,
+            self.source,
+            self.capacity,
+            self._book.live(now),
+            now,
+            horizon,
+            load=lambda begin, end: self._load(begin, end, now),
+            busy=busy,
+            running=running,
+            queued=queued,
+            machine_time_s=machine_now / SECOND,
+        )
 
     def reserved_windows(self, now: Instant) -> list[ReservedWindow]:
         """Return what live holds and reservations take, in machine time."""
@@ -179,12 +173,9 @@ class BookedMachine(ABC):
             windows.append(ReservedWindow(start, max(self.clock.log_time(each.slot.end), start + 1), each.slot.cores))
         return windows
 
-    def _unfit(self, unit: RequestUnit) -> Refusal | None:
+    def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
         """Return why the machine can never serve a unit, or None."""
-        if unit.cores.total <= self.capacity:
-            return None
-        detail = f"the request needs {unit.cores.total} cores, the machine has {self.capacity}"
-        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self.capacity} cores", detail)
+        return request_refusal(unit, self.capacity, now)
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

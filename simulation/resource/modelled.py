@@ -195,12 +195,9 @@ class ModelledMachine(ResizableMachine):
             "user": self.live.users.get(number),
         }
 
-    def _unfit(self, unit: RequestUnit) -> Refusal | None:
-        unfit = super()._unfit(unit)
-        if unfit is not None:
-            return unfit
-        translated = self._requests.translate(unit)
-        return translated if isinstance(translated, Refusal) else None
+    def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
+        translated = self._requests.translate(unit) if unit.cores.total <= self.capacity else None
+        return translated if isinstance(translated, Refusal) else super()._unfit(unit, now)
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

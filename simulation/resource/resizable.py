@@ -1,4 +1,4 @@
-"""Simulated machines whose reservations change their size while they stand (`plugins.interface.ResizablePlugin`)."""
+"""Simulated machines whose reservations change their size while they stand (`ResourcePlugin.resize`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class ResizableMachine(BookedMachine, ABC):
     """A booked machine that changes the size of what it has set aside."""
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        """Give a firm reservation another size from now on; see `ResizablePlugin.resize`."""
         with self._book.writing() as writer:
             entry = self._book.entry(key)
             if entry is None or entry.reservation is None or entry.standing(now) is not Standing.FIRM:

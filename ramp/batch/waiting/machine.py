@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, Refused, beyond_limits, job_shown
+from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, Refused, beyond_limits
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
@@ -28,14 +28,14 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.windows import window_refusal
+from ramp.plugins.windows import request_refusal
 
 KEEPING: Final = "#!/bin/sh\n# keeps what was bought for as long as it was bought\nexec sleep {seconds}\n"
 """Script of a job if the site configures no other."""
 
 
 class QueueBoundMachine(BookedMachine):
-    """A queue whose starts are sold; a `ramp.plugins.interface.ResourcePlugin` that also forgets.
+    """A queue whose starts are sold.
 
     Args:
         queue: the live queue.
@@ -84,10 +84,7 @@ class QueueBoundMachine(BookedMachine):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the latest start of the window, and the probability that a job starts by then."""
-        if unit.cores.total > self._sellable:
-            detail = f"{unit.cores.total} cores are wanted, {self._sellable} of {self.capacity} are for sale"
-            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self._sellable} cores", detail)
-        if refusal := window_refusal(unit, now):
+        if refusal := request_refusal(unit, self._sellable, now):
             return refusal
         duration = unit.run_duration(now)
         begin = unit.earliest_start(now)
@@ -110,6 +107,7 @@ class QueueBoundMachine(BookedMachine):
         return Slot(latest, latest + duration, unit.cores.total, load, start_probability=chance)
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Hold a job of the agent's own."""
         return self.hold_for("", key, unit, slot, until, now)
 
     def hold_for(
@@ -217,14 +215,13 @@ class QueueBoundMachine(BookedMachine):
         self._sweep(now)
         self.book.forget(keys, now)
 
+    def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
+        load = 1 - min(self.picture(now).free_cores, self.capacity) / self.capacity
+        return lambda _begin, _end: load
+
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        picture = self._told(lambda: self.picture(now))
-        waiting = [
-            job_shown(job.job_id, job.cores, max(job.planned_start or now, now), None, job.submitted, job.user, now)
-            for job in picture.waiting
-        ]
-        shown = self._shown(picture, now, waiting)
-        return {**shown, "projected_load": [{"time": iso(now), "load": shown["load"]}]}
+        shown = super().snapshot(now, horizon)
+        return {**shown, "projected_load": shown["projected_load"][:1]}  # of a queue without a plan no more is known
 
     # -- common --------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Rules for plug-ins that can change the size of a reservation (`ResizablePlugin`)."""
+"""Rules for plug-ins that can change the size of a reservation (`ResourcePlugin.resize`)."""
 
 from __future__ import annotations
 

@@ -17,12 +17,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins import answers
-from ramp.plugins.interface import (
-    ForgettingPlugin,
-    PluginSettings,
-    ResizablePlugin,
-    ResourcePlugin,
-)
+from ramp.plugins.interface import PluginSettings, ResourcePlugin
 
 OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
@@ -92,12 +87,14 @@ class AskedPlugin:
         self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        def problem(given: object) -> str:
-            return "" if given is None else answers.reservation_problem(key, None, given)
-
-        found = self._ask("reservation", lambda: self.plugin.reservation(key, now), problem)
-        shown: Reservation | None = _without_start(found)
-        return shown
+        found: Reservation | None = _without_start(
+            self._ask(
+                "reservation",
+                lambda: self.plugin.reservation(key, now),
+                lambda given: answers.found_problem(key, given),
+            )
+        )
+        return found
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         def problem(given: Any) -> str:
@@ -108,13 +105,6 @@ class AskedPlugin:
 
         found = self._ask("reservations", lambda: self.plugin.reservations(now), problem)
         return tuple(_without_start(each) for each in found)
-
-    def next_event(self, now: Instant) -> Instant | None:
-        return self._ask(
-            "next_event",
-            lambda: self.plugin.next_event(now),
-            lambda given: "" if given is None or type(given) is int else f"invalid instant: {given!r}",
-        )
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """See `ResourcePlugin.snapshot`; returned after a round trip through JSON."""
@@ -127,15 +117,14 @@ class AskedPlugin:
         return read
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """See `ForgettingPlugin.forget`.
+        """See `ResourcePlugin.forget`.
 
         Raises:
             NotChecked: if the plug-in cannot forget.
         """
-        plugin = self.plugin
-        if not isinstance(plugin, ForgettingPlugin):
+        if type(self.plugin).forget is ResourcePlugin.forget:
             raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
-        self._ask("forget", lambda: plugin.forget(keys, now), lambda _: "")
+        self._ask("forget", lambda: self.plugin.forget(keys, now), lambda _: "")
 
     def demand_resizable(self) -> None:
         """See that the plug-in can change sizes.
@@ -143,28 +132,18 @@ class AskedPlugin:
         Raises:
             NotChecked: if it cannot.
         """
-        self._resizable()
+        if type(self.plugin).resize is ResourcePlugin.resize:
+            raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        """See `ResizablePlugin.resize`.
-
-        Raises:
-            NotChecked: if the plug-in cannot change sizes.
-        """
-        plugin = self._resizable()
         found: Reservation | Refusal = _without_start(
             self._ask(
                 "resize",
-                lambda: plugin.resize(key, step, cores, until, now),
+                lambda: self.plugin.resize(key, step, cores, until, now),
                 lambda given: answers.resized_problem(key, cores, until, given),
             )
         )
         return found
-
-    def _resizable(self) -> ResizablePlugin:
-        if not isinstance(self.plugin, ResizablePlugin):
-            raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
-        return self.plugin
 
     def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:
         began = time.perf_counter()
