@@ -66,8 +66,10 @@ class EventQueue(Generic[EventT]):
 
     def next_time(self) -> int | None:
         """Time of the next event in microseconds, or None when nothing is left."""
-        self._drop_cancelled()
-        return self._heap[0][0] if self._heap else None
+        heap, pending = self._heap, self._pending
+        while heap and heap[0][2] not in pending:
+            heapq.heappop(heap)  # a cancelled one
+        return heap[0][0] if heap else None
 
     def pop(self) -> EventT:
         """Advance to the next event and hand it out.
@@ -75,20 +77,27 @@ class EventQueue(Generic[EventT]):
         Raises:
             IndexError: no event is left.
         """
-        self._drop_cancelled()
-        if not self._heap:
+        time = self.next_time()
+        if time is None:
             raise IndexError("no event is left")
-        time, _, ticket, event = heapq.heappop(self._heap)
+        _, _, ticket, event = heapq.heappop(self._heap)
         self._pending.remove(ticket)
         self.now = time
         return event
+
+    def pop_until(self, end: int) -> EventT | None:
+        """Advance to the next event and hand it out; None, and time stands, where none happens by `end`."""
+        heap, pending = self._heap, self._pending
+        while heap and heap[0][0] <= end:
+            time, _, ticket, event = heapq.heappop(heap)
+            if ticket in pending:
+                pending.remove(ticket)
+                self.now = time
+                return event
+        return None
 
     def pop_simultaneous(self) -> Iterator[EventT]:
         """Hand out all events of the next point in time, in order, also those added for that time meanwhile."""
         time = self.next_time()
         while time is not None and self.next_time() == time:
             yield self.pop()
-
-    def _drop_cancelled(self) -> None:
-        while self._heap and self._heap[0][2] not in self._pending:
-            heapq.heappop(self._heap)

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import ISSUER, Account, Balance
-from ramp.ledger.amendments.amendment import DecidedAmendment
+from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
@@ -76,7 +76,7 @@ class _Index:
         self._starts: dict[str, Instant] = {}
         self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
-        self._amendments: dict[str, dict[int, DecidedAmendment]] = {}  # by agreement id and number
+        self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
         self._nonces: set[tuple[str, str]] = set()
         self._expiries: list[tuple[Instant, str, str]] = []  # a heap, earliest expiry first
         self._certificates: dict[str, str] = {}
@@ -165,11 +165,11 @@ class _Index:
     def add_evidence(self, evidence: Evidence) -> None:
         self._evidence.setdefault(evidence.reference, []).append(evidence)
 
-    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        return tuple(decided for _, decided in sorted(self._amendments.get(agreement_id, {}).items()))
+    def changes(self, agreement_id: str) -> tuple[DecidedChange, ...]:
+        return tuple(decided for _, decided in sorted(self._changes.get(agreement_id, {}).items()))
 
-    def add_amendment(self, decided: DecidedAmendment) -> None:
-        self._amendments.setdefault(decided.agreement_id, {})[decided.number] = decided
+    def add_change(self, decided: DecidedChange) -> None:
+        self._changes.setdefault(decided.agreement_id, {})[decided.number] = decided
 
     def entries(self) -> Sequence[Entry]:
         return self._entries

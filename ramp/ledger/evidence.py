@@ -18,10 +18,8 @@ class EvidenceKind(StrEnum):
     ORDER = "order"
     AGREEMENT = "agreement"
     VOID = "void"
-    FAILED = "failed"
-    REFUND = "refund"
+    CHANGE = "change"
     DEPOSIT = "deposit"
-    AMENDMENT = "amendment"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from ramp.ledger import payment_rules
+from ramp.ledger import change_rules, payment_rules
 from ramp.ledger.account import Account, AccountKind, Balance
-from ramp.ledger.amendments import amendment_rules
-from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange
 from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import order_rules
@@ -151,60 +150,41 @@ class Ledger(ABC):
         void = RememberedVoid(order_id, user, valid_until, at, code, reason, evidence)
         return self._write(lambda records: order_rules.void_order(records, void))
 
-    def fail_agreement(
-        self, agreement_id: str, resource: str, *, at: Instant, reason: str, evidence: str = ""
-    ) -> Order:
-        """Record a resource's failure: void its order (`resource_failed`), or refund its line.
+    def post_change(self, terms: ChangeTerms, *, at: Instant, evidence: str = "") -> DecidedChange:
+        """Return money for a change of an agreement, once (section 5.1.2); an earlier decision stays.
 
-        A posted line is refunded in full and once; `transfer(agreement_id, TransferKind.REFUND)` shows it.
+        A reduction returns its amount, or is void for good with a code `expired`, `refunded`, `out_of_order`,
+        `other_state` or `more_than_paid`, or that of an earlier void. A terminal change returns all that is left of
+        the agreement's payments, and whatever is not posted by then never will be. The buyer alone ends an agreement
+        only before its slot begins. A seller's failure before the payment voids the order; the answer then has the
+        order's code (`resource_failed`, or that of an earlier end).
 
-        Raises:
-            LedgerRefusal: `unknown_transfer` if no order has the agreement or its line names another resource,
-                `no_agreement` for an addition, `refunded` if nothing is left, `account_closed`.
-        """
-        return self._write(
-            lambda records: order_rules.fail_agreement(records, agreement_id, resource, at, reason, evidence)
-        )
-
-    def refund(self, agreement_id: str, *, at: Instant, evidence: str = "", before_start: bool = False) -> Transfer:
-        """Refund an agreement's posted payment once, less earlier amendments (section 5.1.2: cancellation).
-
-        With `before_start` the buyer asks alone, which counts only before the slot begins.
+        Args:
+            terms: what is wanted, and on whose grounds.
+            at: now.
+            evidence: the change with its signatures, or the sealed message.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`, `refunded` if nothing is left,
-                `no_agreement` for an addition, which is refunded with its agreement.
-        """
-        return self._write(lambda records: payment_rules.refund(records, agreement_id, at, evidence, before_start))
-
-    def post_amendment(self, terms: AmendmentTerms, *, at: Instant, evidence: str = "") -> DecidedAmendment:
-        """Refund what an amendment gives up, once; void an amendment that cannot be posted.
-
-        A void one has a code `expired`, `refunded`, `out_of_order`, `other_state` or `more_than_paid`, or that of an
-        earlier void. `evidence` is the amendment with both signatures.
-
-        Raises:
-            LedgerRefusal: `no_agreement` for an addition, `unknown_transfer`, `not_posted`, `account_closed`,
+            LedgerRefusal: `no_agreement` for an addition, `unknown_transfer` (no payment, or between other parties),
+                `not_posted`, `account_closed`, `started`, `refunded` if a terminal change finds nothing left,
                 `duplicate_differs`, `malformed_value`, `amount_not_positive`, `amount_too_large`; nothing is decided
                 then.
         """
-        return self._write(lambda records: amendment_rules.post_amendment(records, terms, at, evidence))
+        return self._write(lambda records: order_rules.post_change(records, terms, at, evidence))
 
-    def void_amendment(
+    def void_change(
         self, agreement_id: str, number: int, user: str, *, at: Instant, evidence: str = ""
-    ) -> DecidedAmendment:
-        """Void an unposted amendment, known or not, for the user who has paid; an earlier decision stays.
+    ) -> DecidedChange:
+        """Void an unposted change of size, known or not, for the user who has paid; an earlier decision stays.
 
         Raises:
             LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `malformed_value`.
         """
-        return self._write(
-            lambda records: amendment_rules.void_amendment(records, agreement_id, number, user, at, evidence)
-        )
+        return self._write(lambda records: change_rules.void_change(records, agreement_id, number, user, at, evidence))
 
-    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        """Return the decided amendments of an agreement, by number."""
-        return self._read(lambda records: records.amendments(agreement_id))
+    def changes(self, agreement_id: str) -> tuple[DecidedChange, ...]:
+        """Return the decided changes of an agreement, by number; the one that has ended it comes first."""
+        return self._read(lambda records: records.changes(agreement_id))
 
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
         """Void every reserved order with a deadline at or before `at`; return them in order of entry."""

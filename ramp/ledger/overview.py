@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.ledger.account import Balance
-from ramp.ledger.transfer import Transfer, TransferKind, agreement_of
+from ramp.ledger.transfer import Transfer, TransferKind, agreement_of, transfer_id_of
 from ramp.model.instant import Instant
 
 OVERVIEW_LIMIT_MAX: Final = 10_000
@@ -32,6 +32,11 @@ class Trade:
     amount: int
     posted_at: Instant
 
+    @property
+    def is_end(self) -> bool:
+        """Whether it refunds all that was left of an agreement's payments, which ends the agreement."""
+        return self.kind is TransferKind.REFUND and self.transfer_id == transfer_id_of(self.agreement_id, self.kind)
+
 
 @dataclass(frozen=True, slots=True)
 class Total:
@@ -50,7 +55,6 @@ class Overview:
         trades: posted transfers of this page, in order of posting.
         next_after: the next page's `after`, or None on the last page.
         payments: of the whole period, like the other totals.
-        rebates: refunds of amendments.
     """
 
     balances: tuple[Balance, ...]
@@ -59,7 +63,6 @@ class Overview:
     payments: Total = Total()
     refunds: Total = Total()
     deposits: Total = Total()
-    rebates: Total = Total()
 
 
 def trade_of(transfer: Transfer) -> Trade:

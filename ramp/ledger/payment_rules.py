@@ -4,9 +4,9 @@ A rule reads through `Records`, refuses with `LedgerRefusal`, and otherwise appe
 balances. It checks everything before it writes. Every operation is idempotent: repeated on the same terms it gives the
 same answer and enters nothing; the same key with other terms is refused. Checks run in a fixed order (values, existing
 entries, accounts, funds), so that every storage refuses with the same code. `ramp.ledger.orders.order_rules` has the
-rules of orders.
+rules of orders, `ramp.ledger.change_rules` those of changes and refunds.
 
-Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, certificates).
+Sources: paper sections 5.1.2 (debit and credit) and 6.3 (accounts, statement, certificates).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
-from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
@@ -29,9 +28,8 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
-from ramp.model.agreement import CHANGE_MARK
-from ramp.model.instant import Instant, iso
+from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.model.instant import Instant
 from ramp.model.money import AMOUNT_MAX, credits_text
 from ramp.text import one_line
 
@@ -128,60 +126,6 @@ def deposit(
     return wanted
 
 
-def refund(records: Records, agreement_id: str, at: Instant, evidence: str, before_start: bool) -> Transfer:
-    """Refund the rest of a posted payment once; a repeated call returns the same refund, also after the start."""
-    check_identifier("agreement id", agreement_id)
-    check_instant("time", at)
-    check_evidence(evidence)
-    check_no_addition(records, agreement_id)
-    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
-    if charge is None:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
-    there = records.transfer(agreement_id, TransferKind.REFUND)
-    if there is not None:
-        return there
-    if charge.state is not TransferState.POSTED:
-        refuse(
-            RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only a posted one can be refunded"
-        )
-    if before_start:
-        starts_at = records.starts_at(agreement_id)
-        if starts_at is None or at >= starts_at:
-            when = "is not known" if starts_at is None else f"was at {iso(starts_at)}"
-            refuse(RefusalCode.STARTED, f"the start of {agreement_id} {when}: the resource must agree to the refund")
-    refunded = give_back(records, charge, at)
-    store_evidence(records, EvidenceKind.REFUND, agreement_id, evidence, at)
-    return refunded
-
-
-def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
-    """Refund the rest of a posted payment that has no refund.
-
-    Raises:
-        LedgerRefusal: `account_closed`, `refunded` if nothing is left.
-    """
-    name = charge.agreement_id
-    left = left_of(records, charge)
-    if left <= 0:
-        refuse(RefusalCode.REFUNDED, f"the payment of {name} is already refunded in full")
-    refunded = Transfer(
-        transfer_id=transfer_id_of(name, TransferKind.REFUND),
-        debit_account=charge.credit_account,
-        credit_account=charge.debit_account,
-        amount=left,
-        agreement_id=name,
-        kind=TransferKind.REFUND,
-        entered_at=at,
-        posted_at=at,
-        reverses=charge.transfer_id,
-        memo=one_line(memo, TEXT_LENGTH_MAX),
-        order_id=charge.order_id,
-    )
-    open_balances(records, refunded)
-    records.append(TransferEntered(refunded))
-    return refunded
-
-
 def register_certificate(records: Records, account_id: str, pem: str) -> None:
     """Store an account's public certificate; a new one replaces the old one."""
     known_balance(records, account_id)
@@ -225,7 +169,6 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
         payments=totals.get(TransferKind.PAYMENT, Total()),
         refunds=totals.get(TransferKind.REFUND, Total()),
         deposits=totals.get(TransferKind.DEPOSIT, Total()),
-        rebates=totals.get(TransferKind.REBATE, Total()),
     )
 
 
@@ -269,33 +212,3 @@ def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
         if balances[account_id].account.closed_at is not None:
             refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed")
     return balances
-
-
-def addition_of(records: Records, agreement_id: str) -> str:
-    """Return the agreement whose slot an order's line of this id has enlarged, or the empty string."""
-    if CHANGE_MARK not in agreement_id:
-        return ""
-    order = records.order_of(agreement_id)
-    line = None if order is None else order.line(agreement_id)
-    named = None if line is None else line.amended
-    return "" if named is None else named[0]
-
-
-def addition_named(records: Records, agreement_id: str) -> Problem | None:
-    """Return a refusal if the id names an addition to a slot instead of an agreement."""
-    of = addition_of(records, agreement_id)
-    if not of:
-        return None
-    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {of}; cancel {of} instead"
-
-
-def check_no_addition(records: Records, agreement_id: str) -> None:
-    """Refuse the id of an addition, which is refunded and amended only with its agreement."""
-    problem = addition_named(records, agreement_id)
-    if problem is not None:
-        refuse(*problem)
-
-
-def left_of(records: Records, payment: Transfer) -> int:
-    """Return what is left of a payment with its additions after all refunds, in minor units."""
-    return payment.amount - given_back(records.amendments(payment.agreement_id))

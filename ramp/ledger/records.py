@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ramp.ledger.account import Balance
-from ramp.ledger.amendments.amendment import DecidedAmendment
+from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
@@ -103,11 +103,11 @@ class Records(Protocol):
         """Append entries and apply their balance changes: all or none of them."""
         ...
 
-    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        """Decided amendments of an agreement, by number."""
+    def changes(self, agreement_id: str) -> tuple[DecidedChange, ...]:
+        """Decided changes of an agreement, by number."""
         ...
 
-    def add_amendment(self, decided: DecidedAmendment) -> None:
+    def add_change(self, decided: DecidedChange) -> None:
         """Store a decision, the first of its agreement and number."""
         ...
 

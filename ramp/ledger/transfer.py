@@ -14,12 +14,11 @@ from ramp.model.instant import Instant
 
 
 class TransferKind(StrEnum):
-    """The purpose of a transfer; a rebate refunds a part of a payment, by an amendment."""
+    """The purpose of a transfer; a refund returns a part of a payment, or all that is left of it."""
 
     PAYMENT = "payment"
     REFUND = "refund"
     DEPOSIT = "deposit"
-    REBATE = "rebate"
 
 
 class TransferState(StrEnum):
@@ -39,11 +38,10 @@ class Transfer:
         debit_account: the payer.
         credit_account: the payee.
         amount: minor units, above zero.
-        agreement_id: its agreement; a deposit's reference; or `amendment_key` for a rebate and for the payment of an
-            addition. With `kind` it is the idempotency key.
+        agreement_id: its agreement; a deposit's reference; or `amendment_key` for the payment or refund of a change of
+            size. With `kind` it is the idempotency key.
         posted_at: when the money moved, or None.
         voided_at: when it was voided, or None.
-        reverses: the payment that a refund reverses, else None.
         memo: one line for people.
         order_id: the order of a payment and its refunds; empty for a deposit.
     """
@@ -57,7 +55,6 @@ class Transfer:
     entered_at: Instant
     posted_at: Instant | None = None
     voided_at: Instant | None = None
-    reverses: str | None = None
     memo: str = ""
     order_id: str = ""
 
@@ -81,7 +78,7 @@ def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
 
 
 def agreement_of(transfer: Transfer) -> str:
-    """Return the agreement of a payment or its refunds, or a deposit's reference."""
-    if transfer.kind is TransferKind.REBATE:
-        return transfer.agreement_id.rpartition(CHANGE_MARK)[0]
+    """Return the agreement of a refund, the key of a payment, or a deposit's reference."""
+    if transfer.kind is TransferKind.REFUND:
+        return transfer.agreement_id.partition(CHANGE_MARK)[0]
     return transfer.agreement_id

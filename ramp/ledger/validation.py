@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
 from ramp.ledger.entry import (
@@ -22,9 +21,6 @@ from ramp.ledger.entry import (
 from ramp.ledger.orders.order import OrderState
 from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
-
-GOING_BACK: Final = frozenset({TransferKind.REFUND, TransferKind.REBATE})
-"""Transfers that return a part of a payment."""
 
 
 def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
@@ -120,8 +116,8 @@ def check_settlements(entries: Iterable[Entry]) -> list[str]:
     return findings
 
 
-def _terms(transfer: Transfer) -> tuple[str, str, int, str | None, str]:
-    return (transfer.debit_account, transfer.credit_account, transfer.amount, transfer.reverses, transfer.order_id)
+def _terms(transfer: Transfer) -> tuple[str, str, int, str]:
+    return (transfer.debit_account, transfer.credit_account, transfer.amount, transfer.order_id)
 
 
 def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
@@ -177,56 +173,57 @@ def check_sellers(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> li
 
 
 def additions(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the payment ids of additions, with the payment id of their agreement."""
+    """Return the payment ids of additions, with the agreement that each adds to."""
     found = {}
     for entry in entries:
         if isinstance(entry, OrderEntered) and entry.order.state is OrderState.RESERVED:
             for line in entry.order.lines:
                 if (named := line.amended) is not None:
-                    added, first = line.agreement_id, named[0]
-                    found[transfer_id_of(added, TransferKind.PAYMENT)] = transfer_id_of(first, TransferKind.PAYMENT)
+                    found[transfer_id_of(line.agreement_id, TransferKind.PAYMENT)] = named[0]
     return found
 
 
 def check_refunds(transfers: Sequence[Transfer], added: Mapping[str, str]) -> list[str]:
-    """Check that refunds and rebates reverse a posted payment, in total at most the charged amount.
+    """Check that refunds return parts of posted payments to their payer, in total at most what was paid.
 
     Args:
         transfers: each in its last state.
-        added: see `additions`; charges and refunds of an addition count with its agreement's payment.
+        added: see `additions`; the payment of an addition counts with its agreement's.
     """
     findings = []
-    charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
-    charged = {transfer_id: charge.amount for transfer_id, charge in charges.items()}
-    for transfer_id, first in added.items():
-        more = charges.get(transfer_id)
-        if more is None or more.state is not TransferState.POSTED:
+    posted = [each for each in transfers if each.kind is TransferKind.PAYMENT and each.state is TransferState.POSTED]
+    payments = {each.agreement_id: each for each in posted if each.transfer_id not in added}
+    paid = {name: payment.amount for name, payment in payments.items()}
+    for more in posted:
+        agreement_id = added.get(more.transfer_id)
+        if agreement_id is None:
             continue
-        charge = charges.get(first)
-        if charge is None or (charge.debit_account, charge.credit_account) != (more.debit_account, more.credit_account):
-            findings.append(f"{transfer_id} adds to {first}, which is not a payment between the same parties")
+        payment = payments.get(agreement_id)
+        if payment is None or _parties(payment) != _parties(more):
+            findings.append(f"{more.transfer_id} adds to {agreement_id}, which has no payment between the same parties")
             continue
-        charged[first] += more.amount
-    refunded: Counter[str] = Counter()
-    for transfer in transfers:
-        if transfer.kind is not TransferKind.REFUND and transfer.reverses is not None:
-            findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is not a refund")
-        if transfer.kind not in GOING_BACK:
+        paid[agreement_id] += more.amount
+    returned: Counter[str] = Counter()
+    for refund in transfers:
+        if refund.kind is not TransferKind.REFUND:
             continue
-        reversed_id = transfer.reverses or transfer_id_of(agreement_of(transfer), TransferKind.PAYMENT)
-        charge = charges.get(reversed_id)
-        if charge is None or charge.state is not TransferState.POSTED:
-            findings.append(f"{transfer.transfer_id} reverses {reversed_id}, which is not a posted payment")
+        agreement_id = agreement_of(refund)
+        payment = payments.get(agreement_id)
+        if payment is None:
+            findings.append(f"{refund.transfer_id} is for {agreement_id}, which has no posted payment")
             continue
-        if (transfer.debit_account, transfer.credit_account) != (charge.credit_account, charge.debit_account):
-            findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")
-        if transfer.order_id != charge.order_id:
-            findings.append(f"{transfer.transfer_id} is not of the order of {charge.transfer_id}")
-        for paid in dict.fromkeys((charge.transfer_id, added.get(charge.transfer_id, charge.transfer_id))):
-            refunded[paid] += transfer.amount
-            if refunded[paid] > charged.get(paid, 0):
-                findings.append(f"{transfer.transfer_id} brings refunds of {paid} above the charge")
+        if (refund.debit_account, refund.credit_account) != (payment.credit_account, payment.debit_account):
+            findings.append(f"{refund.transfer_id} is not between the parties of {payment.transfer_id}")
+        if refund.order_id != payment.order_id:
+            findings.append(f"{refund.transfer_id} is not of the order of {payment.transfer_id}")
+        returned[agreement_id] += refund.amount
+        if returned[agreement_id] > paid[agreement_id]:
+            findings.append(f"{refund.transfer_id} brings the refunds of {agreement_id} above what was paid")
     return findings
+
+
+def _parties(transfer: Transfer) -> tuple[str, str]:
+    return transfer.debit_account, transfer.credit_account
 
 
 def check_balances(

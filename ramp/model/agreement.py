@@ -153,12 +153,12 @@ class Amendment:
 
     @property
     def key(self) -> str:
-        """Return the key of its payment or rebate at the bank."""
+        """Return the key of its payment or refund at the bank."""
         return amendment_key(self.agreement_id, self.number)
 
 
 def amendment_key(agreement_id: str, number: int) -> str:
-    """Return the key of an amendment's payment or rebate; the text before its last mark is the agreement's id."""
+    """Return the key of an amendment's payment or refund; the text before its last mark is the agreement's id."""
     return f"{agreement_id}{CHANGE_MARK}{number}"
 
 

@@ -68,7 +68,7 @@ def text_problem(what: str, text: Any, limit: int) -> str:
         return f"the {what} is not a string"
     if len(text) > limit:
         return f"the {what} has {len(text)} characters, expected at most {limit}"
-    return "" if is_printable(text) else f"the {what} {text!a:.50} has line breaks or hidden characters"
+    return "" if not text or is_printable(text) else f"the {what} {text!a:.50} has line breaks or hidden characters"
 
 
 def identifier_problem(name: Any) -> str:

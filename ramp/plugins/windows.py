@@ -18,14 +18,14 @@ def request_refusal(unit: RequestUnit, cores: int, now: Instant) -> Refusal | No
 def window_refusal(unit: RequestUnit, now: Instant) -> Refusal | None:
     """Refuse a unit whose window holds no run at `now`, with the nearest valid deadline; None if it fits."""
     earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+    if unit.deadline > now and 0 < duration <= unit.deadline - earliest:
+        return None
     nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
     if unit.deadline <= now:
         detail = f"the deadline {iso(unit.deadline)} has passed"
         return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
-    if duration <= 0 or unit.deadline - duration < earliest:
-        detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
-        return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
-    return None
+    detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
+    return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
 
 
 def iso_or_empty(instant: Instant | None) -> str:

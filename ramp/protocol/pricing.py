@@ -69,10 +69,6 @@ PricingStrategy = Callable[[PriceQuestion], int | PriceRefusal]
 """Whole credits per core hour, or why not."""
 
 
-def _round_half_up(value: Fraction) -> int:
-    return math.floor(value + Fraction(1, 2))
-
-
 def _bounded(bid: int, question: PriceQuestion) -> int | PriceRefusal:
     """Replace a bid below the minimum by the minimum, or refuse if that is above the asking price."""
     if bid >= question.minimum_price:
@@ -86,9 +82,12 @@ def paper_price(question: PriceQuestion) -> int | PriceRefusal:
     """The paper's formula with the exact quotient (default)."""
     if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
         return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
-    load = max(LOAD_FLOOR, min(Fraction(1), Fraction(question.load)))
-    decrement = Fraction(question.start_price - question.minimum_price, question.rounds_expected) * (1 - load)
-    return _bounded(_round_half_up(question.asking - decrement), question)
+    load = min(question.load, 1.0) if question.load >= 0.1 else LOAD_FLOOR
+    taken, whole = load.as_integer_ratio()  # in whole numbers, which is exact and faster than fractions
+    parts = question.rounds_expected * whole
+    decrement = (question.start_price - question.minimum_price) * (whole - taken)
+    rounded_half_up = (2 * (question.asking * parts - decrement) + parts) // (2 * parts)
+    return _bounded(rounded_half_up, question)
 
 
 def _single(value: float) -> float:

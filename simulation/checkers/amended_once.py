@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Signed
@@ -41,7 +42,7 @@ class AmendedOnce(Checker):
             for offer_id in party.sizes.open:
                 participant = party.participants[offer_id]
                 agreed = participant.agreed
-                posted = [each for each in view.ledger.amendments(agreed.agreement_id) if each.is_posted]
+                posted = sizes_posted(view, agreed.agreement_id)
                 paid = self._sizes[posted[-1].digest] if posted else (agreed.offer.cores, agreed.offer.end)
                 used = participant.size
                 if used[0] > paid[0] or used[1] > paid[1]:
@@ -52,7 +53,7 @@ class AmendedOnce(Checker):
         self.at_stop(view)
         for user in view.honest_users.values():
             for agreement_id in user.agreements:
-                posted = {each.number for each in view.ledger.amendments(agreement_id) if each.is_posted}
+                posted = {each.number for each in sizes_posted(view, agreement_id)}
                 known = {each.number for each in user.changes.posted(agreement_id)}
                 if posted != known:
                     raise self._violated(f"{user.name} knows {known} of {agreement_id}, and {posted} are posted")
@@ -78,7 +79,7 @@ class AmendedOnce(Checker):
     def at_stop(self, view: MarketView) -> None:
         """What a user has had posted is one chain, and the ledger has moved the same amount for each of it, once."""
         for payment in posted_transfers(view):
-            posted = [each for each in view.ledger.amendments(payment.agreement_id) if each.is_posted]
+            posted = sizes_posted(view, payment.agreement_id)
             for before, each in pairwise(posted):
                 if self._before.get(each.digest, before.digest) != before.digest:
                     raise self._violated(f"amendment {each.number} of {each.agreement_id} changes an outdated state")
@@ -96,9 +97,14 @@ class AmendedOnce(Checker):
                 worth, _ = given_back(agreement, posted[:number], amendment)
                 if amendment.refund != int(worth):
                     raise self._violated(f"amendment {amendment.number} gives {amendment.refund} back of {worth}")
-            kind = TransferKind.PAYMENT if amendment.grows else TransferKind.REBATE
+            kind = TransferKind.PAYMENT if amendment.grows else TransferKind.REFUND
             moved = view.ledger.transfer(amendment.key, kind)
             wanted = amendment.charge if amendment.grows else amendment.refund
             if moved is None or moved.posted_at is None or moved.amount != wanted:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} has moved {moved}")
             state = after(state, amendment)
+
+
+def sizes_posted(view: MarketView, agreement_id: str) -> list[DecidedChange]:
+    """Return the changes of an agreement's size that the bank has posted, in order."""
+    return [each for each in view.ledger.changes(agreement_id) if each.is_posted and not each.is_terminal]

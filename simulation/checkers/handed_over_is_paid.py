@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import Failed
@@ -63,7 +62,7 @@ class HandedOverIsPaid(Checker):
         """After a slot has begun by the bank's clock nothing is refunded against the resource's will."""
         for transfer in posted_transfers(view):
             agreement = self._agreements.get(transfer.agreement_id)
-            if transfer.kind is not TransferKind.REFUND or agreement is None or agreement.resource in view.liars:
+            if not transfer.is_end or agreement is None or agreement.resource in view.liars:
                 continue
             if (
                 transfer.posted_at >= agreement.offer.start

@@ -145,7 +145,7 @@ def standing_payments(view: MarketView) -> dict[str, Trade]:
             continue
         if transfer.kind is TransferKind.PAYMENT:
             paid[transfer.agreement_id] = transfer
-        elif transfer.kind is TransferKind.REFUND:
+        elif transfer.is_end:
             paid.pop(transfer.agreement_id, None)
     return paid
 

@@ -35,19 +35,15 @@ class RefundedOnce(Checker):
                 paid[added_to] = user, resource, amount + transfer.amount
             elif transfer.kind is TransferKind.PAYMENT:
                 paid[transfer.agreement_id] = terms
-            elif transfer.kind is TransferKind.REBATE:
-                user, resource, amount = paid.get(transfer.agreement_id, ("", "", 0))
-                if terms[:2] != (resource, user) or transfer.agreement_id in refunded:
-                    raise self._violated(f"{transfer.agreement_id} was given back in part otherwise than it was paid")
-                paid[transfer.agreement_id] = user, resource, amount - transfer.amount
             elif transfer.kind is TransferKind.REFUND:
+                user, resource, left = paid.get(transfer.agreement_id, ("", "", 0))
                 if transfer.agreement_id in refunded:
-                    raise self._violated(f"{transfer.agreement_id} was refunded twice")
-                refunded.add(transfer.agreement_id)
-                user, resource, amount = paid.get(transfer.agreement_id, ("", "", 0))
-                if terms != (resource, user, amount):
-                    raise self._violated(f"{transfer.agreement_id} was refunded otherwise than it was paid")
-                paid[transfer.agreement_id] = user, resource, 0
+                    raise self._violated(f"{transfer.transfer_id} was posted after all was refunded")
+                if terms[:2] != (resource, user) or (transfer.is_end and transfer.amount != left):
+                    raise self._violated(f"{transfer.transfer_id} was refunded otherwise than it was paid")
+                if transfer.is_end:
+                    refunded.add(transfer.agreement_id)
+                paid[transfer.agreement_id] = user, resource, left - transfer.amount
         self._nobody_gains(view, list(paid.values()))
 
     def _nobody_gains(self, view: MarketView, kept: list[tuple[str, str, int]]) -> None:

@@ -54,8 +54,14 @@ def run_all(
             on_progress(len(answers), len(tasks))
 
     if count == 1 or len(tasks) < 2:
-        for index, task in enumerate(tasks):
-            answered(index, function(task))
+        thresholds = gc.get_threshold()
+        _collect_seldom()
+        try:
+            for index, task in enumerate(tasks):
+                answered(index, function(task))
+        finally:
+            gc.set_threshold(*thresholds)
+            gc.unfreeze()
         return [answers[index] for index in range(len(tasks))]
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn"), initializer=_begin_worker)
@@ -74,10 +80,15 @@ def run_all(
 
 
 def _begin_worker() -> None:
-    """Prepare this worker; the collector's walks through what was imported took a fifth of a swarm's time."""
+    _collect_seldom()
+    _follow_parent()
+
+
+def _collect_seldom() -> None:
+    """Spare the collector's walks through what was imported, which took a fifth of a swarm's time."""
+    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
-    _follow_parent()
 
 
 def _follow_parent() -> None:

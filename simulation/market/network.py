@@ -90,6 +90,7 @@ class Network:
         self._healed_at = healed_at
         self._random = random
         self._isolations = tuple(isolations)
+        self._on_time = (faults.delay_floor,)
 
     def cut(self, isolation: Isolation) -> None:
         """Cut one more line for a while, in virtual time; no isolation lasts beyond the healing."""
@@ -99,10 +100,12 @@ class Network:
     def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
         """Take one message: the delays of the copies that will arrive, none where it is lost."""
         self.counts.sent += 1
-        name = message.performative.value
+        name = str(message.performative)
         self.counts.by_performative[name] = self.counts.by_performative.get(name, 0) + 1
         faults = self._faults if now < self._healed_at else HEALTHY
-        isolated = bool(self._isolations) and any(each.cuts(message, now) for each in self._isolations)
+        if faults is HEALTHY and not self._isolations:
+            return self._on_time
+        isolated = any(each.cuts(message, now) for each in self._isolations)
         if isolated or (faults.loss and self._random.random() < faults.loss):
             self.counts.lost += 1
             return ()

@@ -34,28 +34,23 @@ def unless_rule_failed(outcome: RequestOutcome) -> RequestOutcome:
     return outcome
 
 
-class Observer(Protocol):
-    """Is told everything in the order in which it happens."""
+class Observer:
+    """Base of the observers: each watches what it overrides, in the order in which it happens."""
 
     def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
         """Note an effect that a party is about to carry out."""
-        ...
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
         """Note a message taken by the network; each delay is one copy that will arrive."""
-        ...
 
     def answered(self, name: str, answer: Answer, now: Instant) -> None:
         """Note a late answer of a resource's machine or price strategy."""
-        ...
 
     def crashed(self, name: str, now: Instant) -> None:
         """Note that a party is down."""
-        ...
 
     def restarted(self, name: str, now: Instant) -> None:
         """Note that a party is about to start again."""
-        ...
 
 
 def is_heartbeat(message: Message) -> bool:
@@ -63,7 +58,7 @@ def is_heartbeat(message: Message) -> bool:
     return isinstance(message.content, Registration | Registered)
 
 
-class Happened:
+class Happened(Observer):
     """An observer that keeps lines, with times counted from `start`; heartbeats of resources are left out."""
 
     def __init__(self, start: Instant) -> None:

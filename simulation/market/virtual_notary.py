@@ -8,6 +8,7 @@ Nobody can seal in another's name, for that takes the other's notary.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ramp.errors import SignatureInvalid
 from ramp.model.acl import ANY_AGE, SEALED, Message
@@ -23,6 +24,9 @@ from ramp.model.contents import (
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
+
+EXAMINED: Final = SEALED | {Commitment, Settled, Signed, Amended, RefundClaim}
+"""Contents that are sealed, or that pass on what is; all others are delivered as they are."""
 
 
 class SealedText(str):

@@ -14,7 +14,6 @@ from ramp.model.seal import Role
 from ramp.rfql.codec import EncodedMessage, decode, encode, not_understood
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
-from simulation.market.virtual_notary import is_admitted
 
 
 class Wire:
@@ -36,26 +35,12 @@ class Wire:
         """Return the message as it travels."""
         return encode(message)
 
-    def decode(self, sender: str, receiver: str, encoded: EncodedMessage, now: Instant) -> Message:
-        """Return the message as the receiver reads it; seals and signatures are checked by the receiver's notary.
-
-        Raises:
-            SealInvalid: if it is to be dropped.
-        """
-        notary = self._notaries[receiver]
-        return decode(sender, receiver, encoded.metadata, encoded.thread, encoded.body, notary, now)
-
-
-def as_read(
-    message: Message, encoded: EncodedMessage | None, wire: Wire | None, now: Instant
-) -> tuple[Message | None, Message | None]:
-    """Return a message as its receiver reads it by its clock, or None; and the answer to one that it cannot read."""
-    if wire is None or encoded is None:
-        return (message if is_admitted(message, now) else None), None
-    sender, receiver = message.sender, message.receiver
-    try:
-        return wire.decode(sender, receiver, encoded, now), None
-    except SealInvalid:
-        return None, None
-    except DocumentError as error:
-        return None, not_understood(sender, receiver, encoded.metadata, encoded.thread, str(error))
+    def read(self, message: Message, encoded: EncodedMessage, now: Instant) -> tuple[Message | None, Message | None]:
+        """Return a message as its receiver reads it, or None, and the answer to one that it cannot read."""
+        sender, receiver, metadata, thread = message.sender, message.receiver, encoded.metadata, encoded.thread
+        try:
+            return decode(sender, receiver, metadata, thread, encoded.body, self._notaries[receiver], now), None
+        except SealInvalid:
+            return None, None
+        except DocumentError as error:
+            return None, not_understood(sender, receiver, metadata, thread, str(error))

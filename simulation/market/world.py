@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 from ramp.composition import Composition, open_accounts
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated
@@ -23,7 +23,6 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
@@ -41,7 +40,8 @@ from simulation.market.observing import NewInterceptor, Observer, Said, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.wire import Wire, as_read
+from simulation.market.virtual_notary import EXAMINED, is_admitted
+from simulation.market.wire import Wire
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
@@ -51,6 +51,7 @@ WAKE_MAX = 1000
 """Who wakes so often at one instant never goes to sleep again."""
 
 
+Watcher = TypeVar("Watcher", Checker, Observer)
 Listener = Callable[[str, Progress, Instant], None]
 Fates = Callable[[str, fx.AskMachine | fx.PriceSlots], Fate | None]
 
@@ -99,14 +100,18 @@ class World(MarketView):
         self._wire = wire
         self._queue: EventQueue[Happening] = EventQueue(START)
         self._checkers = tuple(checkers)
-        self._looking = _taking("on_step", checkers)
-        self._listening = _taking("on_delivered", checkers)
-        self._answered = _taking("on_answered", checkers)
-        self._sent = _taking("on_sent", checkers)
-        self._written = _taking("on_written", checkers)
+        self._looking = _taking(Checker.on_step, checkers)
+        self._listening = _taking(Checker.on_delivered, checkers)
+        self._answered = _taking(Checker.on_answered, checkers)
+        self._sent = _taking(Checker.on_sent, checkers)
+        self._written = _taking(Checker.on_written, checkers)
         self._listen = listen
-        self._observer = observer
+        self._observer = observer or Observer()
+        self._noting_messages = _taking(Observer.sent, (self._observer,))
         self._script = script
+        self._has_effects_followed = bool(
+            script is not None or faults.aims or faults.crash or _taking(Observer.carried_out, (self._observer,))
+        )
         self._crash_random = stream(seed, "crash")
         self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
         isolations = tuple(isolation.after(START) for isolation in faults.isolations)
@@ -142,7 +147,6 @@ class World(MarketView):
         self._schedule_faults()
 
     def _schedule_faults(self) -> None:
-        """Schedule the steps of clocks and the outages of several parties."""
         for name, fault in self.faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
@@ -160,7 +164,6 @@ class World(MarketView):
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
     def _add_resource(self, resource: ResourceSpec) -> None:
-        """Add a seller with its journal, and its machine and price strategy as guests; its identifiers count on."""
         name, faults, guests = resource.name, self.faults, self._guests
         watch = partial(self._watch, name)
         machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
@@ -171,22 +174,20 @@ class World(MarketView):
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
             "launcher": resource.launcher,
         }
-        ids = CountedIds(name)
-        party = partial(self.composition.resource_party, name, resource, resource.machine.source, ids)
-        self._add(name, Role.RESOURCE, party, fixed)
+        source, ids = resource.machine.source, CountedIds(name)
+        self._add(name, Role.RESOURCE, partial(self.composition.resource_party, name, resource, source, ids), fixed)
 
     def _add_user(self, user: UserSpec) -> None:
-        """Add a buyer with its journal; its identifiers continue to count."""
         party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
         self._add(user.name, Role.USER, party, {"journal": self._journal(user.name)})
 
     def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
         def ports() -> Ports:
             return Ports(
-                send=self._send,
+                send=self._sender(name),
                 notary=self._notary(name, role),
-                before=lambda effect: self._before(name, effect),
-                watch=lambda progress: self._watch(name, progress),
+                before=partial(self._before, name) if self._has_effects_followed else None,
+                watch=partial(self._watch, name),
                 sealed=self.composition.sealed,
                 unsent=None if self._wire is None else self._unsent,
                 **fixed,  # type: ignore[arg-type]
@@ -208,11 +209,8 @@ class World(MarketView):
         With a condition, virtual time stands at the last event afterwards; without one, at the limit.
         """
         end = self.now + limit
-        while True:
-            following = self._queue.next_time()
-            if following is None or following > end or (until is not None and until()):
-                break
-            self._step(self._queue.pop())
+        while (until is None or not until()) and (event := self._queue.pop_until(end)) is not None:
+            self._step(event)
         if until is None:
             self._queue.now = end
 
@@ -226,15 +224,8 @@ class World(MarketView):
 
     def _step(self, event: Happening) -> None:
         match event:
-            case Delivery(message, encoded):
-                actor = self._actors.get(message.receiver)
-                read = self._read(message, encoded) if actor is not None and actor.host is not None else None
-                if actor is not None and read is not None:
-                    for checker in self._listening:
-                        checker.on_delivered(read, self)
-                    self._guarded(actor, lambda host, now: host.deliver(read, now))
-                    if actor.name in self._liars:
-                        self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
+            case Delivery():
+                self._deliver(event)
             case Tick(name):
                 actor = self._actors[name]
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
@@ -242,7 +233,7 @@ class World(MarketView):
                 if self._woken > WAKE_MAX:
                     raise InvariantViolated("conversations_end", f"{name} wakes endlessly at one instant")
                 actor.ticket = actor.armed_for = None
-                self._guarded(actor, lambda host, now: host.tick(now))
+                self._guarded(actor, Host.tick)
             case Restart(name):
                 self.restart(name)
             case Outage(name, lasting):
@@ -256,12 +247,29 @@ class World(MarketView):
         for checker in self._looking:
             checker.on_step(self)
 
-    def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
-        """Return the message as its receiver reads it, or None where the shell drops or answers it."""
-        read, answer = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+    def _deliver(self, delivery: Delivery) -> None:
+        actor = self._actors.get(delivery.message.receiver)
+        if actor is None or actor.host is None:
+            return
+        read = self._read(delivery, actor.clock)
+        if read is None:
+            self.refused += 1
+            return
+        for checker in self._listening:
+            checker.on_delivered(read, self)
+        self._guarded(actor, Host.deliver, read)
+        if actor.name in self._liars:
+            self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
+
+    def _read(self, delivery: Delivery, clock: PartyClock) -> Message | None:
+        """Return the message as its receiver reads it by its clock, or None where the shell drops or answers it."""
+        message, encoded = delivery.message, delivery.encoded
+        if self._wire is None or encoded is None:
+            admitted = type(message.content) not in EXAMINED or is_admitted(message, clock.time(self._queue.now))
+            return message if admitted else None
+        read, answer = self._wire.read(message, encoded, clock.time(self._queue.now))
         if answer is not None:
-            self._send(answer)
-        self.refused += read is None
+            self._sender(message.receiver)(answer)
         return read
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
@@ -271,17 +279,17 @@ class World(MarketView):
             return
         if isinstance(command, ev.RequestSubmitted):
             actor.unheeded.append(command)
-        survived = self._guarded(actor, lambda host, now: host.command(command, now))
+        survived = self._guarded(actor, Host.command, command)
         if survived and command in actor.unheeded:
             actor.unheeded.remove(command)
 
-    def _guarded(self, actor: Actor, action: Callable[[Host, Instant], None]) -> bool:
-        """Let a party that is up act; says whether it is still up."""
+    def _guarded(self, actor: Actor, action: Callable[..., None], *given: object) -> bool:
+        """Let a party that is up act on what is given, at its time; says whether it is still up."""
         host = actor.host
         if host is None:
             return False
         try:
-            action(host, actor.clock.time(self.now))
+            action(host, *given, actor.clock.time(self._queue.now))
         except Crashed as crashed:
             self._crash(actor, crashed.down_for)
             return False
@@ -303,8 +311,7 @@ class World(MarketView):
         """Start a party again that is down."""
         actor = self._actors[name]
         if actor.host is None:
-            if self._observer is not None:
-                self._observer.restarted(name, self.now)
+            self._observer.restarted(name, self.now)
             self._start(actor)
 
     def deliver(self, message: Message, delay: Duration) -> None:
@@ -313,14 +320,13 @@ class World(MarketView):
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
         """Let a party that is up carry out effects that its owner asked it for directly."""
-        self._guarded(self._actors[name], lambda host, now: host.perform(effects, now))
+        self._guarded(self._actors[name], Host.perform, effects)
 
     def _crash(self, actor: Actor, down_for: Duration | None) -> None:
         self.crashes += 1
         self._up.clear()
         actor.host = actor.doom = None
-        if self._observer is not None:
-            self._observer.crashed(actor.name, self.now)
+        self._observer.crashed(actor.name, self.now)
         actor.disarm(self._queue)
         if down_for is not None:
             self._queue.schedule(self.now + down_for, Restart(actor.name))
@@ -329,7 +335,7 @@ class World(MarketView):
         actor.clock.follow(self.now)
         actor.host = Host(actor.build(), actor.ports())
         self._up.clear()
-        if self._guarded(actor, lambda host, now: host.start(now)):
+        if self._guarded(actor, Host.start):
             for command in actor.unheeded:
                 self._queue.schedule(self.now, Given(actor.name, command))
             actor.unheeded.clear()
@@ -360,8 +366,7 @@ class World(MarketView):
                 self._strike(actor, aim)
             if self.faults.crash and self._crash_random.random() < self.faults.crash:
                 actor.doom = self._pause(self.faults.restart_mean)
-        if self._observer is not None:
-            self._observer.carried_out(name, effect, self.now)
+        self._observer.carried_out(name, effect, self.now)
 
     def _strike(self, actor: Actor, aim: Aim) -> None:
         if aim.blow is Blow.CRASH:
@@ -383,12 +388,11 @@ class World(MarketView):
     def _check_write(self, name: str, effect: fx.Effect) -> bool:
         return self._breakdowns.check_write(name, effect, self.now)
 
-    def _send(self, message: Message) -> None:
-        liar = self._liars.get(message.sender)
-        if liar is None:
-            self._transmit(message)
-        else:
-            self._say(liar.says(message, self.time_of(message.sender)))
+    def _sender(self, name: str) -> Callable[[Message], None]:
+        return self._say_otherwise if name in self._liars else self._transmit
+
+    def _say_otherwise(self, message: Message) -> None:
+        self._say(self._liars[message.sender].says(message, self.time_of(message.sender)))
 
     def _unsent(self, message: Message, error: DocumentError) -> None:
         self.refused += 1
@@ -399,23 +403,23 @@ class World(MarketView):
                 self._transmit(message, kept_back)
 
     def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
+        now = self._queue.now
         encoded = self._wire.encode(message) if self._wire is not None else None
         for checker in self._sent:
             checker.on_sent(message, self)
         delays = self._script.route(message) if self._script is not None else None
         if delays is None:
-            delays = self._network.route(message, self.now)
-        if self._observer is not None:
-            self._observer.sent(message, delays, self.now)
+            delays = self._network.route(message, now)
+        for observer in self._noting_messages:
+            observer.sent(message, delays, now)
         for delay in delays:
-            self._queue.schedule(self.now + kept_back + delay, Delivery(message, encoded))
+            self._queue.schedule(now + kept_back + delay, Delivery(message, encoded))
 
     def _answer(self, name: str, answer: ev.Answer) -> None:
-        if self._observer is not None:
-            self._observer.answered(name, answer, self.now)
+        self._observer.answered(name, answer, self.now)
         for checker in self._answered:
             checker.on_answered(name, answer, self)
-        self._guarded(self._actors[name], lambda host, now: host.answer(answer, now))
+        self._guarded(self._actors[name], Host.answer, answer)
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:
@@ -424,6 +428,6 @@ class World(MarketView):
             self.command(name, ev.OffersApproved(progress.request_id, answer))
 
 
-def _taking(call: str, checkers: Sequence[Checker]) -> tuple[Checker, ...]:
-    """Return the checkers that override a call."""
-    return tuple(each for each in checkers if getattr(type(each), call) is not getattr(Checker, call))
+def _taking(call: Callable[..., None], watchers: Sequence[Watcher]) -> tuple[Watcher, ...]:
+    """Return the watchers that override a call of their base."""
+    return tuple(each for each in watchers if getattr(type(each), call.__name__) is not call)

@@ -181,11 +181,19 @@ class BookedMachine(ResourcePlugin):
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
     ) -> Slot | None:
         """Return the first slot for a unit that starts in [earliest, latest] (None = any later time), or None."""
-        cores = unit.cores.total
-        start = self._first_free(cores, duration, earliest, latest, now)
-        if start is None:
+        cores, length = unit.cores.total, self.clock.log_duration(duration)
+        last, until = NEVER, NEVER
+        if latest is not None:
+            last = self.clock.log_time(latest)
+            until = last + length
+        profile = self.profile(now, until)
+        found = profile.earliest_start(cores, length, self.clock.log_time(earliest), last)
+        if found is None:
             return None
-        return Slot(start, start + duration, cores, self._load(start, start + duration, now))
+        start = max(earliest, self.clock.instant(found))
+        if latest is not None and start > latest:
+            return None
+        return Slot(start, start + duration, cores, self._share(profile, start, start + duration))
 
     def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
         """Return the live reservation of a key, or why there is no such one."""
@@ -212,24 +220,10 @@ class BookedMachine(ResourcePlugin):
         free = self.capacity - self.profile(now, log_end).max_over(log_start, max(log_end, log_start + 1))
         return "" if slot.cores <= free else f"the slot needs {slot.cores} cores, but only {free} are free throughout"
 
-    def _first_free(
-        self, cores: int, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
-    ) -> Instant | None:
-        """Return the first start in [earliest, latest] (None = any later one) with the cores free throughout."""
-        log_earliest, log_duration = self.clock.log_time(earliest), self.clock.log_duration(duration)
-        if latest is None:
-            found = self.profile(now, NEVER).earliest_start(cores, log_duration, log_earliest)
-        else:
-            log_latest = self.clock.log_time(latest)
-            profile = self.profile(now, log_latest + log_duration)
-            found = profile.earliest_start(cores, log_duration, log_earliest, log_latest)
-        if found is None:
-            return None
-        start = max(earliest, self.clock.instant(found))
-        return start if latest is None or start <= latest else None
-
     def _load(self, start: Instant, end: Instant, now: Instant) -> float:
         """Share of the machine taken over [start, end) in the time-mean."""
+        return self._share(self.profile(now, self.clock.log_time(end)), start, end)
+
+    def _share(self, profile: CoreProfile, start: Instant, end: Instant) -> float:
         log_start, log_end = self.clock.log_time(start), self.clock.log_time(end)
-        profile = self.profile(now, log_end)
         return profile.mean_over(log_start, max(log_end, log_start + 1)) / self.capacity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -29,19 +29,24 @@ class MachineClock:
     started_at: Instant
     base_time: Duration
     speed: Fraction = Fraction(1)
+    _ratio: tuple[int, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ratio", self.speed.as_integer_ratio())  # reading it of a Fraction is slow
 
     def log_time(self, instant: Instant) -> int:
         """Log time at a wall instant, rounded down."""
-        passed = (instant - self.started_at) * self.speed.numerator // self.speed.denominator
-        return min(self.base_time + passed, FAR)
+        faster, slower = self._ratio
+        return min(self.base_time + (instant - self.started_at) * faster // slower, FAR)
 
     def instant(self, log_time: int) -> Instant:
         """Return the first wall instant at which the log stands at a time or later."""
-        return self.started_at - (self.base_time - log_time) * self.speed.denominator // self.speed.numerator
+        faster, slower = self._ratio
+        return self.started_at - (self.base_time - log_time) * slower // faster
 
     def log_duration(self, duration: Duration) -> Duration:
         """Log time that a window of this wall duration can touch at most, wherever it begins."""
-        if self.speed == 1:
+        if self._ratio == (1, 1):
             return min(duration, FAR)
         # A begin that is rounded up to a whole microsecond of the wall moves the window by up to `speed`.
         return min(math.ceil(duration * self.speed) + math.ceil(self.speed), FAR)

@@ -68,13 +68,11 @@ class CoreProfile:
             end: microseconds, after `start`.
         """
         first, last = self._steps(start, end)
-        bounds = self.times[first : last + 1].astype(np.float64)
-        if last == len(self.times):
-            bounds = np.append(bounds, end)
-        bounds -= start
+        bounds = np.empty(last - first + 1)
         bounds[0] = 0
+        bounds[1:-1] = self.times[first + 1 : last] - start
         bounds[-1] = end - start
-        return float(np.dot(np.diff(bounds), self.taken[first:last])) / (end - start)
+        return float((bounds[1:] - bounds[:-1]) @ self.taken[first:last]) / (end - start)
 
     def earliest_start(self, cores: int, duration: int, earliest: int, latest: int = NEVER) -> int | None:
         """Return the first time from which `cores` are free for the whole of `duration`.
@@ -88,7 +86,7 @@ class CoreProfile:
         Returns:
             The start, microseconds, or None if every one is after `latest`.
         """
-        first = int(np.searchsorted(self.times, earliest, side="right")) - 1
+        first = int(self.times.searchsorted(earliest, side="right")) - 1
         blocked = self.taken[first:] > self.capacity - cores
         if not blocked.any():
             return earliest if earliest <= latest else None
@@ -109,6 +107,5 @@ class CoreProfile:
         """Return indexes first, last (exclusive) of the steps that [start, end) touches."""
         if not self.times[0] <= start < end:
             raise ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
-        return int(np.searchsorted(self.times, start, side="right")) - 1, int(
-            np.searchsorted(self.times, end, side="left")
-        )
+        first = int(self.times.searchsorted(start, side="right")) - 1
+        return first, int(self.times.searchsorted(end, side="left"))

@@ -42,6 +42,7 @@ from ramp.xmpp import wire
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 from simulation.market.actors import COMPOSITION
+from simulation.market.observing import Observer
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
@@ -60,7 +61,7 @@ KEEPING_UP = (Registration, Registered, ClockQuery, ClockReading)
 
 
 @dataclass
-class _Count:
+class _Count(Observer):
     """Everything that a simulated auction says, as stanzas."""
 
     stanzas: Counter[str] = field(default_factory=Counter)
@@ -83,11 +84,6 @@ class _Count:
 
     def watch(self, name: str, progress: Progress, now: Instant) -> None:
         self.ended = self.ended or isinstance(progress, RequestEnded)
-
-    def carried_out(self, *_: object) -> None: ...
-    def answered(self, *_: object) -> None: ...
-    def crashed(self, *_: object) -> None: ...
-    def restarted(self, *_: object) -> None: ...
 
 
 def _stanza(encoded: EncodedMessage) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from ledger_answers import amounts, refusal_code
+from ledger_answers import amounts, end, fail, refusal_code
 
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.book import Book
@@ -238,7 +238,7 @@ def test_the_buyer_voids_the_whole_order(reserved: Ledger) -> None:
     assert reserved.void_order("o-1", "alice", UNTIL, at=21, code="other", reason="", evidence="<2/>") == voided
     assert reserved.countersign("a-2", at=22, starts_at=START) == voided
     assert reserved.reserve_order("o-1", "alice", LINES, UNTIL, at=23) == voided
-    assert reserved.fail_agreement("a-1", "hector", at=24, reason="") == voided
+    assert fail(reserved, "a-1", "hector", at=24, reason="") == voided
     assert reserved.entries() == entries
     assert len(reserved.evidence("o-1")) == 2
 
@@ -326,7 +326,7 @@ def test_whoever_asks_after_the_deadline_finds_the_order_expired(reserved: Ledge
     elif way == "void":
         late = reserved.void_order("o-1", "alice", UNTIL, at=UNTIL, code="unwanted", reason="")
     else:
-        late = reserved.fail_agreement("a-1", "hector", at=UNTIL, reason="")
+        late = fail(reserved, "a-1", "hector", at=UNTIL, reason="")
     assert (late.state, late.code) == (OrderState.VOIDED, "expired")
     assert amounts(reserved, "alice") == (10_000, 0, 10_000)
 
@@ -357,24 +357,24 @@ def test_sweeping_voids_what_is_due_in_order_of_entry(funded: Ledger) -> None:
 
 
 def test_a_failed_resource_voids_the_whole_order(reserved: Ledger) -> None:
-    failed = reserved.fail_agreement("a-2", "kelvin", at=20, reason="the link\nbroke", evidence="<failed/>")
+    failed = fail(reserved, "a-2", "kelvin", at=20, reason="the link\nbroke", evidence="<failed/>")
     assert (failed.state, failed.code, failed.reason) == (OrderState.VOIDED, "resource_failed", "the link broke")
     assert states(reserved) == [TransferState.VOIDED] * 3
-    assert reserved.evidence("a-2") == (Evidence("a-2", EvidenceKind.FAILED, "<failed/>", 20),)
-    assert reserved.fail_agreement("a-1", "hector", at=21, reason="", evidence="<2/>") == failed
+    assert reserved.evidence("a-2") == (Evidence("a-2", EvidenceKind.CHANGE, "<failed/>", 20),)
+    assert fail(reserved, "a-1", "hector", at=21, reason="", evidence="<2/>") == failed
     assert reserved.evidence("a-1") == ()
-    assert refusal_code(lambda: reserved.refund("a-2", at=22)) == "not_posted"
+    assert refusal_code(lambda: end(reserved, "a-2", at=22)) == "not_posted"
 
 
 @pytest.mark.parametrize(("agreement", "resource"), [("a-1", "kelvin"), ("a-1", "alice"), ("a-9", "hector")])
 def test_only_the_named_resource_fails_an_agreement(reserved: Ledger, agreement: str, resource: str) -> None:
     before = reserved.entries()
-    assert refusal_code(lambda: reserved.fail_agreement(agreement, resource, at=20, reason="")) == "unknown_transfer"
+    assert refusal_code(lambda: fail(reserved, agreement, resource, at=20, reason="")) == "unknown_transfer"
     assert reserved.entries() == before
 
 
 def test_a_posted_agreement_whose_resource_fails_is_given_back_once(posted: Ledger) -> None:
-    order = posted.fail_agreement("a-1", "hector", at=6_000, reason="machine down", evidence="<failed/>")
+    order = fail(posted, "a-1", "hector", at=6_000, reason="machine down", evidence="<failed/>")
     assert (order.state, order.settled_at) == (OrderState.POSTED, 20)
     refund = posted.transfer("a-1", TransferKind.REFUND)
     assert refund == Transfer(
@@ -386,55 +386,58 @@ def test_a_posted_agreement_whose_resource_fails_is_given_back_once(posted: Ledg
         TransferKind.REFUND,
         6_000,
         posted_at=6_000,
-        reverses="payment:a-1",
         memo="machine down",
         order_id="o-1",
     )
-    assert posted.fail_agreement("a-1", "hector", at=6_001, reason="again", evidence="<2/>") == order
-    assert posted.refund("a-1", at=6_002, evidence="<3/>") == refund
+    assert fail(posted, "a-1", "hector", at=6_001, reason="again", evidence="<2/>") == order
+    assert end(posted, "a-1", at=6_002, evidence="<3/>").decided_at == 6_000
+    assert posted.transfer("a-1", TransferKind.REFUND) == refund
     assert amounts(posted, "alice") == (8_500, 0, 8_500)
     assert amounts(posted, "hector")[0] == 1_000
-    assert posted.evidence("a-1") == (Evidence("a-1", EvidenceKind.FAILED, "<failed/>", 6_000),)
+    assert posted.evidence("a-1") == (Evidence("a-1", EvidenceKind.CHANGE, "<failed/>", 6_000),)
     assert posted.transfer("a-3", TransferKind.REFUND) is None
 
 
 def test_a_refund_gives_the_whole_payment_back_once(posted: Ledger) -> None:
-    refund = posted.refund("a-2", at=30, evidence="<cancellation/>")
+    ended = end(posted, "a-2", at=30, evidence="<cancellation/>")
+    refund = posted.transfer("a-2", TransferKind.REFUND)
+    assert refund is not None
+    assert (ended.amount, ended.transfer_id) == (-500, refund.transfer_id)
     assert (refund.amount, refund.debit_account, refund.credit_account, refund.order_id) == (
         500,
         "kelvin",
         "alice",
         "o-1",
     )
-    assert posted.refund("a-2", at=31, evidence="<2/>") == refund == posted.transfer("a-2", TransferKind.REFUND)
-    posted.fail_agreement("a-2", "kelvin", at=32, reason="", evidence="<3/>")
+    assert end(posted, "a-2", at=31, evidence="<2/>") == ended
+    fail(posted, "a-2", "kelvin", at=32, reason="", evidence="<3/>")
     assert amounts(posted, "alice")[0] == 6_500
     assert amounts(posted, "kelvin") == (0, 0, 0)
-    assert posted.evidence("a-2") == (Evidence("a-2", EvidenceKind.REFUND, "<cancellation/>", 30),)
+    assert posted.evidence("a-2") == (Evidence("a-2", EvidenceKind.CHANGE, "<cancellation/>", 30),)
 
 
 def test_only_posted_payments_are_refunded(reserved: Ledger) -> None:
-    assert refusal_code(lambda: reserved.refund("a-9", at=11)) == "unknown_transfer"
-    assert refusal_code(lambda: reserved.refund("d-1", at=11)) == "unknown_transfer"
-    assert refusal_code(lambda: reserved.refund("a-1", at=11)) == "not_posted"
+    assert refusal_code(lambda: end(reserved, "a-9", at=11)) == "unknown_transfer"
+    assert refusal_code(lambda: end(reserved, "d-1", at=11)) == "unknown_transfer"
+    assert refusal_code(lambda: end(reserved, "a-1", at=11)) == "not_posted"
     reserved.void_order("o-1", "alice", UNTIL, at=12, code="unwanted", reason="")
-    assert refusal_code(lambda: reserved.refund("a-1", at=13)) == "not_posted"
+    assert refusal_code(lambda: end(reserved, "a-1", at=13)) == "not_posted"
 
 
 def test_a_buyer_alone_is_refunded_before_the_start_only(posted: Ledger) -> None:
-    assert refusal_code(lambda: posted.refund("a-1", at=START, before_start=True)) == "started"
+    assert refusal_code(lambda: end(posted, "a-1", at=START, alone=True)) == "started"
     assert posted.transfer("a-1", TransferKind.REFUND) is None
-    early = posted.refund("a-2", at=START - 1, before_start=True)
-    assert posted.refund("a-2", at=START + 1, before_start=True) == early  # decided before, told again
-    assert posted.refund("a-1", at=START + 2).amount == 2_500  # both agree
+    early = end(posted, "a-2", at=START - 1, alone=True)
+    assert end(posted, "a-2", at=START + 1, alone=True) == early  # decided before, told again
+    assert -end(posted, "a-1", at=START + 2).amount == 2_500  # both agree
 
 
 def test_each_agreement_starts_at_its_own_time(funded: Ledger) -> None:
     funded.reserve_order("o-1", "alice", LINES[:2], UNTIL, at=10)
     funded.countersign("a-1", at=11, starts_at=50)
     funded.countersign("a-2", at=11, starts_at=90)
-    assert refusal_code(lambda: funded.refund("a-1", at=60, before_start=True)) == "started"
-    assert funded.refund("a-2", at=60, before_start=True).amount == 500
+    assert refusal_code(lambda: end(funded, "a-1", at=60, alone=True)) == "started"
+    assert -end(funded, "a-2", at=60, alone=True).amount == 500
 
 
 def test_agreements_that_no_order_has_are_not_countersigned(reserved: Ledger) -> None:
@@ -450,10 +453,10 @@ def test_accounts_with_a_reserved_order_stay_open(reserved: Ledger) -> None:
 
 
 def test_a_closed_account_is_not_refunded_from(posted: Ledger) -> None:
-    posted.refund("a-2", at=21)
+    end(posted, "a-2", at=21)
     posted.close_account("kelvin", at=22)
-    posted.refund("a-1", at=23)
-    posted.refund("a-3", at=23)
+    end(posted, "a-1", at=23)
+    end(posted, "a-3", at=23)
     posted.close_account("hector", at=24)
     reserve(posted, "o-2", 1)
     assert posted.order("o-2").code == "account_closed"  # type: ignore[union-attr]
@@ -468,10 +471,10 @@ def test_evidence_is_kept_in_the_order_in_which_it_came(funded: Ledger) -> None:
     text = "<agreement>ünit & \u4e2d\r\n\t</agreement>" * 1_000
     funded.reserve_order("o-1", "alice", LINES[:1], UNTIL, at=10)
     funded.countersign("a-1", at=11, starts_at=START, evidence=text)
-    funded.refund("a-1", at=12, evidence="<cancellation/>")
+    end(funded, "a-1", at=12, evidence="<cancellation/>")
     assert funded.evidence("a-1") == (
         Evidence("a-1", EvidenceKind.AGREEMENT, text, 11),
-        Evidence("a-1", EvidenceKind.REFUND, "<cancellation/>", 12),
+        Evidence("a-1", EvidenceKind.CHANGE, "<cancellation/>", 12),
     )
 
 
@@ -484,8 +487,8 @@ def test_evidence_that_cannot_be_kept_stops_the_change(funded: Ledger, text: str
         lambda: funded.reserve_order("o-2", "alice", LINES[1:], UNTIL, at=11, evidence=text),
         lambda: funded.countersign("a-1", at=11, starts_at=START, evidence=text),
         lambda: funded.void_order("o-1", "alice", UNTIL, at=11, code="unwanted", reason="", evidence=text),
-        lambda: funded.fail_agreement("a-1", "hector", at=11, reason="", evidence=text),
-        lambda: funded.refund("a-1", at=11, evidence=text),
+        lambda: fail(funded, "a-1", "hector", at=11, reason="", evidence=text),
+        lambda: end(funded, "a-1", at=11, evidence=text),
     ):
         assert refusal_code(call) == "malformed_value"
     assert funded.entries() == before
@@ -493,7 +496,7 @@ def test_evidence_that_cannot_be_kept_stops_the_change(funded: Ledger, text: str
 
 def test_the_overview_lists_what_was_posted_in_order_of_posting(posted: Ledger) -> None:
     reserve(posted, "o-2", 7, at=25)
-    posted.refund("a-2", at=30)
+    end(posted, "a-2", at=30)
     reserve(posted, "o-3", 9, at=30)
     posted.countersign("a-o-3", at=31, starts_at=START)
     posted.countersign("a-o-2", at=29, starts_at=START)  # the clock was set back
@@ -544,7 +547,7 @@ def test_pages_that_cannot_be_are_refused(funded: Ledger, after: int, limit: int
 
 
 def test_orders_can_be_made_again_from_their_entries(posted: Ledger) -> None:
-    posted.fail_agreement("a-1", "hector", at=30, reason='say "no"')
+    fail(posted, "a-1", "hector", at=30, reason='say "no"')
     reserve(posted, "o-2", 100_000)
     posted.void_order("o-3", "alice", UNTIL, at=31, code="unwanted", reason="")
     reserve(posted, "o-3", 5, at=32)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ledger_answers import amounts, refusal_code
+from ledger_answers import amounts, end, refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
@@ -153,7 +153,7 @@ def pay(ledger: Ledger, agreement_id: str, resource: str, cost: int, at: int) ->
 def test_statement_runs_from_the_opening_to_the_closing_balance(funded: Ledger) -> None:
     pay(funded, "a-1", "hector", 2_500, at=10)
     reserve(funded, "a-2", "kelvin", 1_000, at=11)
-    funded.refund("a-1", at=20)
+    end(funded, "a-1", at=20)
     funded.countersign("a-2", at=30, starts_at=5_000)
     reserve(funded, "a-3", "kelvin", 700, at=31)
     whole = funded.statement("alice")
@@ -188,7 +188,7 @@ def test_a_ledger_can_be_made_again_from_its_entries(funded: Ledger) -> None:
     pay(funded, "a-1", "hector", 2_500, at=10)
     reserve(funded, "a-2", "kelvin", 1_000, at=11)
     funded.expire_orders(1_000)
-    funded.refund("a-1", at=1_001)
+    end(funded, "a-1", at=1_001)
     reserve(funded, "a-3", "kelvin", 1, at=14)
     funded.open_account("gone", AccountKind.USER, at=17)
     funded.close_account("gone", at=18)

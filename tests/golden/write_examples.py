@@ -141,7 +141,7 @@ def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> N
                 "an amendment takes effect after its issue | names: are not in this order",
                 user.sign(Signed(backwards), NOW).document,
             )
-            posted = contents.AmendmentPosted("agreement-9", 1, "rebate:agreement-9#1", 704_000)
+            posted = contents.AmendmentPosted("agreement-9", 1, "refund:agreement-9#1", 704_000)
             seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", posted, "agreement-9#1")
             document = documents.write_content(contents.Amended(twice, posted, seal))
             _write("valid/amended.xml", document)

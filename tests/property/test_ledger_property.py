@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from ledger_answers import end, fail
 
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
@@ -299,16 +300,14 @@ class LedgerMachine(RuleBasedStateMachine):
             self.lapse(deal)
             if deal.state == "reserved":
                 deal.state, deal.code = "voided", "resource_failed"
-                self.keep(agreement, "failed")
+                self.keep(agreement, "change")
             elif deal.state == "posted":
-                code = self.give_back(agreement, "failed")
-        answer = self.refused(
-            code, lambda: self.ledger.fail_agreement(agreement, resource, at=self.now, reason="", evidence="<5/>")
-        )
+                code = self.give_back(agreement)
+        answer = self.refused(code, lambda: fail(self.ledger, agreement, resource, at=self.now, evidence="<5/>"))
         if code is None and deal is not None:
             self.same(answer, deal)
 
-    def give_back(self, agreement: str, kind: str) -> str | None:
+    def give_back(self, agreement: str) -> str | None:
         """Refund in the model; the code if a party's account is closed."""
         deal = self.deals[self.held[agreement]]
         (line,) = (one for one in deal.lines if one.agreement_id == agreement)
@@ -317,7 +316,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.closed & {deal.user, line.resource}:
             return "account_closed"
         self.refunded.add(agreement)
-        self.keep(agreement, kind)
+        self.keep(agreement, "change")
         return None
 
     @rule(agreement=AGREEMENTS, before_start=st.booleans())
@@ -329,10 +328,10 @@ class LedgerMachine(RuleBasedStateMachine):
         elif before_start and agreement not in self.refunded and self.now >= deal.starts[agreement]:
             code = "started"
         else:
-            code = self.give_back(agreement, "refund")
+            code = self.give_back(agreement)
         self.refused(
             code,
-            lambda: self.ledger.refund(agreement, at=self.now, evidence="<6/>", before_start=before_start),
+            lambda: end(self.ledger, agreement, at=self.now, evidence="<6/>", alone=before_start),
         )
 
     @rule(ticks=st.integers(0, 15))

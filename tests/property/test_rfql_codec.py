@@ -496,7 +496,7 @@ def test_proofs_round_trip(
 @given(body=amendments())
 def test_the_proof_of_an_amendment_round_trips(notaries: dict[str, XmlNotary], body: Amendment) -> None:
     user, resource, bank = notaries[USER], notaries[RESOURCE], notaries[NAMES[Role.BANK]]
-    posted = contents.AmendmentPosted(body.agreement_id, body.number, "rebate", body.refund, body.charge)
+    posted = contents.AmendmentPosted(body.agreement_id, body.number, "refund", body.refund, body.charge)
     told = bank.seal(Message(Performative.AGREE, bank.name, RESOURCE, "c-1", posted), NOW)
     assert told.seal is not None
     twice = resource.sign(user.sign(Signed(body), NOW), NOW)

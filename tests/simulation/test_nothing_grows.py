@@ -25,13 +25,13 @@ from ramp.protocol.records import RequestConcluded
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import standing_payments
 from simulation.market.faults.breakdowns import WatchedJournal, no_space
-from simulation.market.observing import ScriptedCrash
+from simulation.market.observing import Observer, ScriptedCrash
 from simulation.market.virtual_notary import VirtualNotary
 
 DISCOVERY = (Registration, Registered, DirectoryQuery, DirectoryListing)
 
 
-class Watching:
+class Watching(Observer):
     """An observer that keeps what is sent, and the effects that change something."""
 
     def __init__(self) -> None:
@@ -45,10 +45,6 @@ class Watching:
     def sent(self, message: Message, delays: Sequence[int], now: Instant) -> None:
         if not isinstance(message.content, DISCOVERY):
             self.sent_messages.append(message)
-
-    def crashed(self, name: str, now: Instant) -> None: ...
-
-    def restarted(self, name: str, now: Instant) -> None: ...
 
 
 def check_all_over(market: LongMarket, purchases: int) -> None:

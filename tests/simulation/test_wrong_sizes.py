@@ -10,6 +10,7 @@ import pytest
 from ramp.model.offer import RefusalCode
 from ramp.protocol.effects import Report
 from ramp.protocol.progress import RoundClosed
+from simulation.market.observing import Observer
 from tests.swarm import liars
 from tests.swarm.markets import run
 
@@ -17,7 +18,7 @@ SEEDS = (15, 17, 128)
 """Markets in which sizes are drawn and a seller lies about them."""
 
 
-class Refused:
+class Refused(Observer):
     """Counts the refusals of all rounds by code, and takes note of nothing else."""
 
     def __init__(self) -> None:
@@ -26,14 +27,6 @@ class Refused:
     def carried_out(self, name: str, effect: Any, now: int) -> None:
         if isinstance(effect, Report) and isinstance(effect.progress, RoundClosed):
             self.codes.update(each.refusal.code for each in effect.progress.record.refusals)
-
-    def sent(self, *_: Any) -> None: ...
-
-    def answered(self, *_: Any) -> None: ...
-
-    def crashed(self, *_: Any) -> None: ...
-
-    def restarted(self, *_: Any) -> None: ...
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import Final
 from unittest.mock import patch
 
-from ramp.ledger import payment_rules
-from ramp.ledger.amendments import amendment_rules
+from ramp.ledger import change_rules
 from ramp.ledger.book import _Index
-from ramp.ledger.orders import order_rules
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode
@@ -40,12 +38,12 @@ def paid_back_untaken() -> Context:
 
 def decisions_forgotten() -> Context:
     """The ledger does not note what it has decided of an amendment."""
-    return patch.object(_Index, "add_amendment", lambda *_: None)
+    return patch.object(_Index, "add_change", lambda *_: None)
 
 
 def rebates_refunded_again() -> Context:
     """A refund gives back what amendments have given back already."""
-    return patch.object(payment_rules, "given_back", lambda _: 0)
+    return patch.object(change_rules, "left_of", lambda payment, _: payment.amount)
 
 
 def amendments_forgotten() -> Context:
@@ -78,7 +76,7 @@ def addition_kept() -> Context:
 
 def additions_not_noted() -> Context:
     """The ledger posts what was added, and does not note the amendment."""
-    return patch.object(order_rules, "addition_posted", lambda *_: None)
+    return patch.object(change_rules, "addition_posted", lambda *_: None)
 
 
 def first_bought_first_back() -> Context:
@@ -98,24 +96,24 @@ def first_bought_first_back() -> Context:
 
 def addition_to_any_state() -> Context:
     """An order's line may add to a state that its slot no longer has."""
-    original = amendment_rules.addition_problem
+    original = change_rules.addition_problem
 
     def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
-        with patch.object(amendment_rules, "standing_digest", lambda _: ""):
+        with patch.object(change_rules, "standing_digest", lambda _: ""):
             return original(records, user, line)
 
-    return patch.object(order_rules, "addition_problem", addition_problem)
+    return patch.object(change_rules, "addition_problem", addition_problem)
 
 
 def addition_outlives_refund() -> Context:
     """An addition that is open when its slot is refunded is paid nevertheless."""
-    original = amendment_rules.addition_problem
+    original = change_rules.addition_problem
 
     def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
         problem = original(records, user, line)
         return None if problem is not None and problem[0] is RefusalCode.REFUNDED else problem
 
-    return patch.object(order_rules, "addition_problem", addition_problem)
+    return patch.object(change_rules, "addition_problem", addition_problem)
 
 
 OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {

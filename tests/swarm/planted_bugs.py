@@ -13,13 +13,14 @@ from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
-from ramp.ledger import payment_rules
+from ramp.ledger import change_rules
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange
 from ramp.ledger.entry import OrderEntered, TransferEntered
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.records import Records
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.transfer import Transfer, TransferKind
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import Offer, RefusalCode
@@ -355,36 +356,36 @@ class PlantedBug:
 _DROPPED = "written_before_said"
 
 
-@contextlib.contextmanager
-def _refunded_twice() -> Iterator[None]:
+def _beside_a_refund(more: Callable[[Transfer], Transfer]) -> Context:
+    """With the refund that ends an agreement another transfer is entered."""
+
     def make(original: Any) -> Any:
-        def give_back(records: Records, charge: Any, at: Instant, memo: str = "") -> Any:
-            refund = original(records, charge, at, memo)
-            records.append(TransferEntered(replace(refund, transfer_id=f"{refund.transfer_id}#2")))
-            return refund
+        def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
+            before = len(records.entries())
+            decided: DecidedChange = original(records, terms, at, evidence)
+            entered = records.entries()[-1]
+            if decided.is_terminal and len(records.entries()) > before and isinstance(entered, TransferEntered):
+                records.append(TransferEntered(more(entered.transfer)))
+            return decided
 
-        return give_back
+        return post_change
 
-    with _replaced(order_rules, "give_back", make), _replaced(payment_rules, "give_back", make):
-        yield
+    return _replaced(change_rules, "post_change", make)
 
 
-@contextlib.contextmanager
-def _compensated() -> Iterator[None]:
+def _refunded_twice() -> Context:
+    return _beside_a_refund(lambda refund: replace(refund, transfer_id=f"{refund.transfer_id}#2"))
+
+
+def _compensated() -> Context:
     """With what it returns a seller pays its buyer a compensation, out of what others have paid it."""
 
-    def make(original: Any) -> Any:
-        def give_back(records: Records, charge: Any, at: Instant, memo: str = "") -> Any:
-            refund = original(records, charge, at, memo)
-            more = replace(refund, kind=TransferKind.DEPOSIT, amount=700, reverses=None, order_id="")
-            name = f"compensation-{refund.agreement_id}"
-            records.append(TransferEntered(replace(more, transfer_id=f"deposit:{name}", agreement_id=name)))
-            return refund
+    def compensation(refund: Transfer) -> Transfer:
+        name = f"compensation-{refund.agreement_id}"
+        more = replace(refund, kind=TransferKind.DEPOSIT, amount=700, order_id="")
+        return replace(more, transfer_id=f"deposit:{name}", agreement_id=name)
 
-        return give_back
-
-    with _replaced(order_rules, "give_back", make), _replaced(payment_rules, "give_back", make):
-        yield
+    return _beside_a_refund(compensation)
 
 
 def _refund_after_the_start() -> Context:

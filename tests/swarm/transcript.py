@@ -18,9 +18,10 @@ from ramp.protocol import records as rc
 from ramp.protocol.amending import asking as am
 from ramp.protocol.amending import memory
 from ramp.protocol.outcome import RequestOutcome
+from simulation.market.observing import Observer
 
 
-class Transcript:
+class Transcript(Observer):
     """An observer that keeps lines.
 
     Args:

@@ -14,8 +14,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ramp.ledger import change_rules
 from ramp.ledger.account import Account, AccountKind
-from ramp.ledger.amendments.amendment_rules import addition_posted, addition_problem
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.entry import (
     AgreementCountersigned,
     Entry,
@@ -26,7 +27,7 @@ from ramp.ledger.entry import (
 )
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
-from ramp.ledger.payment_rules import Problem, check_no_addition, give_back, store_evidence
+from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     TEXT_LENGTH_MAX,
@@ -99,7 +100,7 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
     # locks the accounts, so that the payments of these agreements cannot change meanwhile
     records.balances(_accounts(order))
     for line in order.lines:
-        problem = addition_problem(records, order.user, line) if line.agreement_id in there else None
+        problem = change_rules.addition_problem(records, order.user, line) if line.agreement_id in there else None
         if problem is not None:
             order = _void(records, order, at, *problem)
             store_evidence(records, EvidenceKind.VOID, order.order_id, evidence, at)
@@ -112,10 +113,10 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
     records.append(*entries)
     if order.state is OrderState.POSTED:
         for line in order.lines:
-            addition_posted(records, line, at)
+            change_rules.addition_posted(records, line, at)
     line = next(each for each in order.lines if each.agreement_id == agreement_id)
     named = line.amended
-    kind = EvidenceKind.AGREEMENT if named is None else EvidenceKind.AMENDMENT
+    kind = EvidenceKind.AGREEMENT if named is None else EvidenceKind.CHANGE
     store_evidence(records, kind, agreement_id if named is None else named[0], evidence, at)
     return order
 
@@ -142,28 +143,26 @@ def void_order(records: Records, void: RememberedVoid) -> Order:
     return order
 
 
-def fail_agreement(
-    records: Records, agreement_id: str, resource: str, at: Instant, reason: str, evidence: str
-) -> Order:
-    """Void the order of an agreement whose resource failed; if it is posted, refund that resource's part."""
-    check_identifier("resource", resource)
+def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
+    """Post or void a change; the failure of a seller before it is paid voids its order."""
+    if not (terms.is_terminal and terms.grounds is Grounds.SELLER):
+        return change_rules.post_change(records, terms, at, evidence)
+    agreement_id = terms.agreement_id
+    check_identifier("resource", terms.resource)
     check_evidence(evidence)
-    check_no_addition(records, agreement_id)
-    there = _order_of(records, agreement_id)
-    line = there.line(agreement_id)
-    if line is None or line.resource != resource:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{resource} has no payment for {agreement_id}")
-    order = _as_of(records, there, at)
+    if problem := change_rules.addition_named(records, agreement_id):
+        refuse(*problem)
+    order = _order_of(records, agreement_id)
+    line = order.line(agreement_id)
+    if line is None or line.resource != terms.resource:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.resource} has no payment for {agreement_id}")
+    order = _as_of(records, order, at)
+    if order.state is OrderState.POSTED:
+        return change_rules.post_change(records, terms, at, evidence)
     if order.state is OrderState.RESERVED:
-        order = _void(records, order, at, RESOURCE_FAILED, reason)
-    elif order.state is OrderState.POSTED and records.transfer(agreement_id, TransferKind.REFUND) is None:
-        charge = records.transfer(agreement_id, TransferKind.PAYMENT)
-        assert charge is not None, f"the posted order {order.order_id} has no payment for {agreement_id}"
-        give_back(records, charge, at, reason)
-    else:
-        return order
-    store_evidence(records, EvidenceKind.FAILED, agreement_id, evidence, at)
-    return order
+        order = _void(records, order, at, RESOURCE_FAILED, terms.reason)
+        store_evidence(records, EvidenceKind.CHANGE, agreement_id, evidence, at)
+    return DecidedChange(agreement_id, terms.number, terms.grounds, "", 0, at, order.code, order.reason)
 
 
 def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
@@ -209,7 +208,7 @@ def _problem(records: Records, order: Order) -> Problem | None:
         problem = problem or _account_problem(accounts, line.resource, AccountKind.RESOURCE)
     problem = problem or _agreement_problem(records, order.lines)
     for line in order.lines:
-        problem = problem or addition_problem(records, order.user, line)
+        problem = problem or change_rules.addition_problem(records, order.user, line)
     return problem or _funds_problem(order, balances[order.user].available)
 
 

@@ -101,7 +101,7 @@ class AmendmentPosted:
     Attributes:
         agreement_id: of the slot.
         number: of the amendment.
-        transfer_id: the rebate, or the payment of the addition.
+        transfer_id: the refund, or the payment of the addition.
         refund: minor units refunded.
         charge: minor units paid.
     """

@@ -28,16 +28,11 @@ def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
 
 def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
     """Return a refusal for the first static term that the machine misses, with the nearest valid value, or None."""
-    checks = (_check_cores, _check_names, _check_quantities, _check_disk)
-    for check in checks:
-        refusal = check(unit, machine)
-        if refusal is not None:
-            return refusal
-    if unit.torus is not None and not machine.torus:
-        return Refusal(
-            unit.number, RefusalCode.TORUS, "no torus terms", "this machine has no torus to place a shape on"
-        )
-    return None
+    refusal = _check_cores(unit, machine) or _check_names(unit, machine) or _check_quantities(unit, machine)
+    if refusal is None and unit.torus is not None and not machine.torus:
+        without = "this machine has no torus to place a shape on"
+        return Refusal(unit.number, RefusalCode.TORUS, "no torus terms", without)
+    return refusal
 
 
 def _counted(number: int, noun: str) -> str:
@@ -85,34 +80,20 @@ def _check_names(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
 
 
 def _check_quantities(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    disk = None if unit.disk is None else unit.disk.gigabytes
+    if isinstance(unit.disk, NodeDiskSpace):
+        disk_offered, disk_measure = machine.node_disk_space_gb, "GB on each node"
+    else:
+        disk_offered, disk_measure = machine.total_disk_space_gb, "GB in all"
     quantities = (
         (RefusalCode.CPU_SPEED, unit.cpu_speed_mhz, machine.cpu_speed_mhz, "MHz"),
         (RefusalCode.BANDWIDTH, unit.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps, "Mbit/s"),
         (RefusalCode.MEMORY, unit.ram_per_core_mb, machine.ram_per_core_mb, "MB a core"),
+        (RefusalCode.DISK, disk, disk_offered, disk_measure),
     )
     for code, wanted, offered, measure in quantities:
         if wanted is not None and (offered is None or offered < wanted):
-            return _too_little(unit, code, wanted, offered, measure)
+            nearest = "" if offered is None else f"{offered} {measure}"
+            detail = f"the request needs {wanted} {measure}, the machine has {nearest or 'none stated'}"
+            return Refusal(unit.number, code, nearest, detail)
     return None
-
-
-def _check_disk(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
-    if unit.disk is None:
-        return None
-    if isinstance(unit.disk, NodeDiskSpace):
-        offered, measure = machine.node_disk_space_gb, "GB on each node"
-    else:
-        offered, measure = machine.total_disk_space_gb, "GB in all"
-    if offered is None or offered < unit.disk.gigabytes:
-        return _too_little(unit, RefusalCode.DISK, unit.disk.gigabytes, offered, measure)
-    return None
-
-
-def _too_little(unit: RequestUnit, code: RefusalCode, wanted: int, offered: int | None, measure: str) -> Refusal:
-    nearest = "" if offered is None else f"{offered} {measure}"
-    return Refusal(
-        unit.number,
-        code,
-        nearest,
-        f"the request needs {wanted} {measure}, the machine has {nearest or 'none stated'}",
-    )

@@ -87,20 +87,22 @@ def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
     return tuple(of_size(unit, size) for size in sorted(kept))
 
 
-def cost_cap(unit: RequestUnit, length: Duration) -> int:
+def cost_cap(unit: RequestUnit, length: Duration, price: int | None = None) -> int:
     """Return the maximum cost of a slot at the unit's price, in minor units.
 
     The price is per core-hour asked, whatever the slot's cores and its time beyond the wall time.
     A unit without wall time asks for the whole length.
 
     Args:
-        unit: with the price as its `cpu_hour_cost`.
+        unit: the unit.
         length: of the slot, microseconds.
+        price: in place of the unit's.
     """
-    return money.cost(unit.cpu_hour_cost, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
+    asked = unit.cpu_hour_cost if price is None else price
+    return money.cost(asked, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
 
 
-def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
+def price_with(unit: RequestUnit, cores: int, length: Duration, price: int | None = None) -> int:
     """Return the greatest whole price of a slot, credits per core-hour charged, within the unit's maximum cost.
 
     It is 0 if the slot is too dear at any price.
@@ -109,11 +111,12 @@ def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
         unit: the unit.
         cores: charged for the slot.
         length: of the slot, microseconds.
+        price: in place of the unit's.
     """
     charged = 2 * money.MINOR_UNITS_PER_CREDIT * cores * length
     if charged <= 0:
-        return unit.cpu_hour_cost
-    return ((2 * cost_cap(unit, length) + 1) * HOUR - 1) // charged  # costs are rounded half up
+        return unit.cpu_hour_cost if price is None else price
+    return ((2 * cost_cap(unit, length, price) + 1) * HOUR - 1) // charged  # costs are rounded half up
 
 
 def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:

@@ -37,6 +37,9 @@ class Recent(Generic[Key, Value]):
         found = self._values.get(key)
         return found[1] if found is not None and now < found[0] else None
 
+    def forget(self, key: Key) -> None:
+        self._values.pop(key, None)
+
     def clock_set(self, by: Duration) -> None:
         for key, (until, value) in self._values.items():
             self._values[key] = until + by, value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import floor
 
 from ramp.model.acl import Message, Performative
@@ -86,28 +86,27 @@ class OpenOffer:
     unit: RequestUnit
     slot: Slot
     user: str
-    expires: Instant
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Pending:
-    """A call that waits for the plug-in's quotes, then for the strategy's prices."""
+    """A call that waits for the plug-in's quotes, then for the strategy's prices.
 
+    Attributes:
+        key: shared by copies of the call.
+        asked: the unit and, of one size, what is asked of the machine.
+        slots: quoted, with their units.
+        asking: the greatest price of each slot.
+    """
+
+    key: tuple[str, str, int]
     message: Message
     call: CallForProposals
-    asked: tuple[RequestUnit, ...]  # one size each, as asked of the machine
-    refused: tuple[Refusal, ...]
-    slots: tuple[tuple[RequestUnit, Slot], ...] = ()
-    asking: tuple[int, ...] = ()  # the greatest price of each slot
-
-    def unit(self, number: int) -> RequestUnit:
-        return self.call.request.unit(number)
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """The key that copies of the call share."""
-        return self.message.sender, self.call.request_id, self.call.round_number
+    asked: list[tuple[RequestUnit, RequestUnit]]
+    refused: list[Refusal]
+    slots: list[tuple[RequestUnit, Slot]] = field(default_factory=list)
+    asking: list[int] = field(default_factory=list)
 
 
 class Seller:
@@ -144,7 +143,7 @@ class Seller:
         self._timing = timing
         self.draining = draining
         self._launching = launching
-        self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
+        self._offers: Recent[str, OpenOffer] = Recent(timing.offer_validity, OFFERS_MAX)
         # kept as long as an offer is valid: no auction lasts longer
         self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
         self._answers: Recent[tuple[str, str, int], Message] = Recent(timing.offer_validity, ANSWERS_MAX)
@@ -173,12 +172,13 @@ class Seller:
 
     def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
         """Check the static terms (step one), then ask the plug-in."""
-        answered = self._answers.get((message.sender, call.request_id, call.round_number))
+        key = (message.sender, call.request_id, call.round_number)
+        answered = self._answers.get(key)
         if answered is not None:
             return [Send(answered, sealed=bool(call.rule))]
-        if (message.sender, call.request_id, call.round_number) in self._being_quoted:
+        if key in self._being_quoted:
             return []  # a copy; the machine is still at work on the first
-        asked: list[RequestUnit] = []
+        asked: list[tuple[RequestUnit, RequestUnit]] = []
         refused: list[Refusal] = []
         unmapped = self._launching.problem(message.sender) if self._launching is not None else ""
         for unit in call.request.units:
@@ -187,33 +187,37 @@ class Seller:
                 continue
             for size in candidates(unit):
                 refusal = site_refusal(unit, self._resource) or check_static_terms(size, self.terms)
-                refusal = refusal or self._draining_refusal(unit, message)
+                if refusal is None and self.draining:
+                    refusal = Refusal(unit.number, RefusalCode.DRAINING, detail=DRAINING_DETAIL)
                 if refusal is None:
-                    asked.append(size)
+                    asked.append((unit, size))
                 else:
                     refused.append(refusal)
         self._calls += 1
         call_id = f"quote-{self._calls}"
-        pending = self._pending[call_id] = _Pending(message, call, tuple(asked), tuple(refused))
-        self._being_quoted.add(pending.key)
+        self._pending[call_id] = _Pending(key, message, call, asked, refused)
+        self._being_quoted.add(key)
         if len(self._pending) > PENDING_MAX:
             self.drop(next(iter(self._pending)))
         if not asked:
             return self.on_quoted(call_id, (), now)
-        return [QuoteSlots(call_id, tuple(asked))]
+        return [QuoteSlots(call_id, tuple(size for _, size in asked))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
         """Ask the strategy for a price of each slot (step two)."""
         pending = self._pending.get(call_id)
         if pending is None:
             return []
-        refused = [answer for answer in answers if isinstance(answer, Refusal)]
-        slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
-        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
-        asking = tuple(each.asking for each in questions)
-        refusals = (*pending.refused, *refused)
-        self._pending[call_id] = replace(pending, refused=refusals, slots=tuple(slots), asking=asking)
-        if not slots:
+        slots: list[tuple[RequestUnit, Slot]] = []
+        questions: list[PriceQuestion] = []
+        for (unit, _), answer in zip(pending.asked, answers, strict=True):
+            if isinstance(answer, Refusal):
+                pending.refused.append(answer)
+                continue
+            slots.append((unit, answer))
+            questions.append(self._price_question(unit, answer, pending))
+        pending.slots, pending.asking = slots, [each.asking for each in questions]
+        if not questions:
             return self.on_priced(call_id, (), now)
         return [PriceSlots(call_id, tuple(questions))]
 
@@ -223,18 +227,16 @@ class Seller:
         if pending is None:
             return []
         message, call = pending.message, pending.call
-        refusals = list(pending.refused)
         priced: dict[int, list[tuple[Slot, int]]] = {}
-        for (size, slot), asking, price in zip(pending.slots, pending.asking, prices, strict=True):
-            unit = pending.unit(size.number)
+        for (unit, slot), asking, price in zip(pending.slots, pending.asking, prices, strict=True):
             uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
             refusal = uncertain or _refused_at(price, asking, unit, slot, call)
             if refusal is not None:
-                refusals.append(refusal)
+                pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
                 priced.setdefault(unit.number, []).append((slot, price))
-        offers = [self._bid(pending, pending.unit(number), sizes, now) for number, sizes in priced.items()]
-        told = tuple(_one_for_each(refusals, priced))
+        offers = [self._bid(pending, call.request.unit(number), sizes, now) for number, sizes in priced.items()]
+        told = tuple(_one_for_each(pending.refused, priced))
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
@@ -271,7 +273,7 @@ class Seller:
             load=answer.load,
             placement=answer.placement,
         )
-        self._remember(OpenOffer(offer, unit, answer, user, now + offer.valid_for), now)
+        self._offers.put(offer.offer_id, OpenOffer(offer, unit, answer, user), now)
         return (offer,)
 
     def drop(self, call_id: str) -> _Pending | None:
@@ -283,12 +285,10 @@ class Seller:
 
     def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
         """Return an offer that is still valid, or None."""
-        found = self._offers.get(offer_id)
-        return found if found is not None and found.expires > now else None
+        return self._offers.standing(offer_id, now)
 
     def clock_set(self, by: Duration) -> None:
-        for offer_id, each in self._offers.items():
-            self._offers[offer_id] = replace(each, expires=each.expires + by)
+        self._offers.clock_set(by)
         self._last_bids.clock_set(by)
         self._answers.clock_set(by)
 
@@ -299,20 +299,15 @@ class Seller:
             self.forget(offer_id)
 
     def forget(self, offer_id: str) -> None:
-        self._offers.pop(offer_id, None)
+        self._offers.forget(offer_id)
 
-    def _draining_refusal(self, unit: RequestUnit, message: Message) -> Refusal | None:
-        if not self.draining:
-            return None
-        return Refusal(unit.number, RefusalCode.DRAINING, detail=DRAINING_DETAIL)
-
-    def _price_question(self, size: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
-        user, call, unit = pending.message.sender, pending.call, pending.unit(size.number)
+    def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
+        user, call, length = pending.message.sender, pending.call, slot.end - slot.start
         last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
         if own_last is not None:
-            own_last = price_with(replace(unit, cpu_hour_cost=own_last), slot.cores, slot.end - slot.start)
+            own_last = price_with(unit, slot.cores, length, own_last)
         return PriceQuestion(
-            asking=price_with(unit, slot.cores, slot.end - slot.start),
+            asking=price_with(unit, slot.cores, length),
             start_price=self._prices.start_price,
             minimum_price=self._prices.minimum_price,
             load=slot.load,
@@ -349,9 +344,11 @@ class Seller:
     def _bid(self, pending: _Pending, unit: RequestUnit, sizes: Sequence[tuple[Slot, int]], now: Instant) -> Offer:
         """Offer the unit at the cheapest size, or of equal ones the one that ends first; remember the offer."""
         call, user = pending.call, pending.message.sender
-        slot, price = min(
-            sizes, key=lambda each: (cost(each[1], each[0].cores, each[0].end - each[0].start), each[0].end)
-        )
+        slot, price = sizes[0]
+        if len(sizes) > 1:
+            slot, price = min(
+                sizes, key=lambda each: (cost(each[1], each[0].cores, each[0].end - each[0].start), each[0].end)
+            )
         offer = Offer(
             offer_id=self._ids.new("offer"),
             request_id=call.request_id,
@@ -374,16 +371,8 @@ class Seller:
         last = self._last_bids.get(bidding)
         if last is None or last[0] < call.round_number:  # else a slow quote is older than a later round's
             self._last_bids.put(bidding, (call.round_number, reference_price(unit, offer)), now)
-        self._remember(OpenOffer(offer, unit, slot, user, now + offer.valid_for, call.rule), now)
+        self._offers.put(offer.offer_id, OpenOffer(offer, unit, slot, user, call.rule), now)
         return offer
-
-    def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
-        self._offers[open_offer.offer.offer_id] = open_offer
-        while self._offers:
-            oldest = next(iter(self._offers.values()))
-            if oldest.expires > now and len(self._offers) <= OFFERS_MAX:
-                return
-            self._offers.popitem(last=False)
 
 
 def _refused_at(

@@ -110,7 +110,7 @@ class Auction(StateMachine[AuctionState]):
         )
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
-        self._resources: tuple[str, ...] = ()
+        self._resources: Mapping[str, None] = {}
         self._final = FinalRefusals()
         self._silent: set[str] = set()
         self._made = OffersMade(request, options.preference, rule)
@@ -159,7 +159,7 @@ class Auction(StateMachine[AuctionState]):
             self._arm()
             return effects
         unfit = self._discovery.unfit
-        self._resources = tuple(sorted({*self._discovery.names, *unfit}))
+        self._resources = dict.fromkeys(sorted({*self._discovery.names, *unfit}))
         for name in self._resources:
             self._final.add(name, known_refusals(self.request.units, name, unfit.get(name)))
         self._asked = {unit.number: unit for unit in self.request.units}

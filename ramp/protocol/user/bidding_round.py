@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from ramp.model.contents import Bid, CallForProposals
 from ramp.model.instant import Duration, Instant
@@ -22,14 +23,16 @@ class BiddingRound:
         calls: decides which calls to repeat, and when.
         offers: received so far.
         answers: time that each answer took.
+        silent: names of the resources that have not answered, in their order.
     """
 
     def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
         self.call = call
-        self.called = tuple(called)
-        self.calls = Calls(pace, self.called, now)
+        self.called = frozenset(called)
+        self.calls = Calls(pace, called, now)
         self.offers: list[Offer] = []
         self.answers: dict[str, Duration] = {}
+        self.silent = dict.fromkeys(called)
         self._begun = now
         self._refusals: list[ResourceRefusal] = []
 
@@ -37,18 +40,15 @@ class BiddingRound:
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
-    @property
-    def silent(self) -> list[str]:
-        return [name for name in self.called if name not in self.answers]
-
-    def is_over(self, not_waited_for: Collection[str]) -> bool:
+    def is_over(self, not_waited_for: AbstractSet[str]) -> bool:
         """Return whether all resources have answered, except those not waited for."""
-        return all(name in not_waited_for for name in self.silent)
+        return self.silent.keys() <= not_waited_for
 
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
         self._refusals += [ResourceRefusal(sender, refusal) for refusal in refusals]
         self.answers.setdefault(sender, now - self._begun)
+        self.silent.pop(sender, None)
         return self.calls.answered(sender, now)
 
     def clock_set(self, by: Duration) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
 
@@ -22,31 +22,33 @@ BIDS_MAX = 400
 """Maximum bids shown in one call; keeps a call of many units within the size limit."""
 
 
-@dataclass(slots=True)
+_KEY = itemgetter(0)
+
+
 class Ranking:
     """The ranked offers for one unit: at most one from each resource, its best.
 
     The order is cost, end of the slot, arrival; with the preference for soonest, end comes before cost.
     """
 
-    preference: Preference
-    _ranked: list[tuple[tuple[int, int], Offer]]
-
     def __init__(self, preference: Preference) -> None:
-        self.preference = preference
-        self._ranked = []
+        self._preference = preference
+        self._ranked: list[tuple[tuple[int, int], Offer]] = []
+        self._key_of: dict[str, tuple[int, int]] = {}
 
     def add(self, offer: Offer) -> None:
         """Take an offer that meets the request, unless the resource already has a better one."""
-        key = rank(offer, self.preference)
-        for index, (its_key, known) in enumerate(self._ranked):
-            if known.resource == offer.resource:
-                if key >= its_key:
-                    return
-                del self._ranked[index]
-                break
-        self._ranked.append((key, offer))
-        self._ranked.sort(key=itemgetter(0))  # which keeps the order of arrival where keys are the same
+        key = rank(offer, self._preference)
+        known = self._key_of.get(offer.resource)
+        if known is not None:
+            if key >= known:
+                return
+            index = bisect_left(self._ranked, known, key=_KEY)
+            while self._ranked[index][1].resource != offer.resource:
+                index += 1
+            del self._ranked[index]
+        self._key_of[offer.resource] = key
+        insort_right(self._ranked, (key, offer), key=_KEY)  # which keeps the order of arrival where keys are the same
 
     @property
     def offers(self) -> tuple[Offer, ...]:

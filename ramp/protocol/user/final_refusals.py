@@ -7,7 +7,7 @@ if repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from ramp.model.machine_terms.static_terms import static_refusal
@@ -65,7 +65,7 @@ class FinalRefusals:
             elif refusal.code is RefusalCode.PRICE:
                 self._at_price.setdefault(resource, {})[refusal.unit] = refusal
 
-    def callable(self, resources: Sequence[str], units: Iterable[int], *, best_offers: bool) -> tuple[str, ...]:
+    def callable(self, resources: Iterable[str], units: Iterable[int], *, best_offers: bool) -> tuple[str, ...]:
         """Return the resources that may still bid for some of the units, in their order.
 
         Args:

@@ -102,6 +102,8 @@ class GuestHealth:
 
     def answered(self, call: str) -> None:
         """Record a valid answer; other failed calls must succeed too, unless this one shows that they do."""
+        if not self._troubles:
+            return
         well = [name for name in (call, *_SHOWS.get(call, ())) if name in self._troubles]
         for name in well:
             del self._troubles[name]

@@ -86,90 +86,56 @@ _OPEN_ACCOUNTS: Final = Question(
     """,
 )
 
-_REFUNDS: Final = Question(
-    "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which is no part of a payment",
+# The transfer of a change has the agreement's id as its key where it ends the agreement; else a mark and the number of
+# the change follow. An addition is paid by a line of an order, between the same two parties as the slot.
+_CHANGES: Final = Question(
+    "change {number} of {agreement_id} over {amount} minor units and its transfer contradict each other",
     """
-    SELECT refunds.transfer_id, refunds.amount, refunds.debit_account, refunds.credit_account
-    FROM transfers AS refunds
-    LEFT JOIN transfers AS charges ON charges.transfer_id = refunds.reverses AND charges.kind = 'payment'
-    WHERE refunds.kind = 'refund' AND (
-        charges.transfer_id IS NULL OR charges.posted_at IS NULL
-        OR refunds.debit_account <> charges.credit_account OR refunds.credit_account <> charges.debit_account
-        OR COALESCE(refunds.order_id, '') <> COALESCE(charges.order_id, '')
-        OR refunds.amount > charges.amount + COALESCE(
-            (SELECT SUM(charge) FROM amendments WHERE amendments.agreement_id = charges.agreement_id), 0
+    WITH posted AS (
+        SELECT agreement_id, number, digest, amount, amount > 0 AS adds,
+            CASE WHEN amount > 0 THEN 'payment:' ELSE 'refund:' END || agreement_id
+                || CASE number WHEN 0 THEN '' ELSE '#' || number END AS transfer_id
+        FROM changes WHERE code = ''
+    )
+    SELECT posted.agreement_id, posted.number, posted.amount FROM posted
+    LEFT JOIN transfers AS moved ON moved.transfer_id = posted.transfer_id
+    LEFT JOIN transfers AS paid ON paid.transfer_id = 'payment:' || posted.agreement_id
+    LEFT JOIN order_lines AS lines ON lines.order_id = moved.order_id AND lines.agreement_id = moved.agreement_id
+    WHERE moved.posted_at IS NULL OR moved.amount <> ABS(posted.amount) OR paid.posted_at IS NULL
+        OR moved.debit_account <> CASE WHEN adds THEN paid.debit_account ELSE paid.credit_account END
+        OR moved.credit_account <> CASE WHEN adds THEN paid.credit_account ELSE paid.debit_account END
+        OR CASE WHEN adds THEN COALESCE(lines.becomes, '') <> posted.digest
+            ELSE COALESCE(moved.order_id, '') <> COALESCE(paid.order_id, '') END
+    """,
+)
+
+_UNFOUNDED: Final = Question(
+    "{transfer_id} moves {amount} minor units from {debit_account} to {credit_account} for no change that was decided",
+    """
+    SELECT transfers.transfer_id, transfers.amount, debit_account, credit_account FROM transfers
+    LEFT JOIN order_lines AS lines
+        ON lines.order_id = transfers.order_id AND lines.agreement_id = transfers.agreement_id
+    WHERE posted_at IS NOT NULL AND (kind = 'refund' OR (kind = 'payment' AND COALESCE(lines.becomes, '') <> ''))
+        AND transfer_id NOT IN (
+            SELECT CASE WHEN amount > 0 THEN 'payment:' ELSE 'refund:' END || agreement_id
+                || CASE number WHEN 0 THEN '' ELSE '#' || number END
+            FROM changes WHERE code = ''
         )
-    )
     """,
 )
 
-# A rebate's key is its agreement's id, a mark, and the number of the amendment.
-_REBATES: Final = Question(
-    "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
+_RETURNED: Final = Question(
+    "the changes of {agreement_id} leave {remaining} minor units of what was paid",
     """
-    SELECT transfer_id, amount, debit_account, credit_account FROM transfers
-    WHERE kind = 'rebate' AND transfer_id NOT IN (
-        SELECT rebates.transfer_id FROM amendments
-        JOIN transfers AS rebates
-            ON rebates.transfer_id = 'rebate:' || amendments.agreement_id || '#' || amendments.number
-        JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
-        WHERE amendments.code = '' AND amendments.amount = rebates.amount
-            AND rebates.posted_at IS NOT NULL AND rebates.voided_at IS NULL AND charges.posted_at IS NOT NULL
-            AND rebates.debit_account = charges.credit_account AND rebates.credit_account = charges.debit_account
-            AND COALESCE(rebates.order_id, '') = COALESCE(charges.order_id, '')
-    )
+    SELECT given.agreement_id, transfers.amount + given.amount AS remaining FROM (
+        SELECT agreement_id, SUM(amount) AS amount FROM changes GROUP BY agreement_id
+    ) AS given
+    JOIN transfers ON transfers.transfer_id = 'payment:' || given.agreement_id
+    WHERE transfers.amount + given.amount < 0
     """,
 )
 
-_AMENDED: Final = Question(
-    "{agreement_id}: {back} minor units were given back of the {paid} paid, or not what its amendments say",
-    """
-    WITH changes AS (
-        SELECT agreement_id, agreement_id || '#' || number AS change_key, 'rebate' AS kind, amount, charge
-        FROM amendments WHERE code = ''
-        UNION ALL
-        SELECT additions.agreement_id, transfers.agreement_id, transfers.kind, transfers.amount, 0
-        FROM amendments AS additions
-        JOIN transfers ON transfers.transfer_id = 'refund:' || additions.agreement_id || '#' || additions.number
-        WHERE additions.charge > 0
-    ), given AS (
-        SELECT agreement_id, SUM(amount) AS amount, SUM(charge) AS charge FROM changes GROUP BY agreement_id
-    )
-    SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back,
-        charges.amount + given.charge AS paid FROM given
-    JOIN transfers AS charges ON charges.transfer_id = 'payment:' || given.agreement_id
-    LEFT JOIN transfers AS refunds ON refunds.reverses = charges.transfer_id
-    WHERE given.amount + COALESCE(refunds.amount, 0) > charges.amount + given.charge
-    UNION ALL
-    SELECT changes.agreement_id, changes.amount, 0 FROM changes
-    LEFT JOIN transfers AS rebates ON rebates.transfer_id = changes.kind || ':' || changes.change_key
-    WHERE changes.amount > 0 AND rebates.transfer_id IS NULL
-    """,
-)
-
-# A line of an order pays for an addition to a slot, between the same two parties as the slot.
-_ADDED: Final = Question(
-    "amendment {number} of {agreement_id} and the payment of what it adds contradict each other",
-    """
-    SELECT amendments.agreement_id, amendments.number FROM amendments
-    LEFT JOIN transfers AS paid ON paid.transfer_id = 'payment:' || amendments.agreement_id || '#' || amendments.number
-    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
-    LEFT JOIN order_lines AS lines ON lines.order_id = paid.order_id AND lines.agreement_id = paid.agreement_id
-    WHERE amendments.charge > 0 AND (
-        paid.posted_at IS NULL OR paid.amount <> amendments.charge OR charges.posted_at IS NULL
-        OR paid.debit_account <> charges.debit_account OR paid.credit_account <> charges.credit_account
-        OR COALESCE(lines.becomes, '') <> amendments.digest
-    )
-    UNION ALL
-    SELECT lines.agreement_id, 0 FROM order_lines AS lines
-    JOIN orders ON orders.order_id = lines.order_id AND orders.state = 'posted'
-    LEFT JOIN amendments ON lines.agreement_id = amendments.agreement_id || '#' || amendments.number
-        AND amendments.charge = lines.cost
-    WHERE lines.becomes <> '' AND amendments.number IS NULL
-    """,
-)
-
-QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _REFUNDS, _REBATES, _AMENDED, _ADDED)
+QUESTIONS: Final = (_TOTAL, _ACCOUNTS, _OPEN_ACCOUNTS, _CHANGES, _UNFOUNDED, _RETURNED)
 """Questions besides the comparison of rows."""
 
 _ENTRIES: Final = "SELECT COUNT(transfer_id), COUNT(order_id) FROM entries"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.amendments.amendment import AmendmentTerms
+from ramp.ledger.contract_change import TERMINAL, ChangeTerms, Grounds
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind, transfer_id_of
-from ramp.model.agreement import Amendment, amendment_key
+from ramp.ledger.transfer import TransferKind
+from ramp.model.agreement import Amendment
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
@@ -82,7 +82,9 @@ class BankLedger:
                 line = known.line(agreement_id) if known is not None else None
                 if known is None or line is None or line.offer_id != offer_id or (user and known.user != user):
                     raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {agreement_id} for {offer_id}")
-                order = ledger.fail_agreement(agreement_id, resource, at=now, reason=detail, evidence=evidence)
+                failed = ChangeTerms(agreement_id, TERMINAL, Grounds.SELLER, resource=resource, reason=detail)
+                ledger.post_change(failed, at=now, evidence=evidence)
+                order = ledger.order_of(agreement_id)
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)
         if order is not None and order.state is OrderState.RESERVED and now >= order.valid_until:
@@ -123,26 +125,21 @@ class BankLedger:
 
     def _refund(self, effect: fx.PostRefund, now: Instant) -> said.RefundPosted:
         agreement_id = effect.agreement_id
+        payment = self.ledger.transfer(agreement_id)
+        wanted = (effect.user, effect.resource)
+        if effect.user and payment is not None and (payment.debit_account, payment.credit_account) != wanted:
+            reason = "the payment is not between the two whom the cancellation names"
+            return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=NOT_THEIR_PAYMENT, detail=reason)
+        grounds = Grounds.BUYER if effect.before_start else Grounds.BOTH if effect.user else Grounds.KEEPER
         try:
-            payment = self.ledger.transfer(agreement_id)
-            if (
-                effect.user
-                and payment is not None
-                and (payment.debit_account, payment.credit_account)
-                != (
-                    effect.user,
-                    effect.resource,
-                )
-            ):
-                reason = "the payment is not between the two whom the cancellation names"
-                return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=NOT_THEIR_PAYMENT, detail=reason)
-            transfer = self.ledger.refund(
-                agreement_id, at=now, before_start=effect.before_start, evidence=effect.evidence
+            end = self.ledger.post_change(
+                ChangeTerms(agreement_id, TERMINAL, grounds), at=now, evidence=effect.evidence
             )
         except LedgerRefusal as refusal:
             return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=refusal.code, detail=refusal.reason)
-        parties = transfer.credit_account, transfer.debit_account
-        return said.RefundPosted(effect.call_id, agreement_id, transfer.transfer_id, transfer.amount, *parties)
+        assert payment is not None, f"{agreement_id} has ended, but was never paid"
+        parties = payment.debit_account, payment.credit_account
+        return said.RefundPosted(effect.call_id, agreement_id, end.transfer_id, -end.amount, *parties)
 
     def _deposit(self, effect: fx.PostDeposit, now: Instant) -> said.DepositPosted:
         try:
@@ -158,17 +155,14 @@ class BankLedger:
         agreement_id, number = asked.agreement_id, asked.number
         try:
             if isinstance(effect, PostAmendment):
-                decided = self.ledger.post_amendment(_terms_of(effect.amendment), at=now, evidence=effect.evidence)
+                decided = self.ledger.post_change(_terms_of(effect.amendment), at=now, evidence=effect.evidence)
             else:
-                decided = self.ledger.void_amendment(
-                    agreement_id, number, effect.user, at=now, evidence=effect.evidence
-                )
+                decided = self.ledger.void_change(agreement_id, number, effect.user, at=now, evidence=effect.evidence)
         except LedgerRefusal as refusal:
             return AmendmentDecided(effect.call_id, agreement_id, number, code=refusal.code, detail=refusal.reason)
         if not decided.is_posted:
             return AmendmentDecided(effect.call_id, agreement_id, number, code=decided.code, detail=decided.reason)
-        transfer_id = transfer_id_of(amendment_key(agreement_id, number), TransferKind.REBATE)
-        return AmendmentDecided(effect.call_id, agreement_id, number, transfer_id, decided.amount)
+        return AmendmentDecided(effect.call_id, agreement_id, number, decided.transfer_id, max(-decided.amount, 0))
 
     # -- what owner and keeper see -------------------------------------------------------------------------------
 
@@ -207,14 +201,15 @@ class BankLedger:
         return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
 
 
-def _terms_of(amendment: Amendment) -> AmendmentTerms:
-    return AmendmentTerms(
+def _terms_of(amendment: Amendment) -> ChangeTerms:
+    return ChangeTerms(
         amendment.agreement_id,
         amendment.number,
-        amendment.previous,
-        state_digest(amendment),
+        Grounds.BOTH,
         amendment.user,
         amendment.resource,
-        amendment.refund,
+        -amendment.refund,
+        amendment.previous,
+        state_digest(amendment),
         amendment.valid_until,
     )

@@ -19,7 +19,7 @@ _ACCOUNTS: Final = "SELECT account_id, kind, credit_limit, posted, reserved FROM
 
 _TRANSFERS: Final = """
     SELECT transfers.transfer_id, kind, transfers.agreement_id, transfers.order_id, debit_account, credit_account,
-        amount, posted_at, voided_at, reverses,
+        amount, posted_at, voided_at,
         entered.entry_number AS entered, settled.entry_number AS settled, signed.entry_number AS signed
     FROM transfers
     LEFT JOIN entries AS entered ON entered.transfer_id = transfers.transfer_id AND entered.action = 'entered'
@@ -45,7 +45,7 @@ _WHOLE: Final = {
 }
 """Columns of whole numbers; SQLite would also store other values there."""
 
-_KINDS: Final = frozenset({"payment", "refund", "deposit", "rebate"})
+_KINDS: Final = frozenset({"payment", "refund", "deposit"})
 _STATES: Final = frozenset({"reserved", "posted", "voided", "refused"})
 
 
@@ -148,7 +148,7 @@ def compare_transfers(rows: Rows) -> list[str]:
         f"{transfer_id} ({amount} minor units from {debit} to {credit}) contradicts itself or its entries"
         for (
             transfer_id, kind, agreement_id, order_id, debit, credit, amount,
-            posted_at, voided_at, reverses, entered, settled, _,
+            posted_at, voided_at, entered, settled, _,
         ) in rows.transfers
         if entered is None
         or transfer_id != f"{kind}:{agreement_id}"
@@ -158,7 +158,7 @@ def compare_transfers(rows: Rows) -> list[str]:
         or debit not in accounts
         or credit not in accounts
         or (posted_at is not None and voided_at is not None)
-        or (kind == "refund") != (reverses is not None)
+        or (kind == "refund" and posted_at is None)
         or (kind == "deposit" and (debit != "market" or accounts[credit] != "user"))
         or (posted_at is None and voided_at is None and order_id is None)
         or (
@@ -192,13 +192,13 @@ def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[s
     """Return the funds of accounts before their first payment, less all their payments."""
     funds: Counter[str] = Counter()
     first: dict[str, int] = {}
-    for _, _, _, _, debit, _, amount, _, _, _, entered, settled, _ in transfers:
+    for _, _, _, _, debit, _, amount, _, _, entered, settled, _ in transfers:
         if debit in spenders:
             funds[debit] -= amount
             number = settled if entered is None else entered
             if number is not None:
                 first[debit] = min(number, first.get(debit, number))
-    for _, _, _, _, _, credit, amount, posted_at, _, _, entered, settled, _ in transfers:
+    for _, _, _, _, _, credit, amount, posted_at, _, entered, settled, _ in transfers:
         last = entered if settled is None else settled
         if posted_at is not None and last is not None and last < first.get(credit, last):
             funds[credit] += amount
@@ -207,7 +207,7 @@ def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[s
 
 def _moves(transfers: Iterable[Row[Any]], spenders: set[str]) -> Iterator[tuple[int, int, str, str]]:
     """Return the changes of accounts' available funds: number, change, account, and id of the transfer."""
-    for transfer_id, kind, _, _, debit, credit, amount, posted_at, voided_at, _, entered, settled, _ in transfers:
+    for transfer_id, kind, _, _, debit, credit, amount, posted_at, voided_at, entered, settled, _ in transfers:
         if debit in spenders:
             voided = amount if voided_at is not None else 0
             if entered is not None:
@@ -258,9 +258,7 @@ def compare_lines(rows: Rows) -> list[str]:
         signed = None
         paid = False
         if payment is not None:
-            _, _, _, paid_order, debit, credit, amount, posted_at, voided_at, _, paid_entered, paid_settled, mark = (
-                payment
-            )
+            _, _, _, paid_order, debit, credit, amount, posted_at, voided_at, paid_entered, paid_settled, mark = payment
             signed = mark if paid_order == order_id else None
             paid = (
                 (paid_order, debit, credit, amount) == (order_id, user, resource, cost)

@@ -131,13 +131,12 @@ TRANSFERS = Table(
     Column("entered_at", _BIG, nullable=False),
     Column("posted_at", _BIG),
     Column("voided_at", _BIG),
-    Column("reverses", Text, ForeignKey("transfers.transfer_id"), unique=True),
     Column("memo", Text, nullable=False),
     Column("order_id", Text, ForeignKey("orders.order_id")),
     UniqueConstraint("agreement_id", "kind", name="one_transfer_for_a_key"),
     CheckConstraint("debit_account <> credit_account", name="two_accounts"),
     CheckConstraint("posted_at IS NULL OR voided_at IS NULL", name="posted_or_voided"),
-    CheckConstraint("(kind = 'refund') = (reverses IS NOT NULL)", name="refunds_reverse"),
+    CheckConstraint("kind <> 'refund' OR posted_at IS NOT NULL", name="refunds_are_posted_at_once"),
 )
 Index("transfers_by_debit_account", TRANSFERS.c.debit_account, TRANSFERS.c.posted_at)
 Index("transfers_by_credit_account", TRANSFERS.c.credit_account, TRANSFERS.c.posted_at)
@@ -174,18 +173,20 @@ EVIDENCE = Table(
     Column("at", _BIG, nullable=False),
 )
 
-AMENDMENTS = Table(
-    "amendments",
+CHANGES = Table(
+    "changes",
     _METADATA,
     Column("agreement_id", Text, primary_key=True),
-    Column("number", Integer, CheckConstraint("number > 0"), primary_key=True, autoincrement=False),
+    Column("number", Integer, CheckConstraint("number >= 0"), primary_key=True, autoincrement=False),  # 0: its end
+    Column("grounds", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("amount", _BIG, nullable=False),
     Column("decided_at", _BIG, nullable=False),
     Column("code", Text, nullable=False),
     Column("reason", Text, nullable=False),
-    Column("charge", _BIG, nullable=False, server_default="0"),
-    CheckConstraint("(code = '') = (amount + charge > 0)", name="posted_or_void"),
+    CheckConstraint("(code = '') = (amount <> 0)", name="posted_or_void"),
+    CheckConstraint("number > 0 OR amount < 0", name="ends_are_posted"),
+    CheckConstraint("(digest <> '') = (code = '' AND number > 0)", name="posted_with_state"),
 )
 
 REMEMBERED_VOIDS = Table(

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import Account, AccountKind, Balance
-from ramp.ledger.amendments.amendment import DecidedAmendment
+from ramp.ledger.contract_change import DecidedChange, Grounds
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
@@ -44,8 +44,8 @@ from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,
-    AMENDMENTS,
     CERTIFICATES,
+    CHANGES,
     ENTRIES,
     EVIDENCE,
     IS_RESERVED,
@@ -107,9 +107,7 @@ _VOIDS_OF: Final = (
     .where(REMEMBERED_VOIDS.c.order_id == bindparam("wanted_id"))
     .order_by(REMEMBERED_VOIDS.c.user_account)
 )
-_AMENDMENTS_OF: Final = (
-    select(AMENDMENTS).where(AMENDMENTS.c.agreement_id == bindparam("wanted_id")).order_by(AMENDMENTS.c.number)
-)
+_CHANGES_OF: Final = select(CHANGES).where(CHANGES.c.agreement_id == bindparam("wanted_id")).order_by(CHANGES.c.number)
 _NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
 _CHANGE_BALANCE: Final = (
     update(ACCOUNTS)
@@ -249,12 +247,12 @@ class Tables:
     def add_evidence(self, evidence: Evidence) -> None:
         self._connection.execute(_ENTER_EVIDENCE, asdict(evidence) | {"kind": str(evidence.kind)})
 
-    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
-        rows = self._connection.execute(_AMENDMENTS_OF, {"wanted_id": agreement_id})
-        return tuple(DecidedAmendment(*row) for row in rows)
+    def changes(self, agreement_id: str) -> tuple[DecidedChange, ...]:
+        rows = self._connection.execute(_CHANGES_OF, {"wanted_id": agreement_id})
+        return tuple(replace(DecidedChange(*row), grounds=Grounds(row.grounds)) for row in rows)
 
-    def add_amendment(self, decided: DecidedAmendment) -> None:
-        self._connection.execute(insert(AMENDMENTS), asdict(decided))
+    def add_change(self, decided: DecidedChange) -> None:
+        self._connection.execute(insert(CHANGES), asdict(decided) | {"grounds": str(decided.grounds)})
 
     def entries(self) -> Sequence[Entry]:
         execute = self._connection.execute
@@ -405,7 +403,6 @@ def transfer_of(row: Row[Any]) -> Transfer:
         entered_at=row.entered_at,
         posted_at=row.posted_at,
         voided_at=row.voided_at,
-        reverses=row.reverses,
         memo=row.memo,
         order_id=row.order_id or "",
     )

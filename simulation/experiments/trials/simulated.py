@@ -10,14 +10,13 @@ from typing import Final
 
 from ramp.model.acl import Message
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
-from ramp.protocol.effects import Effect
-from ramp.protocol.events import Answer, RequestSubmitted
+from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
 from simulation.experiments.trials.stations import Stations
 from simulation.market.actors import COMPOSITION
-from simulation.market.observing import is_heartbeat, unless_rule_failed
+from simulation.market.observing import Observer, is_heartbeat, unless_rule_failed
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
@@ -91,7 +90,7 @@ def _time_limit(plan: MarketPlan) -> Duration:
     return last + longest + SETTLING + HOUR
 
 
-class _Recorder:
+class _Recorder(Observer):
     """Keeps what the users' parties report, and counts the messages that belong to purchases."""
 
     def __init__(self) -> None:
@@ -117,15 +116,3 @@ class _Recorder:
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
         """Count a message that belongs to a purchase."""
         self.messages += not is_heartbeat(message)
-
-    def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
-        """Only messages are counted."""
-
-    def answered(self, name: str, answer: Answer, now: Instant) -> None:
-        """Only messages are counted."""
-
-    def crashed(self, name: str, now: Instant) -> None:
-        """No party crashes here."""
-
-    def restarted(self, name: str, now: Instant) -> None:
-        """No party crashes here."""

@@ -66,9 +66,8 @@ class Books:
             if each.state is not TransferState.POSTED:
                 continue
             if each.kind is TransferKind.PAYMENT:
-                first = added.get(each.transfer_id, each.transfer_id)
-                standing[first.removeprefix(f"{TransferKind.PAYMENT}:")] += each.amount
-            elif each.kind in (TransferKind.REFUND, TransferKind.REBATE):
+                standing[added.get(each.transfer_id, each.agreement_id)] += each.amount
+            elif each.kind is TransferKind.REFUND:
                 standing[agreement_of(each)] -= each.amount
         return {agreement_id: amount for agreement_id, amount in standing.items() if amount}
 

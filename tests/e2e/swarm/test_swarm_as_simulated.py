@@ -16,6 +16,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import CancellationEnded, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
+from simulation.market.observing import Observer
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import World
 from simulation.resource.steady import SteadyMachine
@@ -31,7 +32,7 @@ ATTEMPTS = itertools.count(1)
 """A request that is tried once more is another one, in both markets."""
 
 
-class Steps:
+class Steps(Observer):
     """An observer of the simulated market that writes what `armed_group` writes."""
 
     def __init__(self):
@@ -39,11 +40,6 @@ class Steps:
 
     def sent(self, message, delays, now):
         self.sent_by[message.sender].append((message.conversation_id, f"{message.receiver} {act_of(message)}"))
-
-    def carried_out(self, name, effect, now):
-        pass
-
-    answered = crashed = restarted = carried_out
 
     def of(self, party, conversations):
         return [step for conversation, step in self.sent_by[party] if conversation in conversations]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ledger_answers import end, fail
 
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
@@ -34,8 +35,8 @@ def test_what_is_done_without_a_signed_message_leaves_none(book: Book) -> None:
         reserve(book, number)
     for number in (1, 2):
         book.countersign(f"a-{number}", at=20, starts_at=START)
-    book.refund("a-1", at=30)
-    book.fail_agreement("a-2", "hector", at=30, reason="it burns")
+    end(book, "a-1", at=30)
+    fail(book, "a-2", "hector", at=30, reason="it burns")
     book.void_order("o-3", "alice", UNTIL, at=30, code="unwanted", reason="too dear")
     book.void_order("o-4", "alice", UNTIL, at=30, code="unwanted", reason="it comes later")
     for reference in ("d-0", *(f"{kind}-{number}" for kind in "ao" for number in (1, 2, 3, 4))):
@@ -47,8 +48,8 @@ def test_a_buyer_alone_counts_only_where_it_is_said(book: Book) -> None:
     reserve(book, 1)
     book.countersign("a-1", at=20, starts_at=START)
     with pytest.raises(LedgerRefusal, match=f"the start of a-1 was at {iso(START)}: "):
-        book.refund("a-1", at=START, before_start=True)
-    assert book.refund("a-1", at=START).kind is TransferKind.REFUND
+        end(book, "a-1", at=START, alone=True)
+    assert end(book, "a-1", at=START).is_posted
 
 
 def test_the_overview_begins_with_the_first_transfer_and_has_500_on_a_page() -> None:
@@ -76,7 +77,10 @@ def test_a_statement_says_what_it_covers_and_shows_nothing_of_others(book: Book)
 def test_what_nobody_has_written_down_has_no_memo(book: Book) -> None:
     reserve(book, 1)
     book.countersign("a-1", at=20, starts_at=START)
-    assert book.refund("a-1", at=30).memo == ""
+    end(book, "a-1", at=30)
+    refund = book.transfer("a-1", TransferKind.REFUND)
+    assert refund is not None
+    assert refund.memo == ""
     assert book.deposit("d-9", "alice", 1, at=40).memo == ""
 
 

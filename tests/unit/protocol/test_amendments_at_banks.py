@@ -47,7 +47,7 @@ def withdrawn(bank: Any, number: int = 1, sender: str = "alice", now: int = NOW)
 
 def test_what_both_have_signed_is_posted_and_its_seller_told(paid: Any) -> None:
     said = brought(paid)
-    posted = c.AmendmentPosted("a1", 1, "rebate:a1#1", 40_000)
+    posted = c.AmendmentPosted("a1", 1, "refund:a1#1", 40_000)
     assert (said.performative, said.receiver, said.content) == (Performative.AGREE, "res1", posted)
     assert (paid.posted("alice"), paid.posted("res1")) == (144_000, 56_000)
     assert brought(paid, now=HOUR).content == posted  # again, long after its time
@@ -58,12 +58,12 @@ def test_the_buyer_who_comes_too_late_hears_that_it_is_posted(paid: Any) -> None
     brought(paid)
     said = withdrawn(paid)
     assert (said.performative, said.receiver) == (Performative.INFORM, "alice")
-    assert said.content == c.AmendmentPosted("a1", 1, "rebate:a1#1", 40_000)
+    assert said.content == c.AmendmentPosted("a1", 1, "refund:a1#1", 40_000)
 
 
 def test_what_the_buyer_gives_up_is_never_posted(paid: Any) -> None:
     for said in (withdrawn(paid), brought(paid), withdrawn(paid)):
-        refused = c.AmendmentRefused("a1", 1, "withdrawn", "the buyer withdrew the amendment")
+        refused = c.AmendmentRefused("a1", 1, "withdrawn", "the buyer withdrew the change")
         assert (said.performative, said.content) == (Performative.REFUSE, refused)
     assert paid.posted("alice") == 104_000
 
@@ -251,4 +251,4 @@ def test_an_order_is_void_where_something_else_was_signed_than_ordered(
 def test_without_an_order_nothing_is_added(paid: Any) -> None:
     ((receiver, content),) = added(paid)
     assert (receiver, content) == ("res1", c.AmendmentRefused("a1", 1, "unknown_order", "no order contains it"))
-    assert paid.ledger.amendments("a1") == ()
+    assert paid.ledger.changes("a1") == ()

@@ -448,7 +448,7 @@ def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: 
         (report,) = [each for each in effects if isinstance(each, fx.Report)]
         assert "minor units to alice (the machine was down)" in str(report.progress)
         assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
-    (kept,) = [each for each in bank.ledger.evidence("a1") if each.kind is EvidenceKind.REFUND]
+    (kept,) = [each for each in bank.ledger.evidence("a1") if each.kind is EvidenceKind.CHANGE]
     assert kept.text
 
 

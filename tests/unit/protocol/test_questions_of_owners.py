@@ -56,7 +56,7 @@ def test_only_payments_that_nothing_mentions_and_nobody_refunded_are_unknown() -
         line("lost", "payment", -5),  # a growth of the same agreement
         line("refunded", "payment", -10),
         line("partly", "payment", -10),
-        line("partly", "rebate", 4),
+        line("partly", "refund", 4),
         line("long ago", "refund", 10),
         line("refunded", "refund", 10),
     )

@@ -1,1 +1,0 @@
-"""Amendments of paid agreements: the bank's decisions and refunds."""

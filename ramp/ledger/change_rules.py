@@ -1,0 +1,235 @@
+"""The rules of contract changes: each is decided once, posted with its transfer, or void for good.
+
+One rule posts every change that returns something: a reduction of a slot, a cancellation, a seller's failure, and a
+refund that the keeper orders. What adds to a slot is a line of an order, with which it is posted or void
+(`ramp.ledger.orders.order_rules`).
+
+A proposal is void if its number is below a decided one, or if it changes another state than the last posted one; so no
+old or repeated proposal is ever posted. After a terminal change nothing is posted any more. A rule checks everything
+before it writes.
+
+Source: paper section 5.1.2 (refund on cancellation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ramp.ledger.contract_change import (
+    TERMINAL,
+    ChangeTerms,
+    DecidedChange,
+    Grounds,
+    change_key,
+    ended,
+    standing_digest,
+)
+from ramp.ledger.entry import TransferEntered
+from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.orders.order import OrderLine
+from ramp.ledger.payment_rules import Problem, open_balances, store_evidence
+from ramp.ledger.records import Records
+from ramp.ledger.refusals import (
+    TEXT_LENGTH_MAX,
+    RefusalCode,
+    check_amount,
+    check_evidence,
+    check_identifier,
+    check_instant,
+    refuse,
+)
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.model.agreement import CHANGE_MARK, amendment_key
+from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text
+from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
+from ramp.text import one_line
+
+
+def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
+    """Return money for a change, or void the change; an earlier decision stays."""
+    if not terms.is_terminal:
+        check_amount(f"refund of {terms.agreement_id}", -terms.amount)
+        check_identifier("previous state", terms.previous)
+        check_identifier("state", terms.digest)
+        check_instant("deadline", terms.valid_until)
+    check_evidence(evidence)
+    payment = _payment_of(records, terms, at)
+    decided = records.changes(terms.agreement_id)
+    there = next((each for each in decided if each.number == terms.number), None)
+    if there is not None:
+        if there.is_posted and there.digest != terms.digest:
+            name = f"change {terms.number} of {terms.agreement_id}"
+            refuse(RefusalCode.DUPLICATE_DIFFERS, f"{name} was posted with other terms")
+        return there
+    left = left_of(payment, decided)
+    amount = -left if terms.is_terminal else terms.amount
+    if terms.is_terminal:
+        _check_end(records, terms, left, at)
+    elif problem := _problem(records, terms, decided, left, at):
+        code, reason = problem
+        return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
+    posted = DecidedChange(terms.agreement_id, terms.number, terms.grounds, terms.digest, amount, at)
+    refund = _refund(payment, posted, terms.reason)
+    open_balances(records, refund)
+    records.append(TransferEntered(refund))
+    records.add_change(posted)
+    store_evidence(records, EvidenceKind.CHANGE, terms.agreement_id, evidence, at)
+    return posted
+
+
+def void_change(
+    records: Records, agreement_id: str, number: int, user: str, at: Instant, evidence: str
+) -> DecidedChange:
+    """Void a change of size for its buyer, known or not; an earlier decision stays."""
+    check_evidence(evidence)
+    if number == TERMINAL:
+        refuse(RefusalCode.MALFORMED_VALUE, f"the end of {agreement_id} cannot be voided")
+    _payment_of(records, ChangeTerms(agreement_id, number, Grounds.BUYER, user), at)
+    there = next((each for each in records.changes(agreement_id) if each.number == number), None)
+    return there or _void(records, agreement_id, number, at, "withdrawn", "the buyer withdrew the change", evidence)
+
+
+def left_of(payment: Transfer, decided: Iterable[DecidedChange]) -> int:
+    """Return what is left of an agreement's payments after all changes, in minor units."""
+    return payment.amount + sum(each.amount for each in decided)
+
+
+def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
+    """Return code and reason why an order's line for an addition cannot be paid, or None.
+
+    Args:
+        records: the ledger.
+        user: of the order.
+        line: with the change that it pays for.
+    """
+    named = line.amended
+    if named is None:
+        return None
+    agreement_id, number = named
+    if not agreement_id or not 1 <= number <= AMENDMENT_NUMBER_MAX or line.agreement_id != amendment_key(*named):
+        return RefusalCode.MALFORMED_VALUE, f"{line.agreement_id} is not an agreement id with the number of a change"
+    if problem := addition_named(records, agreement_id):
+        return problem
+    payment = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if payment is None or (payment.debit_account, payment.credit_account) != (user, line.resource):
+        return RefusalCode.UNKNOWN_TRANSFER, f"{user} has not paid {line.resource} for {agreement_id}"
+    if payment.state is not TransferState.POSTED:
+        return RefusalCode.NOT_POSTED, _not_posted(payment)
+    return _sequence_problem(records.changes(agreement_id), agreement_id, number, line.amends)
+
+
+def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
+    """Record the change whose line was just posted with its order."""
+    named = line.amended
+    if named is not None:
+        records.add_change(DecidedChange(*named, Grounds.BOTH, line.becomes, line.cost, at))
+
+
+def addition_named(records: Records, agreement_id: str) -> Problem | None:
+    """Return a refusal if the id names an addition to a slot instead of an agreement."""
+    order = records.order_of(agreement_id) if CHANGE_MARK in agreement_id else None
+    line = None if order is None else order.line(agreement_id)
+    named = None if line is None else line.amended
+    if named is None:
+        return None
+    return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {named[0]}; cancel {named[0]} instead"
+
+
+def _payment_of(records: Records, terms: ChangeTerms, at: Instant) -> Transfer:
+    """Return the posted payment of an agreement that may be changed by these parties."""
+    agreement_id, number = terms.agreement_id, terms.number
+    check_identifier("agreement id", agreement_id)
+    check_instant("time", at)
+    if type(number) is not int or not TERMINAL <= number <= AMENDMENT_NUMBER_MAX:
+        refuse(
+            RefusalCode.MALFORMED_VALUE, f"number must be an integer from 0 to {AMENDMENT_NUMBER_MAX}, got {number!r}"
+        )
+    if problem := addition_named(records, agreement_id):
+        refuse(*problem)
+    payment = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if payment is None:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
+    for named, account in ((terms.user, payment.debit_account), (terms.resource, payment.credit_account)):
+        if named and named != account:
+            parties = f"{payment.debit_account} to {payment.credit_account}"
+            refuse(RefusalCode.UNKNOWN_TRANSFER, f"the payment of {agreement_id} is from {parties}, not of {named}")
+    if payment.state is not TransferState.POSTED:
+        refuse(RefusalCode.NOT_POSTED, _not_posted(payment))
+    # all that is decided of one agreement is decided one after the other
+    records.balances((payment.debit_account, payment.credit_account))
+    return payment
+
+
+def _not_posted(payment: Transfer) -> str:
+    return f"payment of {payment.agreement_id} is {payment.state}; only a posted one can be changed or refunded"
+
+
+def _check_end(records: Records, terms: ChangeTerms, left: int, at: Instant) -> None:
+    """Refuse an end that is not due: alone a buyer ends an agreement only before its slot begins."""
+    if terms.grounds is Grounds.BUYER:
+        starts_at = records.starts_at(terms.agreement_id)
+        if starts_at is None or at >= starts_at:
+            when = "is not known" if starts_at is None else f"was at {iso(starts_at)}"
+            reason = f"the start of {terms.agreement_id} {when}: the resource must agree to the refund"
+            refuse(RefusalCode.STARTED, reason)
+    if left <= 0:
+        refuse(RefusalCode.REFUNDED, f"the payment of {terms.agreement_id} is already refunded in full")
+
+
+def _problem(
+    records: Records, terms: ChangeTerms, decided: tuple[DecidedChange, ...], left: int, at: Instant
+) -> Problem | None:
+    """Return code and reason why a reduction can never be posted, or None."""
+    name = terms.agreement_id
+    if problem := _sequence_problem(decided, name, terms.number, terms.previous):
+        return problem
+    if at >= terms.valid_until:
+        return RefusalCode.EXPIRED, f"the change was valid until {iso(terms.valid_until)}"
+    if records.transfer(amendment_key(name, terms.number), TransferKind.PAYMENT) is not None:
+        # else the bank's answers about the two would contradict each other
+        return RefusalCode.OUT_OF_ORDER, f"an order pays for change {terms.number} of {name}, which is an addition"
+    if -terms.amount >= left:
+        return RefusalCode.MORE_THAN_PAID, f"the refund must be less than the {credits_text(left)} left of the payment"
+    return None
+
+
+def _sequence_problem(
+    decided: tuple[DecidedChange, ...], agreement_id: str, number: int, previous: str
+) -> Problem | None:
+    """Return code and reason why an undecided change comes too late or starts from another state, or None."""
+    if ended(decided) is not None:
+        return RefusalCode.REFUNDED, f"the payment of {agreement_id} is already refunded"
+    if decided and number <= decided[-1].number:
+        return RefusalCode.OUT_OF_ORDER, f"{agreement_id} already has change {decided[-1].number}"
+    standing = standing_digest(decided)
+    if standing and standing != previous:
+        return RefusalCode.OTHER_STATE, "the change does not start from the last posted state"
+    return None
+
+
+def _refund(payment: Transfer, change: DecidedChange, reason: str) -> Transfer:
+    memo = one_line(reason, TEXT_LENGTH_MAX) if change.is_terminal else f"change {change.number}"
+    key = change_key(change.agreement_id, change.number)
+    return Transfer(
+        transfer_id=transfer_id_of(key, TransferKind.REFUND),
+        debit_account=payment.credit_account,
+        credit_account=payment.debit_account,
+        amount=-change.amount,
+        agreement_id=key,
+        kind=TransferKind.REFUND,
+        entered_at=change.decided_at,
+        posted_at=change.decided_at,
+        memo=memo,
+        order_id=payment.order_id,
+    )
+
+
+def _void(
+    records: Records, agreement_id: str, number: int, at: Instant, code: str, reason: str, evidence: str
+) -> DecidedChange:
+    reason = one_line(reason, TEXT_LENGTH_MAX)
+    void = DecidedChange(agreement_id, number, Grounds.BOTH, "", 0, at, code, reason)
+    records.add_change(void)
+    store_evidence(records, EvidenceKind.CHANGE, agreement_id, evidence, at)
+    return void

@@ -1,0 +1,47 @@
+"""What the ledger's contract suites ask of any ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ramp.errors import LedgerRefusal
+from ramp.ledger.contract_change import TERMINAL, ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.interface import Ledger
+from ramp.ledger.orders.order import Order
+from ramp.model.instant import Instant
+
+
+def refusal_code(call: Callable[[], object]) -> str:
+    """The code with which a call is refused."""
+    with pytest.raises(LedgerRefusal) as caught:
+        call()
+    return caught.value.code
+
+
+def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:
+    """Return what is posted, reserved and available on an account."""
+    balance = ledger.balance(account_id)
+    return balance.posted, balance.reserved, balance.available
+
+
+def balances(ledger: Ledger) -> tuple[int, int]:
+    """What alice and hector have, in a ledger that adds up."""
+    assert ledger.audit() == []
+    return ledger.balance("alice").posted, ledger.balance("hector").posted
+
+
+def end(ledger: Ledger, agreement_id: str, *, at: Instant, alone: bool = False, evidence: str = "") -> DecidedChange:
+    """End an agreement that both parties have cancelled, or its buyer `alone`."""
+    grounds = Grounds.BUYER if alone else Grounds.BOTH
+    return ledger.post_change(ChangeTerms(agreement_id, TERMINAL, grounds), at=at, evidence=evidence)
+
+
+def fail(
+    ledger: Ledger, agreement_id: str, resource: str, *, at: Instant, reason: str = "", evidence: str = ""
+) -> Order | None:
+    """End an agreement on its seller's word; return its order."""
+    terms = ChangeTerms(agreement_id, TERMINAL, Grounds.SELLER, resource=resource, reason=reason)
+    ledger.post_change(terms, at=at, evidence=evidence)
+    return ledger.order_of(agreement_id)
