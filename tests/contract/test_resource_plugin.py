@@ -231,7 +231,7 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "quote has no time": (_faulty(quote=lambda self, unit, now: Slot(now, now, 8, 0.0)), "a-slot-lies-in-the-window"),
     "quote is a text": (_faulty(quote=lambda *_: "yes"), "quotes-change-nothing"),
     "load does not count holds": (
-        _faulty(_load=lambda *_: 0.5),
+        _faulty(_share=lambda *_: 0.5),
         "load-counts-reservations",
     ),
     "sold twice": (_faulty(_taken=lambda *_: ""), "a-slot-that-has-gone-is-refused"),

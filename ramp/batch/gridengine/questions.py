@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.gridengine.answers import read_queues, read_reservation_of_jobs, read_reservations
 from ramp.batch.gridengine.records import AdvanceReservation, QueueReport
-from ramp.batch.gridengine.text_tables import read_settings, read_usersets
+from ramp.batch.gridengine.texts import read_settings, read_usersets
 from ramp.batch.system import Parts
 from ramp.model.instant import Instant, to_datetime
 

@@ -21,7 +21,7 @@ from ramp.batch.commands import Completed, Runner, ask
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.questions import Programs
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
-from ramp.batch.gridengine.text_tables import granted_number, verified_slots
+from ramp.batch.gridengine.texts import granted_number, verified_slots
 from ramp.batch.system import (
     NAME_PREFIX,
     Node,
