@@ -89,6 +89,86 @@ class BookedMachine(ResourcePlugin):
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         return self.book.reservations(now)
 
+    # -- promises ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _wanted(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Entry | str:
+        """Return the entry to write for a new hold, or why the slot is not free."""
+
+    @abstractmethod
+    def _make(self, entry: Entry, unit: RequestUnit, now: Instant) -> None:
+        """Make a hold on the system, as its entry promises."""
+
+    @abstractmethod
+    def _check_held(self, entry: Entry, now: Instant) -> None:
+        """Raise a `SystemRefused` if the system has not what an entry promises, and cannot have it any more."""
+
+    @abstractmethod
+    def _remove(self, entry: Entry) -> None:
+        """Remove what the system has for an entry, and record that."""
+
+    @abstractmethod
+    def _sweep(self, now: Instant) -> None:
+        """Remove what the system has for entries that are over."""
+
+    def _on_refused(self, refused: Refused, now: Instant) -> None:
+        """Draw conclusions from the refusal of a hold."""
+
+    def _on_firm(self, entry: Entry) -> None:
+        """Do what a sale needs beside its entry."""
+
+    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
+        return self.hold_for("", key, unit, slot, until, now)
+
+    def hold_for(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Reservation | Refusal:
+        entry = self.book.entry(key)
+        if entry is None:
+            if until <= now:
+                detail = f"the hold would have ended at {iso(until)}"
+                return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
+            wanted = self._told(lambda: self._wanted(account, key, unit, slot, until, now))
+            if isinstance(wanted, str):
+                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=wanted)
+            entry = wanted
+            self.book.intend(entry)
+        if entry.live(now) and not entry.made:
+            try:
+                self._told(partial(self._make, entry, unit, now))
+            except Refused as refused:
+                self.book.drop(key)
+                if refused.transient:
+                    raise PluginError(self._name, refused.reason, transient=True) from refused
+                self._on_refused(refused, now)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
+        return self.book.answer(key, now)
+
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
+        """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
+        entry = self.book.entry(key)
+        if entry is not None and entry.stands(now) and not entry.firm:
+            try:
+                self._told(partial(self._check_held, entry, now))
+            except Refused as refused:
+                if refused.transient:
+                    raise PluginError(self._name, refused.reason, transient=True) from refused
+                self.book.release(key)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
+            self._told(partial(self._on_firm, self.book.change(key, firm=True)))
+        return self.book.answer(key, now)
+
+    def release(self, key: str, now: Instant) -> None:
+        entry = self.book.release(key)
+        if entry is not None and entry.name and not entry.removed:
+            self._told(lambda: self._remove(entry))
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        self._told(lambda: self._sweep(now))
+        self.book.forget(keys, now)
+
     @abstractmethod
     def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
         """Return the mean load from one instant to a later one."""
@@ -104,7 +184,7 @@ class BookedMachine(ResourcePlugin):
             self.resource,
             self.source,
             self.capacity,
-            self.reservations(now),
+            [each.reservation() for each in self.book.live(now)],
             now,
             horizon,
             load=load,
@@ -188,7 +268,7 @@ class BatchMachine(BookedMachine):
         Raises:
             PluginError: the system cannot be asked now, or nothing is sold and a condition for sales is not met.
         """
-        self._told(lambda: self.reconciler.sweep(now))
+        self._told(lambda: self._sweep(now))
         if not self.book.live(now):  # else the sold slots are looked after, and `tend` checks
             self._check_conditions(now)
 
@@ -283,58 +363,39 @@ class BatchMachine(BookedMachine):
         token = token_of(fit.parts)
         return Slot(fit.start, end, cores, free.load(fit.start, end), placement_of(fit.parts), token)
 
-    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is None:
-            if until <= now:
-                detail = f"the hold would have ended at {iso(until)}"
-                return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
-            parts = self._parts(slot)
-            taken = self._told(lambda: self._taken(slot, parts, now))
-            if taken:
-                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
-            shaped = isinstance(unit.cores, Nodes) or unit.torus is not None
-            name = reservation_name(self.resource, key)
-            entry = Entry(key, name, "", unit.number, slot, parts, until, shaped=shaped)
-            self.book.intend(entry)
-        if entry.live(now) and not entry.made:
-            refusal = self._make(entry, now)
-            if refusal is not None:
-                return refusal
-        return self.book.answer(key, now)
+    def _wanted(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Entry | str:
+        del account  # the slot is handed over once it is sold
+        parts = self._parts(slot)
+        if taken := self._taken(slot, parts, now):
+            return taken
+        shaped = isinstance(unit.cores, Nodes) or unit.torus is not None
+        name = reservation_name(self.resource, key)
+        return Entry(key, name, "", unit.number, slot, parts, until, shaped=shaped)
 
-    def _make(self, entry: Entry, now: Instant) -> Refusal | None:
-        """Make a hold on the system, or forget it if the system refuses it."""
-        try:
-            self._told(lambda: self.reconciler.make(entry, now))
-        except Refused as refused:
-            self.book.drop(entry.key)
-            if refused.transient:
-                raise PluginError(self.system.name, refused.reason, transient=True) from refused
-            self._picture = None  # it is out of date: others have taken the cores
-            if not refused.busy:
-                self._checked_at = None
-                self._check_conditions(now)
-            return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-        return None
+    def _make(self, entry: Entry, unit: RequestUnit, now: Instant) -> None:
+        del unit
+        self.reconciler.make(entry, now)
 
-    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
-        entry = self.book.entry(key)
-        if entry is not None and entry.stands(now) and not entry.firm:
-            try:
-                self._told(lambda: self.reconciler.make(entry, now))
-            except Refused as refused:
-                if refused.transient:
-                    raise PluginError(self.system.name, refused.reason, transient=True) from refused
-                self.book.release(key)
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-            self.book.change(key, firm=True)
-        return self.book.answer(key, now)
+    def _on_refused(self, refused: Refused, now: Instant) -> None:
+        self._picture = None  # it is out of date: others have taken the cores
+        if not refused.busy:
+            self._checked_at = None
+            self._check_conditions(now)
+
+    def _check_held(self, entry: Entry, now: Instant) -> None:
+        self.reconciler.make(entry, now)
+
+    def _remove(self, entry: Entry) -> None:
+        self.reconciler.remove(entry)
+
+    def _sweep(self, now: Instant) -> None:
+        self.reconciler.sweep(now)
 
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str | SlotMove]:
         """Look after sold slots (`ramp.batch.tending`); while the system cannot be asked, nothing is lost."""
-        self._told(lambda: self.reconciler.sweep(now))
+        self._told(lambda: self._sweep(now))
         picture = self._told(lambda: self.picture(now))
         there = {each.name: each for each in self._told(self.system.reservations)}
         before = self._moves(owners)
@@ -369,11 +430,6 @@ class BatchMachine(BookedMachine):
         found = free.like(entry.parts, start, end)
         return found if found or entry.shaped else free.more(entry.slot.cores, start, end)
 
-    def release(self, key: str, now: Instant) -> None:
-        entry = self.book.release(key)
-        if entry is not None and entry.name and not entry.removed:
-            self._told(lambda: self.reconciler.remove(entry))
-
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and system have under a key; see `ResourcePlugin.reservation`."""
         entry = self.book.entry(key)
@@ -392,10 +448,6 @@ class BatchMachine(BookedMachine):
                 except Refused:
                     return None
         return entry.reservation()
-
-    def forget(self, keys: Sequence[str], now: Instant) -> None:
-        self._told(lambda: self.reconciler.sweep(now))
-        self.book.forget(keys, now)
 
     def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
         return self.availability(now).load
