@@ -147,6 +147,14 @@ def found_problem(key: str, answer: Any) -> str:
     return "" if answer is None else reservation_problem(key, None, answer)
 
 
+def reservations_problem(answer: Any) -> str:
+    """Say what is impossible about a list of reservations; empty if it is valid."""
+    if not isinstance(answer, tuple):
+        return no("tuple", answer)
+    found = (reservation_problem(getattr(each, "key", ""), None, each) for each in answer)
+    return next((text for text in found if text), "")
+
+
 def firm_problem(key: str, answer: Any) -> str:
     """Say what is impossible about the answer to a confirmation; empty if it is valid."""
     problem = refusal_problem(answer) or reservation_problem(key, None, answer)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -65,50 +66,33 @@ class AskedPlugin:
         return self.plugin.source
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        return self._ask(
-            "quote", lambda: self.plugin.quote(unit, now), lambda given: answers.quote_problem(unit, given)
-        )
+        found: Slot | Refusal = self._ask("quote", partial(answers.quote_problem, unit), unit, now)
+        return found
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         self.held.add(key)
-        return self._ask(
-            "hold",
-            lambda: self.plugin.hold(key, unit, slot, until, now),
-            lambda given: answers.held_problem(key, slot, given),
-        )
+        problem = partial(answers.held_problem, key, slot)
+        found: Reservation | Refusal = self._ask("hold", problem, key, unit, slot, until, now)
+        return found
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        found: Reservation | Refusal = _without_start(
-            self._ask("confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given))
-        )
-        return found
+        found: Reservation | Refusal = self._ask("confirm", partial(answers.firm_problem, key), key, now)
+        return _without_start(found)
 
     def release(self, key: str, now: Instant) -> None:
-        self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
+        self._ask("release", _no_problem, key, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        found: Reservation | None = _without_start(
-            self._ask(
-                "reservation",
-                lambda: self.plugin.reservation(key, now),
-                lambda given: answers.found_problem(key, given),
-            )
-        )
-        return found
+        found: Reservation | None = self._ask("reservation", partial(answers.found_problem, key), key, now)
+        return _without_start(found)
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        def problem(given: Any) -> str:
-            if not isinstance(given, tuple):
-                return f"wrong type of answer: got {type(given).__name__}, expected tuple"
-            found = (answers.reservation_problem(getattr(each, "key", ""), None, each) for each in given)
-            return next((text for text in found if text), "")
-
-        found = self._ask("reservations", lambda: self.plugin.reservations(now), problem)
+        found: tuple[Reservation, ...] = self._ask("reservations", answers.reservations_problem, now)
         return tuple(_without_start(each) for each in found)
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """See `ResourcePlugin.snapshot`; returned after a round trip through JSON."""
-        shown = self._ask("snapshot", lambda: self.plugin.snapshot(now, horizon), lambda _: "")
+        shown = self._ask("snapshot", _no_problem, now, horizon)
         try:
             text = json.dumps(shown, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -124,7 +108,7 @@ class AskedPlugin:
         """
         if type(self.plugin).forget is ResourcePlugin.forget:
             raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
-        self._ask("forget", lambda: self.plugin.forget(keys, now), lambda _: "")
+        self._ask("forget", _no_problem, keys, now)
 
     def demand_resizable(self) -> None:
         """See that the plug-in can change sizes.
@@ -136,34 +120,33 @@ class AskedPlugin:
             raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        found: Reservation | Refusal = _without_start(
-            self._ask(
-                "resize",
-                lambda: self.plugin.resize(key, step, cores, until, now),
-                lambda given: answers.resized_problem(key, cores, until, given),
-            )
-        )
-        return found
+        problem = partial(answers.resized_problem, key, cores, until)
+        found: Reservation | Refusal = self._ask("resize", problem, key, step, cores, until, now)
+        return _without_start(found)
 
-    def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:
+    def _ask(self, call: str, problem_of: Callable[[Any], str], *arguments: Any) -> Any:
         began = time.perf_counter()
         try:
-            answer = call()
+            answer = getattr(self.plugin, call)(*arguments)
         except PluginError:
             raise
         except Exception as error:
             raise ContractBroken(
-                f"{what}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
+                f"{call}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
             ) from error
         finally:
-            self._slowest[what] = max(self._slowest.get(what, 0.0), time.perf_counter() - began)
+            self._slowest[call] = max(self._slowest.get(call, 0.0), time.perf_counter() - began)
         problem = problem_of(answer)
         if problem:
-            raise ContractBroken(f"{what}: {problem}")
+            raise ContractBroken(f"{call}: {problem}")
         return answer
 
 
-def _without_start(answer: Any) -> Any:
+def _no_problem(_answer: object) -> str:
+    return ""
+
+
+def _without_start(answer: Answer) -> Answer:
     """Drop the start of a queued job from an answer, because the rules do not check it."""
     return replace(answer, started_at=None) if isinstance(answer, Reservation) else answer
 

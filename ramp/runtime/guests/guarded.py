@@ -68,7 +68,7 @@ class GuardedGuest(Generic[Asking]):
             if not problem:
                 self._health.answered(row.call)
                 return value
-        sentence = f"{row.failure or row.call}: {one_line(problem)}"
+        sentence = f"{row.call}: {one_line(problem)}"
         self._health.failed(row.call, sentence, now)
         return row.failed(part, MachineInDoubt(sentence, transient), True)
 

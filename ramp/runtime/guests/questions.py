@@ -71,7 +71,6 @@ class Row(Generic[Asked, Part, Value, Answered]):
         may_follow: whether the answer may still come after a doubt and counts.
         shows: other calls that a success proves to work, because they may not be made again soon.
         alone: whether its failure pauses only itself, because every visitor can cause it.
-        failure: begin of the sentence about a failure of the call; by default the call.
     """
 
     question: type[Asked]
@@ -90,7 +89,6 @@ class Row(Generic[Asked, Part, Value, Answered]):
     may_follow: bool = False
     shows: tuple[str, ...] = ()
     alone: bool = False
-    failure: str = ""
 
     @property
     def can_be_repeated(self) -> bool:
@@ -108,6 +106,10 @@ def _doubt(_part: object, doubt: MachineInDoubt, _asked: bool) -> MachineInDoubt
 
 def _refused(unit: RequestUnit, doubt: MachineInDoubt) -> Refusal:
     return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=doubt.reason)
+
+
+def _unpriced(doubt: MachineInDoubt) -> PriceRefusal:
+    return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=f"the price strategy failed: {doubt.reason}")
 
 
 def _no_problem(_part: object, _value: object) -> str:
@@ -331,12 +333,11 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         parts=lambda asked: asked.questions,
         ask=lambda strategy, slot, _: strategy(slot),
         problem=price_problem,
-        failed=lambda _, doubt, __: PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=doubt.reason),
+        failed=lambda _, doubt, __: _unpriced(doubt),
         told=lambda asked, prices: ev.SlotsPriced(asked.call_id, prices),
         values=lambda answer: answer.prices,
         limit="price",
         impatient=True,
-        failure="the price strategy failed",
     ),
 )
 """All questions to guests."""

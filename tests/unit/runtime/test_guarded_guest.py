@@ -196,6 +196,4 @@ def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None
     (priced,) = strategy.ask(fx.PriceSlots("c", (PriceQuestion(70, 60, 5, 0.5),)), 0).prices
     assert isinstance(priced, PriceRefusal)
     assert priced.code is RefusalCode.PLUGIN_FAILED
-    assert told == [
-        "the price strategy failed: invalid price: got 4, expected a whole number of credits from 5 to 1000000000"
-    ]
+    assert told == ["price: invalid price: got 4, expected a whole number of credits from 5 to 1000000000"]

@@ -72,14 +72,19 @@ def test_an_answer_must_be_one_to_its_question(question: Any, right: Any, wrong:
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_stands_in_for_an_answer_promises_nothing_and_is_one_to_its_question(asked: bool) -> None:
     no = Refusal(3, RefusalCode.PLUGIN_FAILED, detail="why")
-    doubt = MachineInDoubt("why")
+    doubt, unpriced = MachineInDoubt("why"), PriceRefusal(RefusalCode.PLUGIN_FAILED)
     expected: list[tuple[Any, Any]] = [
         (QUOTE, ev.SlotsQuoted("c", (no, no))),
         (HOLD, ev.SlotHeld("k", doubt if asked else no)),
         (fx.ConfirmSlot("k"), ev.SlotConfirmed("k", doubt)),
         (fx.LookUpSlot("k"), ev.SlotLookedUp("k", doubt)),
         (fx.ReleaseSlot("k"), ev.SlotFreed("k", doubt)),
-        (PRICE, ev.SlotsPriced("c", (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail="why"),) * 2)),
+        (
+            PRICE,
+            ev.SlotsPriced(
+                "c", (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail="the price strategy failed: why"),) * 2
+            ),
+        ),
         (DESCRIBE, ev.MachineDescribed("c", json.dumps({"error": "why"}))),
         (RESIZE, SlotResized("k", 2, None, "why")),
         (TEND, ev.SlotsTended()),
