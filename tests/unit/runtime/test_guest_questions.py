@@ -79,12 +79,7 @@ def test_what_stands_in_for_an_answer_promises_nothing_and_is_one_to_its_questio
         (fx.ConfirmSlot("k"), ev.SlotConfirmed("k", doubt)),
         (fx.LookUpSlot("k"), ev.SlotLookedUp("k", doubt)),
         (fx.ReleaseSlot("k"), ev.SlotFreed("k", doubt)),
-        (
-            PRICE,
-            ev.SlotsPriced(
-                "c", (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail="the price strategy failed: why"),) * 2
-            ),
-        ),
+        (PRICE, ev.SlotsPriced("c", (replace(unpriced, detail="the price strategy failed: why"),) * 2)),
         (DESCRIBE, ev.MachineDescribed("c", json.dumps({"error": "why"}))),
         (RESIZE, SlotResized("k", 2, None, "why")),
         (TEND, ev.SlotsTended()),
