@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ramp.errors import MeaningViolation
+from ramp.errors import DocumentError
 from ramp.model import contents, instant
 from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signable
 from ramp.model.instant import Instant
@@ -132,7 +132,7 @@ def write_body(body: Signable) -> str:
     """Write a body without a signature.
 
     Raises:
-        MeaningViolation: for values that the document cannot carry.
+        DocumentError: for values that the document cannot carry.
     """
     if isinstance(body, Agreement):
         return _write_agreement(body)
@@ -149,8 +149,8 @@ def read_body(element: Element, opener: Opener) -> Signable:
         opener: reads the sealed messages that the body passes on.
 
     Raises:
-        MeaningViolation: if its parts contradict one another.
-        DocumentError: if a passed-on message is invalid.
+        DocumentError: if its parts contradict one another;
+            or if a passed-on message is invalid.
     """
     try:
         if element.tag == AGREEMENT:
@@ -161,19 +161,19 @@ def read_body(element: Element, opener: Opener) -> Signable:
             return amendment
         return CANCELLATION.read(element)
     except ValueError as error:
-        raise MeaningViolation(str(error)) from error
+        raise DocumentError(str(error)) from error
 
 
 def read_posted(element: Element) -> contents.AmendmentPosted:
     """Read that an amendment is posted, from a document that has passed the schema check.
 
     Raises:
-        MeaningViolation: if no money moved, or money both ways.
+        DocumentError: if no money moved, or money both ways.
     """
     posted = AMENDMENT_POSTED.read(element)
     if (posted.refund > 0) == (posted.charge > 0):
         moved = f"a refund of {posted.refund} and a charge of {posted.charge}"
-        raise MeaningViolation(f"AmendmentPosted: got {moved}, expected exactly one of them above 0")
+        raise DocumentError(f"AmendmentPosted: got {moved}, expected exactly one of them above 0")
     return posted
 
 
@@ -181,9 +181,9 @@ def _check_amendment(body: Amendment) -> None:
     name = f"Amendment {body.number} of {body.agreement_id}"
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
-        raise MeaningViolation(f"{name}: {times} are not in this order")
+        raise DocumentError(f"{name}: {times} are not in this order")
     if (body.charge > 0) != body.grows or (body.refund > 0) == body.grows:
-        raise MeaningViolation(f"{name}: expected either a refund, or a charge with an order")
+        raise DocumentError(f"{name}: expected either a refund, or a charge with an order")
 
 
 def _write_agreement(body: Agreement) -> str:
@@ -217,7 +217,7 @@ def _read_price(element: Element | None, opener: Opener) -> PricePaid | None:
     meant = [offer for offer in proposal.offers if offer.offer_id == offer_id]
     if len(meant) != 1:
         found = "more than once" if meant else "not"
-        raise MeaningViolation(f"PricePaid: offerId {offer_id!r} is {found} in the proposal of {seal.signer}")
+        raise DocumentError(f"PricePaid: offerId {offer_id!r} is {found} in the proposal of {seal.signer}")
     return PricePaid(rule, meant[0], seal)
 
 
@@ -242,7 +242,7 @@ def check_agreement(agreement: Agreement) -> None:
     """Check that the parts of an agreement are consistent.
 
     Raises:
-        MeaningViolation: naming every contradiction.
+        DocumentError: naming every contradiction.
     """
     offer = agreement.offer
     check_offer(offer)
@@ -264,7 +264,7 @@ def check_agreement(agreement: Agreement) -> None:
     if unclear := probable_start_problem(agreement):
         contradictions += (unclear,)
     if contradictions:
-        raise MeaningViolation(f"Agreement {agreement.agreement_id}: " + "; ".join(contradictions))
+        raise DocumentError(f"Agreement {agreement.agreement_id}: " + "; ".join(contradictions))
 
 
 def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:

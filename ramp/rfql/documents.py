@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, SchemaViolation, wrong_version
+from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
@@ -93,16 +93,16 @@ def write_content(content: contents.Content) -> str:
     """Write a content as a document; a signed one as it was signed.
 
     Raises:
-        MeaningViolation: for values that the document cannot carry, an unsigned signable, or a content that is never
+        DocumentError: for values that the document cannot carry, an unsigned signable, or a content that is never
             sent (`Unverified`).
     """
     if isinstance(content, Signed):
         if not content.document:
-            raise MeaningViolation(f"{type(content.body).__name__} is not signed")
+            raise DocumentError(f"{type(content.body).__name__} is not signed")
         return content.document
     document = _BY_CONTENT.get(type(content))
     if document is None:
-        raise MeaningViolation(f"{type(content).__name__} is never sent")
+        raise DocumentError(f"{type(content).__name__} is never sent")
     return document.write(content)
 
 
@@ -125,7 +125,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     root = parse_wire(body, source)
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
-        raise SchemaViolation(f"root element {tag} must come first and with no prefix", source=source)
+        raise DocumentError(f"root element {tag} must come first and with no prefix", source=source)
     if tag in agreements.KIND_OF:
         try:
             return verifier.verify(body, now)
@@ -133,12 +133,12 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
             return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
     document = _BY_TAG.get(tag)
     if document is None:
-        raise SchemaViolation(f"unknown root element {tag}{_version_problem(tag)}", source=source)
+        raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)
     except ValueError as error:
-        raise MeaningViolation(str(error), source=source) from error
+        raise DocumentError(str(error), source=source) from error
     return content
 
 
@@ -158,6 +158,6 @@ def _read_call(body: str) -> contents.CallForProposals:
     """
     root = parse_wire(body)
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
-        raise SchemaViolation(f"wrong root element: got {root.tag}, expected a call for proposals")
+        raise DocumentError(f"wrong root element: got {root.tag}, expected a call for proposals")
     schema.check(root)
     return offers.read_call(root)

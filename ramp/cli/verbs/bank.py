@@ -82,7 +82,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
 
 @bank.command(
     context_settings={"ignore_unknown_options": True},  # so that -5 is an amount, and refused as one
-    epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'),
+    epilog=example("ramp bank deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'),
 )
 @click.argument("account")
 @click.argument("amount", metavar="CREDITS", type=CreditsType())

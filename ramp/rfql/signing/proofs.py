@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from ramp.errors import (
-    CertificateExpired,
-    DocumentError,
-    MalformedXml,
-    MeaningViolation,
-    SchemaViolation,
-    SignerUnknown,
-)
+from ramp.errors import CertificateExpired, DocumentError, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model import contents
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Signed
@@ -46,7 +39,7 @@ def write_commitment(content: contents.Commitment) -> str:
     """Write a commitment.
 
     Raises:
-        MeaningViolation: if the agreement is not signed, or the vote not sealed.
+        DocumentError: if the agreement is not signed, or the vote not sealed.
     """
     proofs = _signed(content.agreement) + write_sealed(content.vote_seal)
     return f'<{COMMITMENT} xmlns="{MARKET}">{proofs}</{COMMITMENT}>'
@@ -56,7 +49,7 @@ def write_settled(content: contents.Settled) -> str:
     """Write a settlement.
 
     Raises:
-        MeaningViolation: if the agreement is not signed, or the payment not sealed.
+        DocumentError: if the agreement is not signed, or the payment not sealed.
     """
     proofs = _signed(content.agreement) + write_sealed(content.payment_seal)
     return (
@@ -69,7 +62,7 @@ def write_amended(content: contents.Amended) -> str:
     """Write that an amendment was posted.
 
     Raises:
-        MeaningViolation: if the amendment is not signed, or the bank's answer not sealed.
+        DocumentError: if the amendment is not signed, or the bank's answer not sealed.
     """
     return f'<{AMENDED} xmlns="{MARKET}">{_signed(content.amendment)}{write_sealed(content.posted_seal)}</{AMENDED}>'
 
@@ -78,14 +71,14 @@ def write_refund_claim(content: contents.RefundClaim) -> str:
     """Write a refund claim.
 
     Raises:
-        MeaningViolation: if the failure is not sealed.
+        DocumentError: if the failure is not sealed.
     """
     return f'<{REFUND_CLAIM} xmlns="{MARKET}">{write_sealed(content.failed_seal)}</{REFUND_CLAIM}>'
 
 
 def _signed(signed: Signed) -> str:
     if not signed.document:
-        raise MeaningViolation(f"{type(signed.body).__name__} is not signed")
+        raise DocumentError(f"{type(signed.body).__name__} is not signed")
     return f"<{_SIGNED}>{markup.escape_text(signed.document)}</{_SIGNED}>"
 
 
@@ -93,13 +86,17 @@ def read_commitment(element: Element, verifier: Verifier, now: Instant) -> conte
     """Read a commitment that has passed the schema check; one with invalid proofs is `Unverified`."""
     document = _text_of(element, _SIGNED)
     try:
-        agreement = verifier.verify(document, now)
-        if not isinstance(agreement.body, Agreement):
-            raise MeaningViolation(f"Commitment: the document is a {type(agreement.body).__name__}")
+        agreement = _agreement(verifier.verify(document, now))
         vote, seal = read_sealed(element, contents.FundsReserved, _opener(verifier, now))
     except DocumentError as error:
         return unverified("agreement", claimed_by(document), error)
     return contents.Commitment(agreement, vote, seal)
+
+
+def _agreement(signed: Signed) -> Signed:
+    if not isinstance(signed.body, Agreement):
+        raise DocumentError(f"Commitment: the document is a {type(signed.body).__name__}")
+    return signed
 
 
 def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents.Settled:
@@ -120,7 +117,7 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
     body = agreement.body
     named = (settled.agreement_id, settled.offer_id, settled.agreement_id)
     if not isinstance(body, Agreement) or (body.agreement_id, body.offer.offer_id, payment.agreement_id) != named:
-        raise MeaningViolation(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
+        raise DocumentError(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
     return settled
 
 
@@ -134,9 +131,9 @@ def read_amended(element: Element, verifier: Verifier, now: Instant) -> contents
     posted, seal = read_sealed(element, contents.AmendmentPosted, _opener(verifier, now))
     body = amendment.body
     if not isinstance(body, Amendment):
-        raise MeaningViolation(f"Amended: the document is a {type(body).__name__}")
+        raise DocumentError(f"Amended: the document is a {type(body).__name__}")
     if (body.agreement_id, body.number) != (posted.agreement_id, posted.number):
-        raise MeaningViolation(f"Amended: amendment {body.number} of {body.agreement_id} with the proof of another")
+        raise DocumentError(f"Amended: amendment {body.number} of {body.agreement_id} with the proof of another")
     return contents.Amended(amendment, posted, seal)
 
 
@@ -183,4 +180,4 @@ def refusal_code(error: DocumentError) -> str:
         return "certificate_expired"
     if isinstance(error, SignerUnknown):
         return "unknown_signer"
-    return "malformed" if isinstance(error, MalformedXml | SchemaViolation | MeaningViolation) else "bad_signature"
+    return "bad_signature" if isinstance(error, SignatureInvalid | SealInvalid) else "malformed"

@@ -15,7 +15,7 @@ from typing import Any
 from cryptography import x509
 from lxml import etree
 
-from ramp.errors import CertificateExpired, DocumentError, MeaningViolation, SignatureInvalid
+from ramp.errors import CertificateExpired, DocumentError, SignatureInvalid
 from ramp.model import contents, instant, money
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Cancellation
@@ -299,7 +299,7 @@ def _claimed_time(root: Element, kind: str) -> Instant:
     try:
         return read_instant(text)
     except ValueError as error:
-        raise MeaningViolation(f"invalid {kind}: issuedAt: got {shown(text)}, expected a time in UTC") from error
+        raise DocumentError(f"invalid {kind}: issuedAt: got {shown(text)}, expected a time in UTC") from error
 
 
 def _check_time(verified: Verified, claimed: Instant, passed: list[str]) -> None:
@@ -320,7 +320,7 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
         raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
     problem = price_problem(body)
     if problem is not None:
-        raise MeaningViolation(f"the price paid is not the one owed: {problem}")
+        raise DocumentError(f"the price paid is not the one owed: {problem}")
     if body.price is not None:
         passed.append(how_priced(body))
     if body.offer.in_queue:

@@ -8,11 +8,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from forgery import MALLORY, RESOURCE, USER, certificate_for, naive_cost
 
-from ramp.errors import (
-    CertificateExpired,
-    SignatureInvalid,
-    SignerUnknown,
-)
+from ramp.errors import CertificateExpired, SignatureInvalid, SignerUnknown
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role
