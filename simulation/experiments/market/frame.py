@@ -8,7 +8,7 @@ from typing import Any, Final
 from simulation.experiments.market.statistics import market_parameters
 from simulation.experiments.measuring import Progress, in_processes
 from simulation.experiments.result import Column, Columns
-from simulation.experiments.study import RUNS, Found, Run, Study
+from simulation.experiments.study import Found, Run, Study
 from simulation.experiments.trials.own_market import OPTIONS, OwnMarket
 from simulation.experiments.trials.plan import STAND_IN_NOTE, MarketPlan, MarketResult, Mode, stand_ins
 from simulation.experiments.trials.simulated import run_simulated
@@ -112,8 +112,3 @@ def market_study(
         options={"mode": Mode.SIMULATED, "repeat": None, **(options or {})},
         **declared,
     )
-
-
-def results_of(found: Found, part: str = RUNS) -> Sequence[MarketResult]:
-    """What plans gave."""
-    return found.answers[part]

@@ -20,7 +20,7 @@ from ramp.runtime.configuration.servers import PROSODY
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Curves, Figure
-from simulation.experiments.market.frame import market_study, mode_of, repetitions_of, results_of
+from simulation.experiments.market.frame import market_study, mode_of, repetitions_of
 from simulation.experiments.market.users import (
     RESPONSE_COLUMNS,
     RESPONSES,
@@ -131,10 +131,10 @@ def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | Non
 def _tables(found: Found) -> Tables:
     """A table of each deployment, and all in one."""
     tables: dict[str, Any] = {
-        f"figure13-{name.replace(' ', '-')}": lambda found, name=name: response_table(results_of(found, name))
+        f"figure13-{name.replace(' ', '-')}": lambda found, name=name: response_table(found.answers[name])
         for name in found.cases
     }
-    every = [{"deployment": name, **row} for name in found.cases for row in response_table(results_of(found, name))]
+    every = [{"deployment": name, **row} for name in found.cases for row in response_table(found.answers[name])]
     return {**tables, "figure13": lambda _: every}
 
 

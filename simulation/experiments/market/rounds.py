@@ -25,7 +25,6 @@ from simulation.experiments.market.frame import (
     mode_of,
     own_market,
     repetitions_of,
-    results_of,
     stand_in_note,
 )
 from simulation.experiments.market.paper import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
@@ -167,7 +166,7 @@ def _auctions(found: Found) -> Rows:
     made = [
         (request, number % repetitions + 1, result, auction)
         for request in found.cases
-        for number, result in enumerate(results_of(found, request))
+        for number, result in enumerate(found.answers[request])
         for auction in result.auctions
     ]
     for request, repetition, result, auction in made:

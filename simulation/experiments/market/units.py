@@ -20,7 +20,6 @@ from simulation.experiments.market.frame import (
     market_study,
     mode_of,
     repetitions_of,
-    results_of,
     stand_in_note,
 )
 from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
@@ -114,7 +113,7 @@ def _rows(found: Found) -> Rows:
             "commitment_s": round(auction.negotiation / SECOND, 5),
             "total_s": round(auction.outcome.duration / SECOND, 5),
         }
-        for repetition, result in enumerate(results_of(found), 1)
+        for repetition, result in enumerate(found.answers[RUNS], 1)
         for auction in result.auctions
         if auction.round_durations
     ]

@@ -16,10 +16,10 @@ from ramp.protocol.events import AuctionOptions
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.market.frame import market_study, mode_of, repetitions_of, results_of, stand_in_note
+from simulation.experiments.market.frame import market_study, mode_of, repetitions_of, stand_in_note
 from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
 from simulation.experiments.result import Column, Columns
-from simulation.experiments.study import Found, Row, Rows, Run, Shown
+from simulation.experiments.study import RUNS, Found, Row, Rows, Run, Shown
 from simulation.experiments.trials.plan import (
     Links,
     MarketPlan,
@@ -95,42 +95,41 @@ def plans_of(
 
 def response_row(result: MarketResult) -> dict[str, Any]:
     """Response times and round durations of one market in which all users asked at once."""
-    responses = [duration / SECOND for each in result.auctions for rnd in each.answered for _, duration in rnd]
-    rounds = [duration / SECOND for each in result.auctions for duration in each.round_durations]
+    row = _responses([result], result.plan.users)
+    purchases = [each.outcome.duration / SECOND for each in result.auctions]
+    del row["of"]
+    cpu, foreign = row.pop("cpu_ms_per_auction"), row.pop("foreign_cores")
+    purchase = mean_and_deviation(purchases, 5)[0]
+    return {**row, "purchase_s": purchase, "cpu_ms_per_auction": cpu, "foreign_cores": foreign}
+
+
+def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
+    """Means over the repetitions by number of users; deviations over all answers and rounds."""
+    return [
+        _responses([result for result in results if result.plan.users == users], users)
+        for users in sorted({result.plan.users for result in results})
+    ]
+
+
+def _responses(results: Sequence[MarketResult], users: int) -> dict[str, Any]:
+    auctions = [auction for result in results for auction in result.auctions]
+    responses = [duration / SECOND for each in auctions for rnd in each.answered for _, duration in rnd]
+    rounds = [duration / SECOND for each in auctions for duration in each.round_durations]
+    cpu_ms = [1000 * result.cpu_s / len(result.auctions) for result in results]
     response, response_sd = mean_and_deviation(responses, 5)
     round_s, round_sd = mean_and_deviation(rounds, 5)
     return {
-        "users": result.plan.users,
-        "sold": sum(each.sold for each in result.auctions),
+        "users": users,
+        "sold": sum(each.sold for each in auctions),
+        "of": len(auctions),
         "response_s": response,
         "response_s_sd": response_sd,
         "round_s": round_s,
         "round_s_sd": round_sd,
         "longest_round_s": round(max(rounds), 5),
-        "purchase_s": mean_and_deviation([each.outcome.duration / SECOND for each in result.auctions], 5)[0],
-        "cpu_ms_per_auction": round(1000 * result.cpu_s / len(result.auctions), 3),
-        "foreign_cores": result.foreign_cores,
+        "cpu_ms_per_auction": mean_and_deviation(cpu_ms, 3)[0],
+        "foreign_cores": mean_and_deviation([result.foreign_cores for result in results], 2)[0],
     }
-
-
-def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
-    """Means over the repetitions by number of users; deviations over all answers and rounds."""
-    table = []
-    for users in sorted({result.plan.users for result in results}):
-        chosen = [result for result in results if result.plan.users == users]
-        auctions = [auction for result in chosen for auction in result.auctions]
-        responses = [duration / SECOND for each in auctions for rnd in each.answered for _, duration in rnd]
-        rounds = [duration / SECOND for each in auctions for duration in each.round_durations]
-        entry: dict[str, Any] = {"users": users, "sold": sum(each.sold for each in auctions), "of": len(auctions)}
-        entry["response_s"], entry["response_s_sd"] = mean_and_deviation(responses, 5)
-        entry["round_s"], entry["round_s_sd"] = mean_and_deviation(rounds, 5)
-        entry["longest_round_s"] = round(max(rounds), 5)
-        entry["cpu_ms_per_auction"] = mean_and_deviation(
-            [1000 * result.cpu_s / len(result.auctions) for result in chosen], 3
-        )[0]
-        entry["foreign_cores"] = mean_and_deviation([result.foreign_cores for result in chosen], 2)[0]
-        table.append(entry)
-    return table
 
 
 def comparisons_of(table: Rows, mode: Mode, picture: str) -> list[Comparison]:
@@ -206,8 +205,8 @@ EXPERIMENTS: Final = (
         about="1 to 30 simultaneous users: response time and round duration (RAMP, figure 12)",
         cases=cases,
         tables={
-            "markets": lambda found: [response_row(result) for result in results_of(found)],
-            "figure12": lambda found: response_table(results_of(found)),
+            "markets": lambda found: [response_row(result) for result in found.answers[RUNS]],
+            "figure12": lambda found: response_table(found.answers[RUNS]),
         },
         columns=RESPONSE_COLUMNS,
         figures={

@@ -16,7 +16,7 @@ from typing import Any, Final
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.market.frame import first_plan, market_study, mode_of, repetitions_of, results_of
+from simulation.experiments.market.frame import first_plan, market_study, mode_of, repetitions_of
 from simulation.experiments.market.paper import REPETITIONS, ROUNDS, TABLE3
 from simulation.experiments.market.pictures import FIGURES
 from simulation.experiments.market.statements import medians, prices_and_sales, statements
@@ -127,7 +127,7 @@ def workloads_of(found: Found) -> dict[str, str]:
 
 def _auctions(found: Found) -> list[tuple[int, AuctionResult]]:
     """All auctions of Table 3's requests, with the number of their market."""
-    results = enumerate(results_of(found, TABLE3_PART), 1)
+    results = enumerate(found.answers[TABLE3_PART], 1)
     return [(repetition, auction) for repetition, result in results for auction in result.auctions]
 
 
@@ -193,7 +193,7 @@ def _over_time(found: Found) -> Rows:
             "attractiveness": asked - offer.cpu_hour_cost,
             "load": round(offer.load, 4),
         }
-        for result in results_of(found, OVER_TIME) or results_of(found, TABLE3_PART)
+        for result in found.answers[OVER_TIME] or found.answers[TABLE3_PART]
         for auction in result.auctions
         for number, asked, offer in offers_of(auction)
         if number == 1

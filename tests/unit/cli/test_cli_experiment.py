@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError
 from simulation.cli import experiment as cli
-from simulation.cli.experiment import experiment, progress_lines
+from simulation.cli.experiment import experiment
+from simulation.cli.progress import progress_lines
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.result import Column, write_summary
 from simulation.experiments.study import Study
@@ -69,7 +70,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     def begin(*_: Any, **__: Any) -> dict[str, Any]:
         raise AssertionError("the study has begun")
 
-    monkeypatch.setattr("simulation.cli.experiment._run_with_progress", begin)
+    monkeypatch.setattr("simulation.cli.experiment.run_into", begin)
 
     def run(*options: str) -> str:
         arguments = ["run", *options, "--out", str(tmp_path)]
