@@ -14,7 +14,7 @@ from typing import Final, Self
 from ramp.client.line import Line
 from ramp.control import answering
 from ramp.control.codec import verb_of
-from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching
+from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching, refusal
 from ramp.control.requests import (
     Approve,
     Cancel,
@@ -130,7 +130,7 @@ class _SimulatedLine:
             try:
                 yield from self._answer(request)
             except RampError as error:
-                yield answering.refusal(error)
+                yield refusal(error)
 
     def _answer(self, request: Request) -> Iterator[Event]:
         party = self._party

@@ -1,4 +1,4 @@
-"""A site that answers for its machines in one stanza (`[market] site_agent = true`), over XMPP.
+"""A site that answers for its machines in one stanza over XMPP.
 
 What is written down once for all must still be each machine's own word: named and signed by itself, and missing alone
 where it fails (docs/design/processes.md, "Process groups").
@@ -26,7 +26,7 @@ from ramp.model.seal import Role
 from ramp.rfql import codec
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
-from ramp.xmpp.bundles import BUNDLE_KEY, Part, pack, unpack
+from ramp.xmpp.bundles import BUNDLE_KEY, pack, unpack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -42,7 +42,6 @@ def market(module_market, kind):
         accounts=["mallory", "moriarty"],
         per_process=2,
         signed_offers=True,
-        redundancy={"site_agent": True},
         timing={**SHORT_TIMING, "lease_s": 30},
     )
     market.up()
@@ -64,14 +63,15 @@ class Caller(Buyer):
 
     async def tell_together(self, site, calls):
         """Say several things to machines of a site in one stanza."""
-        parts = [Part(machine, each.metadata, each.thread, each.body) for machine, each in calls]
-        body, metadata = pack(parts)
-        await self.rogue.send(site, body, metadata, parts[0].thread)
+        bundle = pack(site, [replace(each, peer=machine) for machine, each in calls])
+        await self.rogue.send(site, bundle.body, bundle.metadata, bundle.thread)
 
-    def opened(self, machine, metadata, thread, body):
+    def opened(self, told, machine=None):
         """A proposal, with its seal checked against the market's authority."""
         notary = PublicNotary(Trust(self.keys.ca_certificates()))
-        return codec.decode(machine, self.name, metadata, thread, body, notary, self.now, sealed=frozenset({Proposal}))
+        return codec.decode(
+            replace(told, peer=machine or told.peer), self.name, notary, self.now, sealed=frozenset({Proposal})
+        )
 
 
 @pytest.fixture
@@ -89,8 +89,8 @@ async def site_of(caller):
     for machine in (SMALL1, SMALL2):
         await caller.put(caller.call(machine, fresh("request")), machine)
         told = await caller.rogue.next()
-        assert (told.sender_bare, BUNDLE_KEY in told.metadata) == (machine, False)
-        assert caller.opened(machine, told.metadata, told.thread, told.body).content.offers
+        assert (told.peer, BUNDLE_KEY in told.metadata) == (machine, False)
+        assert caller.opened(told).content.offers
         sites.add(told.metadata["site"])
     (site,) = sites
     assert site in (SMALL1, SMALL2)
@@ -102,16 +102,16 @@ async def test_offers_come_in_one_stanza_each_named_and_signed_by_its_own_machin
     request_id = fresh("request")
     await mallory.tell_together(site, [(each, mallory.call(each, request_id)) for each in (SMALL1, SMALL2)])
     told = await mallory.rogue.next()
-    assert (told.sender_bare, told.metadata[BUNDLE_KEY]) == (site, "1")
-    parts = unpack(told.body, "1")
-    assert {part.machine for part in parts} == {SMALL1, SMALL2}
+    assert (told.peer, told.metadata[BUNDLE_KEY]) == (site, "1")
+    parts = unpack(told)
+    assert {part.peer for part in parts} == {SMALL1, SMALL2}
     for part in parts:
-        message = mallory.opened(part.machine, part.metadata, part.thread, part.body)
-        assert (message.seal.signer, message.seal.role) == (part.machine, Role.RESOURCE)
-        assert [offer.resource for offer in message.content.offers] == [part.machine]
-        other = SMALL1 if part.machine == SMALL2 else SMALL2
+        message = mallory.opened(part)
+        assert (message.seal.signer, message.seal.role) == (part.peer, Role.RESOURCE)
+        assert [offer.resource for offer in message.content.offers] == [part.peer]
+        other = SMALL1 if part.peer == SMALL2 else SMALL2
         with pytest.raises(SealInvalid):  # nobody's offer passes for the other's
-            mallory.opened(other, part.metadata, part.thread, part.body)
+            mallory.opened(part, other)
 
 
 async def test_what_is_wrong_for_one_machine_is_answered_for_the_other(mallory):
@@ -121,8 +121,8 @@ async def test_what_is_wrong_for_one_machine_is_answered_for_the_other(mallory):
     good, changed = mallory.call(SMALL1, request_id), mallory.call(SMALL2, request_id)
     changed = replace(changed, body=changed.body.replace("<", "\n<", 1))
     await mallory.tell_together(site, [(SMALL2, changed), (SMALL1, good), (address("alice"), good)])
-    parts = unpack((await mallory.rogue.next()).body, "1")
-    assert [part.machine for part in parts] == [SMALL1]
+    parts = unpack(await mallory.rogue.next())
+    assert [part.peer for part in parts] == [SMALL1]
 
 
 def test_who_is_too_small_is_not_called_and_told_all_the_same(market):
