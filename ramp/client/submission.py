@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
-from ramp.client.access import SeenMarket
+from ramp.client.access import Access
 from ramp.client.following import Approver
 from ramp.client.request import Requestable, document_of, length_given, resolved
 from ramp.client.results import Purchase, purchase_of, short_name
@@ -33,8 +33,6 @@ ROUND_TIME: Final = timedelta(microseconds=AuctionOptions().round_time)
 
 Rounds = Annotated[int, Bounds(1, ROUNDS_MAX)]
 Credits = int | str | Decimal
-
-A = TypeVar("A", bound=SeenMarket)
 
 
 def credits_given(given: Credits, name: str, *, zero: bool = False) -> int:
@@ -82,10 +80,10 @@ def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Insta
     return Submit(document_of(resolved(parts, now)), request_id, options)
 
 
-class MarketUser(Generic[A]):
+class MarketUser:
     """The part of `Market` and `AsyncMarket` that never waits."""
 
-    def __init__(self, access: A) -> None:
+    def __init__(self, access: Access) -> None:
         self.access = access
 
     @property
