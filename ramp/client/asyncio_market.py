@@ -13,7 +13,6 @@ from typing import Annotated, Final, Self, TypeVar
 
 from ramp.client import dialogues
 from ramp.client.dialogues import Dialogue, converse
-from ramp.client.following import Approver, Following, OnEvent, nobody_approves
 from ramp.client.jobs.files import JobFile
 from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
@@ -25,12 +24,16 @@ from ramp.client.submission import (
     ROUND_TIME,
     ROUNDS,
     Approve,
+    Approver,
     Credits,
+    Following,
     MarketUser,
+    OnEvent,
     Prefer,
     Rounds,
     auction_options,
     credits_given,
+    nobody_approves,
 )
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved

@@ -17,9 +17,9 @@ from typing import Final
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.following import Following
 from ramp.client.line import refused
 from ramp.client.results import Reservation
+from ramp.client.submission import Following
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
 from ramp.control.requests import EVERYTHING, Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
