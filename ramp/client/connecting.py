@@ -26,7 +26,7 @@ from ramp.control.market_changes import (
     RestartAgent,
     SetResource,
 )
-from ramp.model.contents import DepositMade, RefundMade
+from ramp.model.contents import ChangePosted, DepositMade
 from ramp.options import Bounds, checked
 from ramp.runtime.state_folder import StateFolder, state_folder
 
@@ -134,7 +134,7 @@ class MarketOperator:
         asked = dialogues.deposit(account, credits_given(amount, "amount"), memo, deposit_id)
         return portal.ask(self._state.socket(keeper), asked)
 
-    def refund(self, agreement_id: str, reason: str) -> RefundMade:
+    def refund(self, agreement_id: str, reason: str) -> ChangePosted:
         """Refund what is left of an agreement's payments, as the market's keeper; again, it changes nothing."""
         (keeper,) = running(self._state).names("keeper")
         return portal.ask(self._state.socket(keeper), dialogues.refund(agreement_id, reason))
