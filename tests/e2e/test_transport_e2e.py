@@ -10,7 +10,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ramp.errors import TransportError
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -174,23 +173,6 @@ async def test_foreign_domain_and_unknown_account_bounce(xmpp_server):
             assert bounce.condition in ("remote-server-not-found", "service-unavailable", "not-allowed")
         await user.transmit(str(user.jid), "alive", CFP, "")
         assert (await user.next())[3] == "alive"
-
-
-@pytest.mark.full
-async def test_wrong_password_is_refused(xmpp_server):
-    async with users(xmpp_server, "owner"):
-        thief = User("owner", xmpp_server, password="guess")
-        with pytest.raises(TransportError, match="refuses the log-in"):
-            await thief.start()
-
-
-@pytest.mark.full
-async def test_plain_way_without_speed_ups(xmpp_server, spawn):
-    await echoing(spawn, xmpp_server, "ral")
-    async with users(xmpp_server, "user", fast=False) as (user,):
-        for number in range(30):  # past the window of acknowledgements
-            await user.transmit("ral@localhost", f"<{number}>", CFP, "c")
-        assert [(await user.next())[3] for _ in range(30)] == [f"<{number}>" for number in range(30)]
 
 
 def test_servers_listen_on_loopback_only(xmpp_server):

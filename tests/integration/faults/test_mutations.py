@@ -1,6 +1,6 @@
 """No message restarts an agent: mutants of everything that the market says, against live agents of every role.
 
-Genuine stanzas are recorded, damaged and handed to any agent as coming from any other. Over XMPP: tests/e2e/attacks.
+Genuine stanzas are recorded, damaged and handed to any agent as coming from any other.
 """
 
 from __future__ import annotations
