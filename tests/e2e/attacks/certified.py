@@ -20,7 +20,7 @@ from rogue import LIMIT_S, Rogue, door
 
 from ramp.errors import RampError
 from ramp.ledger.account import AccountKind
-from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
+from ramp.model.acl import LANGUAGE, ONTOLOGY, WIRE_VERSION, Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import (
@@ -73,6 +73,7 @@ def unsealed(message: Message) -> EncodedMessage:
         "conversation-id": message.conversation_id,
         "ontology": ONTOLOGY,
         "language": LANGUAGE,
+        "version": str(WIRE_VERSION),
     }
     optional = {
         "protocol": DECLARED[type(message.content)].interaction,
