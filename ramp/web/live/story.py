@@ -100,8 +100,6 @@ class AuctionStory:
         rounds_heard: grows with every change of the rounds.
         approval: what the owner is asked, until it is answered.
         outcome: how it ended, once it has.
-        files: path of every signed agreement by its id.
-        quote_only: whether it stops before accepting; None where that is not known.
     """
 
     request_id: str
@@ -111,8 +109,6 @@ class AuctionStory:
     rounds_heard: int = 0
     approval: ApprovalAsked | None = None
     outcome: RequestOutcome | None = None
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    quote_only: bool | None = None
 
     def take(self, event: Event, now: Instant) -> bool:
         """Apply an event of this request; returns whether anything changed."""
@@ -134,7 +130,6 @@ class AuctionStory:
                 self.approval = event
             case RequestEnded():
                 self.approval = None
-                self.files = event.files
                 self.end(event.outcome)
             case _:
                 return False
@@ -168,14 +163,6 @@ class AuctionStory:
             return "looking for sellers"
         last = self.rounds[max(self.rounds)]
         return f"round {last.name}" + ("" if last.record is not None else ": waiting for offers")
-
-    def leader(self, unit: int) -> Bid | None:
-        """Return the best offer of a unit so far."""
-        for number in sorted(self.rounds, reverse=True):
-            found = self.rounds[number].best.get(unit)
-            if found is not None:
-                return found
-        return None
 
     def reasons(self) -> list[Reason]:
         """Return refusals of the last closed round, by unit and reason, the most frequent first."""
