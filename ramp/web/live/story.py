@@ -164,6 +164,14 @@ class AuctionStory:
         last = self.rounds[max(self.rounds)]
         return f"round {last.name}" + ("" if last.record is not None else ": waiting for offers")
 
+    def leader(self, unit: int) -> Bid | None:
+        """Return the best offer of a unit so far."""
+        for number in sorted(self.rounds, reverse=True):
+            found = self.rounds[number].best.get(unit)
+            if found is not None:
+                return found
+        return None
+
     def reasons(self) -> list[Reason]:
         """Return refusals of the last closed round, by unit and reason, the most frequent first."""
         closed = [each.record for each in self.rounds.values() if each.record is not None and not each.best_offer]

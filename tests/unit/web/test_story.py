@@ -47,12 +47,15 @@ def test_rounds_are_told_as_they_come():
     assert story.stage == "looking for sellers"
     assert story.take(RoundOpened("r", 1, ((1, 70),), 5), NOW)
     assert story.stage == "round 1: waiting for offers"
+    assert story.leader(1) is None
     assert story.take(RoundClosed("r", FIRST, ((1, FIRST.bids[1]),)), NOW)
-    assert (story.stage, story.rounds[1].best[1].resource, story.rounds[1].resources) == ("round 1", "b", 5)
+    assert (story.stage, story.leader(1).resource, story.rounds[1].resources) == ("round 1", "b", 5)
     assert [(each.code, each.count, each.passing) for each in story.reasons()] == [
         ("price_below_minimum", 2, (("d", "80 credits/core-hour"), ("c", "90 credits/core-hour"))),
         ("no_answer", 1, ()),
     ]
+    story.take(RoundOpened("r", 2, ((1, 50),), 4), NOW)
+    assert story.leader(1).resource == "b"  # until the second is closed
 
 
 def test_an_approval_is_asked_until_the_request_has_ended():
