@@ -96,9 +96,9 @@ def test_what_the_command_says_when_it_cannot(pages, market):
     assert (beyond.returncode, "--tls-certificate" in beyond.stderr) == (2, True)
     taken = run("--port", str(pages.port))
     assert (taken.returncode, f"cannot listen on 127.0.0.1:{pages.port}" in taken.stderr) == (2, True)
-    stranger = run("link", "--user", "mallory")
+    stranger = run("--link", "--user", "mallory")
     assert (stranger.returncode, "unknown user 'mallory'" in stranger.stderr) == (2, True)
-    told = json.loads(run("link", "--keeper", "--json").stdout)
+    told = json.loads(run("--link", "--keeper", "--json").stdout)
     assert (told["role"], told["link"].startswith(pages.url + "/login?token=")) == ("keeper", True)
 
 
