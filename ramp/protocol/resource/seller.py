@@ -227,16 +227,16 @@ class Seller:
         if pending is None:
             return []
         message, call = pending.message, pending.call
-        priced: dict[int, list[tuple[Slot, int]]] = {}
+        priced: dict[int, tuple[RequestUnit, list[tuple[Slot, int]]]] = {}
         for (unit, slot), asking, price in zip(pending.slots, pending.asking, prices, strict=True):
             uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
             refusal = uncertain or _refused_at(price, asking, unit, slot, call)
             if refusal is not None:
                 pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
-                priced.setdefault(unit.number, []).append((slot, price))
-        offers = [self._bid(pending, call.request.unit(number), sizes, now) for number, sizes in priced.items()]
-        told = tuple(_one_for_each(pending.refused, priced))
+                priced.setdefault(unit.number, (unit, []))[1].append((slot, price))
+        offers = [self._bid(pending, unit, sizes, now) for unit, sizes in priced.values()]
+        told = tuple(_one_for_each(pending.refused, priced)) if pending.refused else ()
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
