@@ -20,7 +20,11 @@ class Party(Protocol):
     """
 
     name: str
-    deadline: Instant | None
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When to call `tick` next, or None."""
+        ...
 
     def start(self, now: Instant) -> list[Effect]:
         """Start without any earlier records."""

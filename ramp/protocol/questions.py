@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import AccountQuery, AccountQueryRefused, AccountStatement, Content, NotUnderstood
+from ramp.model.contents import (
+    AccountQuery,
+    AccountQueryRefused,
+    AccountStatement,
+    Content,
+    DirectoryListing,
+    MarketOverview,
+    NotUnderstood,
+)
 from ramp.model.contents.accounts import PAYMENT, REPLAYED
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
+from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AccountAsked
@@ -22,41 +33,123 @@ NONCE_MARK = "#"
 """Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
 
 
-@dataclass(slots=True)
-class _Question:
+class Pages(Protocol):
+    """The pages of one answer."""
+
+    complete: bool
+
+    def add(self, page: Any) -> bool:
+        """Take a page; return False for a copy."""
+        ...
+
+    def whole(self, last: Any) -> Answer:
+        """Return the whole answer after its last page."""
+        ...
+
+
+class Question:
     """One open question.
 
-    Attributes:
-        send: the last try.
-        ask: makes the content of the n-th try, from 1: each try needs a new nonce, as an answer may be lost.
-        limit: when to give up.
+    Args:
+        send: its first try.
+        ask: makes the content of the n-th try, from 1.
+        pace: of the party.
+        now: the present.
         role: in which the answer must be sealed; None without a seal.
         directories: any of which may answer; None if only one party may.
+        pages: of an answer that comes in several; None of any other.
+
+    Attributes:
+        given_up: whether it was not answered in time.
     """
 
-    send: Send
-    ask: Callable[[int], Content]
-    retry: Retry
-    limit: Instant
-    role: Role | None
-    directories: Directories | None = None
-    tries: int = 1
-
-
-class Questions:
-    """The open questions of one party."""
-
-    def __init__(self, name: str, pace: Pace) -> None:
-        self._name = name
-        self._pace = pace
-        self._open: dict[str, _Question] = {}
-
-    def __contains__(self, query_id: str) -> bool:
-        return query_id in self._open
+    def __init__(
+        self,
+        send: Send,
+        ask: Callable[[int], Content],
+        pace: Pace,
+        now: Instant,
+        *,
+        role: Role | None,
+        directories: Directories | None,
+        pages: Pages | None,
+    ) -> None:
+        self.send = send
+        self.pages = pages
+        self.given_up = False
+        self._ask = ask
+        self._role = role
+        self._directories = directories
+        self._tries = 1
+        self._limit = now + pace.timing.query_limit
+        self._retry = Retry(pace)
+        self._retry.begin(now)
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(*(earliest(each.retry.due, each.limit) for each in self._open.values()))
+        return earliest(self._retry.due, self._limit)
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Ask again, or give up; a silent directory is passed over."""
+        if now >= self._limit:
+            self.given_up = True
+            return []
+        self._retry.again(now)
+        if self._directories is not None:
+            silent = self.send.message
+            another = self._directories.pass_over(silent.receiver)
+            self.send = Send(replace(silent, receiver=another))
+        return [self._renewed()]
+
+    def clock_set(self, by: Duration) -> None:
+        self._retry.clock_set(by)
+        self._limit += by
+
+    def on_message(self, message: Message, now: Instant) -> None:
+        """Check the sender and, where required, the seal of an answer.
+
+        Raises:
+            RemoteProtocolError: if it is from another party, or lacks the required seal.
+        """
+        asked = self.send.message.receiver
+        if self._directories is not None:
+            self._directories.said(message)
+        elif self._role is not None:
+            said_by(message, asked, self._role)
+        elif message.sender != asked:
+            raise RemoteProtocolError(f"{message.sender} may not speak for {asked}")
+
+    def answered(self, now: Instant) -> None:
+        self._retry.answered(now)
+
+    def next_page(self, now: Instant) -> list[Effect]:
+        """Ask for the next part of the answer."""
+        self._retry.answered(now)
+        self._retry.begin(now)
+        return [self._renewed()]
+
+    def _renewed(self) -> Send:
+        self._tries += 1
+        self.send = Send(replace(self.send.message, content=self._ask(self._tries)))
+        return self.send
+
+
+class Questions:
+    """The open questions of one party.
+
+    Args:
+        name: of the party.
+        pace: of the party.
+        registry: of its conversations.
+    """
+
+    def __init__(self, name: str, pace: Pace, registry: Registry) -> None:
+        self._name = name
+        self._pace = pace
+        self._open: Conversations[Question] = Conversations(registry, _query_id, self._followed)
+
+    def __contains__(self, query_id: str) -> bool:
+        return query_id in self._open
 
     def ask(
         self,
@@ -67,25 +160,26 @@ class Questions:
         *,
         role: Role | None,
         performative: Performative = Performative.QUERY_REF,
+        pages: Pages | None = None,
     ) -> list[Effect]:
         """Ask a question.
 
         Args:
             query_id: names the question and its conversation.
             receiver: one party, or directories, of which another is asked after a silence.
-            ask: makes the content of the n-th try.
+            ask: makes the content of the n-th try, from 1: each try needs a new nonce, as an answer may be lost.
             now: the present.
             role: in which the answer must be sealed; None without a seal.
             performative: REQUEST for an order.
+            pages: collects an answer that comes in several messages.
         """
         limit = self._pace.timing.query_limit
         directories = receiver if isinstance(receiver, Directories) else None
         name = receiver.preferred if isinstance(receiver, Directories) else receiver
         send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
-        retry = Retry(self._pace)
-        retry.begin(now)
-        self._open[query_id] = _Question(send, ask, retry, now + limit, role, directories)
-        return [send]
+        question = Question(send, ask, self._pace, now, role=role, directories=directories, pages=pages)
+        self._open.add(query_id, question)
+        return self._open.act(query_id, lambda: [send], now)
 
     def ask_account(self, asked: AccountAsked, bank: str, now: Instant) -> list[Effect]:
         """Ask the bank for the own account."""
@@ -105,7 +199,7 @@ class Questions:
         return self.answered(answer.nonce.partition(NONCE_MARK)[0], message, answer, now)
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
-        """Report the answer to an open question; ignore an answer to any other.
+        """Report the answer to an open question, or ask for its next page; ignore an answer to any other.
 
         Raises:
             RemoteProtocolError: if it is from another party, or lacks the required seal.
@@ -113,68 +207,37 @@ class Questions:
         question = self._open.get(query_id)
         if question is None:
             return []
-        self.check(query_id, message)
-        question.retry.answered(now)
-        del self._open[query_id]
+        question.on_message(message, now)
+        pages = question.pages
+        if pages is not None and isinstance(answer, DirectoryListing | MarketOverview):
+            if not pages.add(answer):
+                return []
+            if not pages.complete:
+                return self._open.act(query_id, partial(question.next_page, now), now)
+            answer = pages.whole(answer)
+        question.answered(now)
+        self._open.drop(query_id)
         return [Report(QueryAnswered(query_id, answer))]
 
     def not_understood(self, message: Message, answer: NotUnderstood) -> list[Effect]:
         """Report that the party asked cannot read an open question, or that it cannot be sent."""
-        question = self._open.get(message.in_reply_to)
+        query_id = message.in_reply_to
+        question = self._open.get(query_id)
         if question is None or message.sender not in (question.send.message.receiver, self._name):
             return []
-        del self._open[message.in_reply_to]
-        return [Report(QueryAnswered(message.in_reply_to, answer))]
-
-    def check(self, query_id: str, message: Message) -> None:
-        """Check the sender and, where required, the seal of an answer to an open question.
-
-        Raises:
-            RemoteProtocolError: if not.
-        """
-        question = self._open[query_id]
-        if question.directories is not None:
-            question.directories.said(message)
-        elif question.role is not None:
-            said_by(message, question.send.message.receiver, question.role)
-        elif message.sender != question.send.message.receiver:
-            raise RemoteProtocolError(f"{message.sender} may not speak for {question.send.message.receiver}")
-
-    def again(self, query_id: str, now: Instant) -> list[Effect]:
-        """Ask for the next part of an answer."""
-        question = self._open[query_id]
-        question.retry.answered(now)
-        question.retry.begin(now)
-        return [self._renewed(question)]
+        self._open.drop(query_id)
+        return [Report(QueryAnswered(query_id, answer))]
 
     def drop(self, query_id: str) -> list[Effect]:
         """Give up an open question at once."""
-        return [Report(QueryAnswered(query_id, None))] if self._open.pop(query_id, None) is not None else []
+        return [] if self._open.drop(query_id) is None else [Report(QueryAnswered(query_id, None))]
 
-    def clock_set(self, by: Duration) -> None:
-        for question in self._open.values():
-            question.retry.clock_set(by)
-            question.limit += by
+    def _followed(self, question: Question, effects: list[Effect], now: Instant) -> list[Effect]:
+        return [*effects, *self.drop(_query_id(question))] if question.given_up else effects
 
-    def tick(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
-        for query_id, question in list(self._open.items()):
-            if now >= question.limit:
-                del self._open[query_id]
-                effects.append(Report(QueryAnswered(query_id, None)))
-            elif question.retry.is_due(now):
-                question.retry.again(now)
-                if question.directories is not None:
-                    silent = question.send.message
-                    another = question.directories.pass_over(silent.receiver)
-                    question.send = Send(replace(silent, receiver=another))
-                effects.append(self._renewed(question))
-        return effects
 
-    def _renewed(self, question: _Question) -> Send:
-        question.tries += 1
-        question.send = Send(replace(question.send.message, content=question.ask(question.tries)))
-        return question.send
+def _query_id(question: Question) -> str:
+    return question.send.message.conversation_id
 
 
 def unknown_agreements(statement: AccountStatement, known: Callable[[str], bool]) -> list[str]:

@@ -89,6 +89,10 @@ class ListingPages:
         self.unfit |= {each.name: each.terms[0] for each in listing.unfit if each.terms}
         return True
 
+    def whole(self, last: DirectoryListing) -> DirectoryListing:
+        """Return the whole listing as one page."""
+        return DirectoryListing(last.query_id, last.service, self.names)
+
 
 class Discovery:
     """One search.

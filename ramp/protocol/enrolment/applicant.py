@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Performative
 from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.seal import Role
+from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.questions import Questions
@@ -16,7 +17,7 @@ from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
 
 
-class Applicant:
+class Applicant(ConversingParty):
     """Asks for one certificate; reports the answer as `QueryAnswered`, with None if it got no answer.
 
     Args:
@@ -27,14 +28,13 @@ class Applicant:
     """
 
     def __init__(self, name: str, *, office: str, request: EnrolmentRequest, timing: Timing) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
         self._office = office
         self._request = request
-        self._questions = Questions(name, Pace(timing))
+        self._questions = Questions(name, Pace(timing), self.registry)
 
     def start(self, now: Instant) -> list[Effect]:
-        effects = self._questions.ask(
+        return self._questions.ask(
             self._request.invitation_id,
             self._office,
             lambda _: self._request,
@@ -42,18 +42,10 @@ class Applicant:
             role=Role.ENROLMENT,
             performative=Performative.REQUEST,
         )
-        return self._armed(effects)
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Ask again; the answer is the same."""
         return self.start(now)
-
-    def tick(self, now: Instant) -> list[Effect]:
-        return self._armed(self._questions.tick(now))
-
-    def clock_set(self, by: Duration) -> None:
-        self._questions.clock_set(by)
-        self._armed([])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take the office's answer.
@@ -66,11 +58,7 @@ class Applicant:
         message = event.message
         match message.content:
             case EnrolmentGranted(invitation_id=reference) | EnrolmentDenied(invitation_id=reference):
-                return self._armed(self._questions.answered(reference, message, message.content, now))
+                return self._questions.answered(reference, message, message.content, now)
             case NotUnderstood():
-                return self._armed(self._questions.not_understood(message, message.content))
+                return self._questions.not_understood(message, message.content)
         raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a certificate applicant")
-
-    def _armed(self, effects: list[Effect]) -> list[Effect]:
-        self.deadline = self._questions.deadline
-        return effects

@@ -140,7 +140,7 @@ class Participant(ParticipantAnswers):
         self.deadline = self.until
         return [self._hold()]
 
-    def tick(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[Effect]:
         """End a hold (step 10), or ask machine or bank again."""
         if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"

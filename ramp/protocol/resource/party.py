@@ -42,7 +42,8 @@ from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.effects import Archive, Effect, ForgetSlots, ReleaseSlot, Send
+from ramp.protocol.conversations import ConversingParty, Task
+from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
     ClockAsked,
@@ -77,13 +78,13 @@ from ramp.protocol.resource.slots.kept_participants import KeptParticipants, tol
 from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
-from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.timing import Pace, Timing
 
 BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
 """Messages of the bank about what the resource has sold."""
 
 
-class ResourceParty:
+class ResourceParty(ConversingParty):
     """Everything one Resource Agent does.
 
     Args:
@@ -107,16 +108,16 @@ class ResourceParty:
         quotas: Quotas | None = None,
         launching: LaunchTerms | None = None,
     ) -> None:
+        super().__init__(name)
         pace = Pace(timing)
-        self.name = name
-        self.deadline: Instant | None = None
-        self.jobs = JobDesk(name, launching, timing)
+        self.jobs = JobDesk(name, launching, timing, self.registry)
         self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
         self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid)
-        self._releases = Releases(pace)
+        self._releases = Releases(pace, self.registry)
         self._over = Retention(timing)
-        self._tending = Tending(name, launching, pace)
+        self._tending = Tending(name, launching, pace, self.registry)
         self._kept = KeptParticipants(
+            self.registry,
             unpaid=self._unpaid,
             releases=self._releases,
             over=self._over,
@@ -132,7 +133,11 @@ class ResourceParty:
         self._pace = pace
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
-        self._questions = Questions(name, pace)
+        self._questions = Questions(name, pace, self.registry)
+        self.registry.task(Task(lambda: self._entry.deadline, self._on_heartbeat, self._entry.clock_set))
+        self.registry.task(Task(lambda: self.sizes.deadline, self.sizes.tick, self.sizes.clock_set))
+        self.registry.task(self._tending)
+        self.registry.task(Task(lambda: self._over.deadline, self._let_go, self._over.clock_set))
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -154,22 +159,19 @@ class ResourceParty:
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        return self._armed(self._entry.renew(now))
+        return self._entry.renew(now)
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Resume every hold and sale from the journal, and register."""
         self._replay(records)
         effects = self.start(now)
         for participant in list(self.participants.values()):
-            effects += self._kept.act(participant, partial(self._recovered, participant, now))
-        return self._armed(effects)
+            effects += self._kept.act(participant, partial(self._recovered, participant, now), now)
+        return effects
 
     def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
         offer_id = participant.offer.offer_id
-        effects = participant.recover(now) + self.jobs.recover(participant, now) + self.sizes.recover(offer_id, now)
-        for job in self.jobs.jobs_of(offer_id):
-            effects += self._kept.judge_delivery(job.order.job_id, now)
-        return effects
+        return participant.recover(now) + self.jobs.recover(participant, now) + self.sizes.recover(offer_id, now)
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Resume one accepted offer after a bug in it."""
@@ -177,8 +179,8 @@ class ResourceParty:
         self._replay([each for each in records if reference_of(each) == reference])
         participant = self.participants.get(reference)
         if participant is None:  # without records nothing was promised or held
-            return self._armed([])
-        return self._armed(self._kept.follow(participant, self._recovered(participant, now)))
+            return []
+        return self._kept.act(participant, partial(self._recovered, participant, now), now)
 
     def forget(self, reference: str) -> None:
         if not self._kept.forget(reference):
@@ -187,7 +189,7 @@ class ResourceParty:
     def _replay(self, records: Sequence[Record]) -> None:
         for record in records:
             if isinstance(record, HoldIntended):
-                self.participants[record.offer.offer_id] = self._new_participant(record)
+                self.participants.add(record.offer.offer_id, self._new_participant(record))
             elif isinstance(record, ParticipantRecord):
                 self.participants[record.offer_id].replay(record)
             elif isinstance(record, SlotJobRecord):
@@ -210,13 +212,13 @@ class ResourceParty:
             case MachineDescribed(call_id, snapshot):
                 effects = self._queries.answered(call_id, self._seller.described(snapshot))
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
-                effects = self._kept.act(participant, partial(told_of_slot, participant, event, now))
+                effects = self._kept.act(participant, partial(told_of_slot, participant, event, now), now)
                 if isinstance(event, SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
-                self._releases.answered(key, now, in_doubt=answer is not None)
-            case JobSeen(job_id):
-                effects = self.jobs.on_seen(event, now) + self._kept.judge_delivery(job_id, now)
+                effects = self._releases.answered(key, now, in_doubt=answer is not None)
+            case JobSeen():
+                effects = self.jobs.on_seen(event, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
@@ -230,22 +232,10 @@ class ResourceParty:
                 effects = self._questions.ask_account(event, self._bank, now)
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
-        return self._armed(effects)
+        return effects
 
-    def tick(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
-        if now >= self._entry.deadline:
-            effects += self._entry.renew(now) + self._tending.look(now)
-        effects += (ReleaseSlot(key) for key in self._releases.tick(now))
-        for offer_id in self._kept.alarms.due(now):
-            if participant := self.participants.get(offer_id):
-                effects += self._kept.act(participant, partial(participant.tick, now))
-        for job in self.jobs.due(now):
-            effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._kept.judge_delivery(
-                job.order.job_id, now
-            )
-        effects += self.sizes.tick(now) + self._questions.tick(now)
-        return self._armed(effects + self._tending.tick(now) + self._let_go(now))
+    def _on_heartbeat(self, now: Instant) -> list[Effect]:
+        return self._entry.renew(now) + self._tending.look(now)
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
         """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""
@@ -281,15 +271,9 @@ class ResourceParty:
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
 
     def clock_set(self, by: Duration) -> None:
-        own = (self._seller, self._over, self._releases, self._tending, self._questions)
-        for part in (self._entry, self.jobs, self.sizes, *own):
-            part.clock_set(by)
+        super().clock_set(by)
+        self._seller.clock_set(by)
         self._clock.clock_set()
-        self._kept.alarms.clear()
-        for participant in self.participants.values():
-            participant.clock_set(by)
-            self._kept.follow(participant, [])
-        self._armed([])
 
     def leave(self, now: Instant) -> list[Effect]:
         return self._entry.leave(now)
@@ -297,7 +281,7 @@ class ResourceParty:
     def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
         """Set prices from the next call on, and whether to stop new sales."""
         self._seller.set_selling(prices, draining=draining)
-        return self._armed(self._entry.drain(draining, now))
+        return self._entry.drain(draining, now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -352,7 +336,7 @@ class ResourceParty:
         participant = self.participants.get(acceptance.offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept.act(participant, partial(participant.on_acceptance, now))
+            return self._kept.act(participant, partial(participant.on_acceptance, now), now)
         found = self._seller.offer(acceptance.offer_id, now)
         if found is None or found.user != message.sender:
             return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
@@ -365,10 +349,10 @@ class ResourceParty:
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
-        self.participants[acceptance.offer_id] = participant
+        self.participants.add(acceptance.offer_id, participant)
         offer = found.offer
         full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
-        return self._kept.act(participant, partial(participant.start, now, full))
+        return self._kept.act(participant, partial(participant.start, now, full), now)
 
     def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
         return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))
@@ -378,7 +362,7 @@ class ResourceParty:
         participant = self.participants.get(offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept.act(participant, partial(participant.on_hold_cancelled, seal, now))
+            return self._kept.act(participant, partial(participant.on_hold_cancelled, seal, now), now)
         self._seller.rejected(offer_id, message.sender)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
@@ -393,7 +377,7 @@ class ResourceParty:
             return [self._hold_refused(message, body.offer, RefusalCode.BAD_AGREEMENT, detail)]
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept.act(participant, partial(participant.on_commitment, commitment, now))
+            return self._kept.act(participant, partial(participant.on_commitment, commitment, now), now)
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for this offer")]
 
     def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
@@ -408,7 +392,7 @@ class ResourceParty:
         if isinstance(body, Amendment):
             return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
         if participant is not None:
-            return self._kept.act(participant, partial(participant.on_cancellation, content, now))
+            return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "no slot is sold under this agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 
@@ -421,7 +405,7 @@ class ResourceParty:
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
         act = partial(participant.on_bank, content, seal, now)
-        return self._kept.act(participant, act) + self.jobs.follow(participant, now)
+        return self._kept.act(participant, act, now) + self.jobs.follow(participant, now)
 
     def _on_job(self, message: Message, word: JobWord, now: Instant) -> list[Effect]:
         participant = self._kept.by_agreement.get(word.agreement_id)
@@ -443,9 +427,3 @@ class ResourceParty:
     def _new_participant(self, intended: HoldIntended) -> Participant:
         own = {"resource": self.name, "bank": self._bank, "account": self.jobs.account_of(intended.user)}
         return Participant(intended, pace=self._pace, **own)
-
-    def _armed(self, effects: list[Effect]) -> list[Effect]:
-        own = (self._kept.alarms, self._over, self._releases, self._tending, self._questions)
-        parts = (self._entry, self.jobs, self.sizes, *own)
-        self.deadline = earliest(*(each.deadline for each in parts))
-        return effects

@@ -2,64 +2,90 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from functools import partial
 
 from ramp.model.instant import Duration, Instant
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.conversations import Conversations, Registry
+from ramp.protocol.effects import Effect, ReleaseSlot
+from ramp.protocol.timing import Pace, Retry
 
 
-class Releases:
-    """All releases of one resource.
+class Release:
+    """The releases of one slot.
 
     A slot may be released several times, and answers may overtake each other. It counts as free only when all answers
     are in and none is in doubt; else it is released once more.
+
+    Args:
+        key: of the slot.
+        pace: of the resource.
     """
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._under_way: Counter[str] = Counter()
-        self._doubted: set[str] = set()
-        self._retries: dict[str, Retry] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._under_way or self._retries)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._under_way or key in self._retries
+    def __init__(self, key: str, pace: Pace) -> None:
+        self.key = key
+        self._retry = Retry(pace)
+        self._under_way = 0
+        self._in_doubt = False
+        self._repeated = False
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(*(retry.due for retry in self._retries.values()))
+        return self._retry.due
 
-    def asked(self, key: str) -> None:
-        self._under_way[key] += 1
-        if key in self._retries:
-            self._retries[key].stop()
+    @property
+    def is_done(self) -> bool:
+        return self._under_way == 0 and self._retry.due is None
 
-    def answered(self, key: str, now: Instant, *, in_doubt: bool) -> None:
-        if in_doubt:
-            self._doubted.add(key)
-        self._under_way[key] -= 1
-        if self._under_way[key] > 0:
-            return
-        del self._under_way[key]
-        if key not in self._doubted:
-            self._retries.pop(key, None)
-            return
-        self._doubted.remove(key)
-        if key in self._retries:
-            self._retries[key].again(now)
-        else:
-            self._retries[key] = Retry(self._pace)
-            self._retries[key].begin(now)
+    def asked(self) -> list[Effect]:
+        """Note that the machine is asked to release the slot."""
+        self._under_way += 1
+        self._retry.stop()
+        return []
 
-    def tick(self, now: Instant) -> list[str]:
-        """Return the slots to release once more."""
-        due = [key for key, retry in self._retries.items() if retry.is_due(now)]
-        for key in due:
-            self.asked(key)
-        return due
+    def on_answer(self, now: Instant, *, in_doubt: bool) -> list[Effect]:
+        """Take an answer; after the last one, wait for another try if any was in doubt."""
+        self._in_doubt |= in_doubt
+        self._under_way -= 1
+        if self._under_way == 0 and self._in_doubt:
+            self._in_doubt = False
+            if self._repeated:
+                self._retry.again(now)
+            else:
+                self._retry.begin(now)
+            self._repeated = True
+        return []
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Release the slot once more."""
+        return [*self.asked(), ReleaseSlot(self.key)]
 
     def clock_set(self, by: Duration) -> None:
-        for retry in self._retries.values():
-            retry.clock_set(by)
+        self._retry.clock_set(by)
+
+
+class Releases:
+    """All releases of one resource."""
+
+    def __init__(self, pace: Pace, registry: Registry) -> None:
+        self._pace = pace
+        self._open: Conversations[Release] = Conversations(registry, followed=self._followed)
+
+    def __bool__(self) -> bool:
+        return len(self._open) > 0
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._open
+
+    def asked(self, key: str, now: Instant) -> None:
+        """Note that the machine is asked to release a slot."""
+        release = self._open.get(key) or self._open.add(key, Release(key, self._pace))
+        self._open.act(key, release.asked, now)
+
+    def answered(self, key: str, now: Instant, *, in_doubt: bool) -> list[Effect]:
+        """Take an answer of the machine."""
+        return self._open.act(key, partial(self._open[key].on_answer, now, in_doubt=in_doubt), now)
+
+    def _followed(self, release: Release, effects: list[Effect], now: Instant) -> list[Effect]:
+        if release.is_done:
+            self._open.drop(release.key)
+        return effects

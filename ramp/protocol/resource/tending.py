@@ -9,7 +9,7 @@ moved slot gets the message once more, without effect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ramp.model.acl import Message, Performative
@@ -18,10 +18,11 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.model.seal import Role
 from ramp.model.slot import SlotMove
 from ramp.protocol.belief import sealed_by
+from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, TendSlots
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry
 from ramp.protocol.transition_tables import ParticipantState
 
 TEND_EVERY: Final[Duration] = 15 * SECOND
@@ -34,19 +35,54 @@ REMIND_EVERY: Final[Duration] = 5 * MINUTE
 """Longest pause between repeats of a move; the buyer's agent may be away for days while its server stores messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A move's message to the buyer, and its repetition."""
+class MoveNotice:
+    """A move's message to the buyer, repeated until it is acknowledged or the slot is over.
 
-    message: Message
-    moved_at: Instant
-    retry: Retry
+    Args:
+        message: to the buyer.
+        moved_at: when the machine moved the slot.
+        sale: the sold offer.
+        pace: of the resource.
+    """
+
+    def __init__(self, message: Message, moved_at: Instant, sale: Participant, pace: Pace) -> None:
+        self.message = message
+        self.moved_at = moved_at
+        self.sale = sale
+        self.retry = Retry(pace, REMIND_EVERY)
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self.retry.due
+
+    def start(self, now: Instant) -> list[Effect]:
+        self.retry.begin(now)
+        return [Send(self.message)]
+
+    def stop(self) -> list[Effect]:
+        self.retry.stop()
+        return []
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        if now >= self.sale.size[1]:
+            return self.stop()
+        self.retry.again(now)
+        return [Send(self.message)]
+
+    def on_message(self, message: Message, answer: SlotMoveHeard, now: Instant) -> list[Effect]:
+        """Stop after the buyer has recorded this move."""
+        if answer.moved_at == self.moved_at:
+            self.retry.answered(now)
+        return []
+
+    def clock_set(self, by: Duration) -> None:
+        self.retry.clock_set(by)
 
 
 class Tending:
     """The sold slots of one resource."""
 
-    def __init__(self, resource: str, terms: LaunchTerms | None, pace: Pace) -> None:
+    def __init__(self, resource: str, terms: LaunchTerms | None, pace: Pace, registry: Registry) -> None:
         self._resource = resource
         self._terms = terms
         self._pace = pace
@@ -54,11 +90,11 @@ class Tending:
         self._tended = False
         self._look_at: Instant = 0
         self._sold: dict[str, Participant] = {}
-        self._words: dict[str, _Word] = {}
+        self._notices: Conversations[MoveNotice] = Conversations(registry)
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(self._tend_at, *(word.retry.due for word in self._words.values()))
+        return self._tend_at
 
     def opened(self, *, tended: bool) -> None:
         """Note whether the opened machine has to be tended."""
@@ -74,20 +110,10 @@ class Tending:
             self._sold[key] = participant
             self._hurry()
 
-    def tick(self, now: Instant) -> list[Effect]:
-        """Repeat the slots to the machine, and unacknowledged moves to buyers."""
-        effects: list[Effect] = []
-        for key, word in list(self._words.items()):
-            if key not in self._sold or now >= self._sold[key].size[1]:
-                del self._words[key]
-            elif word.retry.is_due(now):
-                word.retry.again(now)
-                effects.append(Send(word.message))
-        if self._tend_at is None or now < self._tend_at:
-            return effects
-        effects += self._ask(now)
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Repeat the slots to the machine."""
         self._tend_at = now + TEND_EVERY
-        return effects
+        return self._ask(now)
 
     def look(self, now: Instant) -> list[Effect]:
         """Ask a machine that is not tended for its sold slots, if the last time was long ago."""
@@ -105,7 +131,7 @@ class Tending:
         """Report moved slots to their buyers."""
         effects: list[Effect] = []
         for key, move in moves:
-            sale, before = self._sold.get(key), self._words.get(key)
+            sale, before = self._sold.get(key), self._notices.get(key)
             if sale is None or now >= sale.size[1] or (before is not None and move.moved_at <= before.moved_at):
                 continue
             agreed = sale.agreed
@@ -115,9 +141,8 @@ class Tending:
             message = Message(
                 Performative.INFORM, self._resource, sale.user, agreed.request_id, content, reply_with=reference
             )
-            word = self._words[key] = _Word(message, move.moved_at, Retry(self._pace, REMIND_EVERY))
-            word.retry.begin(now)
-            effects.append(Send(message))
+            notice = self._notices.add(key, MoveNotice(message, move.moved_at, sale, self._pace))
+            effects += self._notices.act(key, partial(notice.start, now), now)
         return effects
 
     def answered(self, message: Message, answer: SlotMoveHeard | NotUnderstood, now: Instant) -> None:
@@ -127,27 +152,24 @@ class Tending:
             RemoteProtocolError: if the buyer did not seal it.
         """
         if isinstance(answer, NotUnderstood):
-            for word in self._words.values():
-                if (word.message.receiver, word.message.reply_with) == (message.sender, message.in_reply_to):
-                    word.retry.stop()
+            for key, notice in self._notices.items():
+                if (notice.message.receiver, notice.message.reply_with) == (message.sender, message.in_reply_to):
+                    self._notices.act(key, notice.stop, now)
             return
         sealed_by(message, Role.USER)
-        for key, word in self._words.items():
+        for key in self._notices:
             sale = self._sold.get(key)
             if sale is not None and (sale.user, sale.agreed.agreement_id) == (message.sender, answer.agreement_id):
-                if word.moved_at == answer.moved_at:
-                    word.retry.answered(now)
+                self._notices.act(key, partial(self._notices[key].on_message, message, answer, now), now)
                 return
 
     def forget(self, key: str) -> None:
         self._sold.pop(key, None)
-        self._words.pop(key, None)
+        self._notices.drop(key)
 
     def clock_set(self, by: Duration) -> None:
         self._hurry()
         self._look_at += by
-        for word in self._words.values():
-            word.retry.clock_set(by)
 
     def _account(self, user: str) -> str:
         return "" if self._terms is None else self._terms.account(user)

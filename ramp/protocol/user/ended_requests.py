@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ramp.model.agreement import Agreement
 from ramp.model.instant import Duration, Instant
+from ramp.protocol.effects import Archive, Effect
 from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.purchase import Purchase
@@ -17,10 +18,30 @@ class EndedRequests:
 
     An ended request keeps its full course for as long as an offer is valid, for late offers and proofs of payment.
     After that only its outcome is kept, as after a restart.
+
+    Args:
+        purchases: all requests of the user, by id.
+        agreements: all its agreements, by id.
+        timing: the protocol's limits.
+        is_open: whether an agreement is being cancelled or resized, so that its request must wait.
+        until: returns the end of an agreement's resized slot, or 0.
+        forgotten: called with the references that are forgotten.
     """
 
-    def __init__(self, purchases: dict[str, Purchase], agreements: dict[str, Agreement], timing: Timing) -> None:
+    def __init__(
+        self,
+        purchases: dict[str, Purchase],
+        agreements: dict[str, Agreement],
+        timing: Timing,
+        *,
+        is_open: Callable[[str], bool],
+        until: Callable[[str], Instant],
+        forgotten: Callable[[tuple[str, ...]], None],
+    ) -> None:
         self._purchases = purchases
+        self._is_open = is_open
+        self._until = until
+        self._forgotten = forgotten
         self._agreements = agreements
         self._linger = timing.offer_validity
         self._time = timing.retention
@@ -51,27 +72,18 @@ class EndedRequests:
         while self._at_length and self._at_length[0][0] <= now:
             self._shorten(self._at_length.popleft()[1])
 
-    def over(self, now: Instant, is_open: Callable[[str], bool], until: Callable[[str], Instant]) -> tuple[str, ...]:
-        """Forget the requests whose retention is over, with their agreements.
-
-        Args:
-            now: the present.
-            is_open: whether an agreement is being cancelled or resized, so that its request must wait.
-            until: end of an agreement's resized slot, or 0.
-
-        Returns:
-            The references to archive.
-        """
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Archive the requests whose retention is over, with their agreements."""
         references: list[str] = []
         for request_id in self._retention.due(now):
             purchase = self._purchases.get(request_id)
             if purchase is None or purchase.outcome is None:
                 continue  # suspended after a bug until the next start
             agreement_ids = self._drawn_up.get(request_id, [])
-            if any(map(is_open, agreement_ids)):
+            if any(map(self._is_open, agreement_ids)):
                 self._retention.keep(request_id, now)
                 continue
-            latest = max(map(until, agreement_ids), default=0)
+            latest = max(map(self._until, agreement_ids), default=0)
             if now < latest + self._time:
                 self._retention.keep(request_id, latest)
                 continue
@@ -79,7 +91,8 @@ class EndedRequests:
             for agreement_id in self._drawn_up.pop(request_id, ()):
                 del self._agreements[agreement_id]
             references += [request_id, *agreement_ids]
-        return tuple(references)
+        self._forgotten(tuple(references))
+        return [Archive(tuple(references))] if references else []
 
     def clock_set(self, by: Duration) -> None:
         self._retention.clock_set(by)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +16,7 @@ from ramp.model.contents import (
     CancellationRefused,
     ClockReading,
     DirectoryListing,
+    DirectoryQuery,
     Failed,
     FundsReserved,
     HoldCancelled,
@@ -37,9 +38,9 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.directory.discovery import Directories
-from ramp.protocol.directory.listings import Listings
-from ramp.protocol.effects import Archive, Effect, Report
+from ramp.protocol.conversations import Conversations, ConversingParty, Task
+from ramp.protocol.directory.discovery import Directories, ListingPages
+from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -71,7 +72,7 @@ from ramp.protocol.records import (
 from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
-from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
@@ -82,14 +83,13 @@ from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
 
-class UserParty:
+class UserParty(ConversingParty):
     """Everything one User Agent does."""
 
     def __init__(
         self, name: str, *, bank: str, directories: Sequence[str], ids: IdSource, timing: Timing, rules: RuleBook
     ) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
         self.purchases: dict[str, Purchase] = {}
         self.agreements: dict[str, Agreement] = {}
         self._bank = bank
@@ -98,15 +98,24 @@ class UserParty:
         self._timing = timing
         self._rules = rules
         self._pace = Pace(timing)
-        self._running: dict[str, Purchase] = {}
+        self._running: Conversations[Purchase] = Conversations(self.registry, _request_id, self._followed)
         self.returns = Returns(self.agreements, self._pace)
+        self.registry.task(Task(lambda: self.returns.deadline, self.returns.tick, self.returns.clock_set))
         self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids)
-        self._ended = EndedRequests(self.purchases, self.agreements, timing)
-        self._questions = Questions(name, self._pace)
+        self.registry.task(Task(lambda: self.changes.deadline, self.changes.tick, self.changes.clock_set))
+        self._questions = Questions(name, self._pace, self.registry)
+        self._ended = EndedRequests(
+            self.purchases,
+            self.agreements,
+            timing,
+            is_open=lambda each: each in self.returns or each in self.changes,
+            until=self.changes.new_end,
+            forgotten=self._forgotten,
+        )
+        self.registry.task(self._ended)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
-        self._listings = Listings(self._questions, self._directories)
         self._bought: set[str] = set()
         self._claims: list[tuple[Failed, Seal]] = []
 
@@ -134,7 +143,7 @@ class UserParty:
 
     def doubts(self) -> dict[str, str]:
         """Return everything in doubt, by request or agreement, and how it will be decided."""
-        found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
+        found = {each.request_id: each.doubt for each in self._running.values() if each.doubt}
         return found | self.changes.doubts | self.returns.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
@@ -157,14 +166,14 @@ class UserParty:
         for agreement_id in self.returns.done:
             self._note_refund(agreement_id)
         self.moves.recover(records)
-        return self._armed(effects + self.jobs.recover(records, now))
+        return effects + self.jobs.recover(records, now)
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Resume one request, cancellation or query after a bug in it."""
         effects = self._questions.drop(reference)
         if reference in self.agreements:
             effects += self.returns.resume(reference, records, now)
-            return self._armed(effects + self.changes.resume(reference, records, now))
+            return effects + self.changes.resume(reference, records, now)
         purchase = self.purchases.get(reference)
         self.forget(reference)
         its_records = [each for each in records if isinstance(each, RequestRecord) and each.request_id == reference]
@@ -176,12 +185,11 @@ class UserParty:
             reason = "the user agent failed before the request began"
             outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
             effects.append(Report(RequestEnded(outcome)))
-        return self._armed(effects)
+        return effects
 
     def forget(self, reference: str) -> None:
         self.purchases.pop(reference, None)
-        self._running.pop(reference, None)
-        self._listings.forget(reference)
+        self._running.drop(reference)
         self.returns.forget(reference)
         self.changes.rest(reference)
 
@@ -192,28 +200,12 @@ class UserParty:
             RemoteProtocolError: if a message belongs to no conversation of this user.
         """
         if isinstance(event, MessageReceived):
-            return self._armed(self._on_message(event.message, now))
-        return self._armed(self._on_command(event, now))
-
-    def tick(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
-        for purchase in list(self._running.values()):
-            if purchase.deadline is not None and now >= purchase.deadline:
-                effects += self._act(purchase, partial(purchase.tick, now), now)
-        effects += self.returns.tick(now) + self.changes.tick(now)
-        effects += self._questions.tick(now)
-        self._listings.tick()
-        return self._armed(effects + self._let_go(now))
+            return self._on_message(event.message, now)
+        return self._on_command(event, now)
 
     def clock_set(self, by: Duration) -> None:
-        for purchase in self._running.values():
-            purchase.clock_set(by)
-        self.returns.clock_set(by)
-        self.changes.clock_set(by)
-        self._questions.clock_set(by)
-        self._ended.clock_set(by)
+        super().clock_set(by)
         self._clock.clock_set()
-        self._armed([])
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -224,11 +216,9 @@ class UserParty:
             case RequestSubmitted():
                 return self._on_submitted(event, now)
             case OffersApproved(request_id, approved) if request_id in self._running:
-                purchase = self._running[request_id]
-                return self._act(purchase, partial(purchase.approve, approved, now), now)
+                return self._running.act(request_id, partial(self._running[request_id].approve, approved, now), now)
             case RequestWithdrawn(request_id) if request_id in self._running:
-                purchase = self._running[request_id]
-                return self._act(purchase, partial(purchase.withdraw, now), now)
+                return self._running.act(request_id, partial(self._running[request_id].withdraw, now), now)
             case AgreementCancelled(agreement_id, reason):
                 return self._cancel(agreement_id, reason, now)
             case AgreementResized():
@@ -240,7 +230,9 @@ class UserParty:
                     query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
                 )
             case ResourcesAsked(query_id, service):
-                return self._listings.ask(query_id, service, now)
+                pages = ListingPages()
+                query = lambda _: DirectoryQuery(query_id, service, pages.after)  # noqa: E731
+                return self._questions.ask(query_id, self._directories, query, now, role=Role.DIRECTORY, pages=pages)
             case ClockAsked(query_id):
                 return self._clock.ask(query_id, now)
             case _:
@@ -262,7 +254,7 @@ class UserParty:
             outcome = RequestOutcome(submitted.request_id, status, refusal, (), (), now, 0, name, code)
             return [Report(RequestEnded(outcome))]
         purchase = self._new_purchase(submitted, rule)
-        return self._act(purchase, partial(purchase.start, now), now)
+        return self._running.act(submitted.request_id, partial(purchase.start, now), now)
 
     def _new_purchase(self, submitted: RequestSubmitted, rule: CheckedRule) -> Purchase:
         purchase = Purchase(
@@ -276,8 +268,7 @@ class UserParty:
             clock_warning=lambda: self._clock.warning,
         )
         self.purchases[submitted.request_id] = purchase
-        self._running[submitted.request_id] = purchase
-        return purchase
+        return self._running.add(submitted.request_id, purchase)
 
     def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
         if agreement_id in self.returns:
@@ -313,10 +304,8 @@ class UserParty:
                 return self._questions.account_answered(message, content, now)
             case ClockReading():
                 return self._clock.answered(message, content, now)
-            case MachineStatus(query_id=query_id) if query_id in self._questions:
+            case MachineStatus(query_id=query_id) | DirectoryListing(query_id=query_id) if query_id in self._questions:
                 return self._questions.answered(query_id, message, content, now)
-            case DirectoryListing(query_id=query_id) if query_id in self._questions:
-                return self._listings.answered(message, content, now)
             case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
                 effects = self.returns.handle(message, content, now)
                 self._note_refund(content.agreement_id)
@@ -330,8 +319,10 @@ class UserParty:
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
                 return self.returns.claim(content, seal, now)
         purchase = self._purchase_of(message)
+        if purchase is not None and purchase.request_id in self._running:
+            return self._running.act(purchase.request_id, partial(purchase.on_message, message, now), now)
         if purchase is not None:
-            return self._act(purchase, partial(purchase.handle, message, now), now)
+            return guarded(purchase.request_id, partial(purchase.on_message, message, now))
         if isinstance(content, HoldGranted):
             sealed_by(message, Role.RESOURCE)
             return [cancel_hold(self.name, message.sender, message.conversation_id, content.offer_id)]
@@ -388,7 +379,7 @@ class UserParty:
             decided = any(isinstance(record, CommitDecided) for record in records)
             purchase.recall(concluded.outcome, decided=decided)
             self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
-            del self._running[request_id]
+            self._running.drop(request_id)
             self._ended.ended(purchase, now)
             self._claims += [
                 (record.failed, record.failed_seal)
@@ -396,15 +387,12 @@ class UserParty:
                 if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
             ]
             return []
-        return self._kept(purchase, purchase.recover(records, now), now)
+        return self._running.act(request_id, partial(purchase.recover, records, now), now)
 
     def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
         return [effect for failed, seal in claims for effect in self.returns.claim(failed, seal, now)]
 
-    def _act(self, purchase: Purchase, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
-        return guarded(purchase.request_id, lambda: self._kept(purchase, act(), now))
-
-    def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
+    def _followed(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep a purchase's agreements; remove it from the running ones once it has ended."""
         confirmation = purchase.confirmation
         if confirmation is not None:
@@ -416,30 +404,21 @@ class UserParty:
                 self._bought |= bought
                 claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
                 effects += self._claimed(claims, now)
-            if purchase.deadline is None and self._running.pop(purchase.request_id, None) is not None:
+            if purchase.deadline is None and self._running.drop(purchase.request_id) is not None:
                 self._ended.ended(purchase, now)
         return effects
 
-    def _let_go(self, now: Instant) -> list[Effect]:
-        """Archive requests whose retention is over."""
-        open_ones = lambda each: each in self.returns or each in self.changes  # noqa: E731
-        references = self._ended.over(now, open_ones, self.changes.new_end)
+    def _forgotten(self, references: tuple[str, ...]) -> None:
+        """Forget what belongs to archived requests."""
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
         self.returns.drop(references)
         self.changes.forget(references)
-        return [Archive(references)] if references else []
 
-    def _armed(self, effects: list[Effect]) -> list[Effect]:
-        self.deadline = earliest(
-            *(purchase.deadline for purchase in self._running.values()),
-            self.returns.deadline,
-            self.changes.deadline,
-            self._questions.deadline,
-            self._ended.deadline,
-        )
-        return effects
+
+def _request_id(purchase: Purchase) -> str:
+    return purchase.request_id
 
 
 def _lacking(records: Sequence[RequestRecord]) -> list[str]:

@@ -144,7 +144,7 @@ class Purchase:
         self._auction = self._new_auction()
         self._voting = self.confirmation = self._won = None
 
-    def handle(self, message: Message, now: Instant) -> list[Effect]:
+    def on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
         if self._recalled:
             return self._after_the_end(message)
@@ -171,7 +171,7 @@ class Purchase:
         machine = self.confirmation or self._voting or self._auction
         return self._armed(machine.withdraw(now) + self._advance(now))
 
-    def tick(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None and machine.deadline is not None and now >= machine.deadline:

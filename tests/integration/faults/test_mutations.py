@@ -22,19 +22,17 @@ from ramp.rfql import documents
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
 
 UNBOUNDED: dict[str, tuple[str, ...]] = {
-    "UserParty": ("purchases", "agreements", "_running", "_listings._pages", "_bought", "_claims"),
+    "UserParty": ("purchases", "agreements", "_running", "_bought", "_claims"),
     "ResourceParty": (
         "participants",
         "_kept.by_agreement",
         "_kept._open",
-        "_kept.alarms._set_for",
         "_kept._released",
         "jobs._jobs",
         "jobs._waiting",
         "jobs._reads",
     ),
     "BankParty": ("_asked", "_open"),
-    "KeeperParty": ("_pages",),
     "DirectoryParty": ("_entries",),
 }
 """What would grow without a limit if a message that means nothing left something behind."""

@@ -232,6 +232,8 @@ def fingerprint(one: Any) -> Any:
                 party._seller.offer(OFFER, 0),
                 party.clock,
                 party._tending.deadline,
+                len(party._tending._notices),
+                [each.deadline for each in party._tending._notices.values()],
                 party.sizes.open,
                 party.sizes.deadline,
             )

@@ -100,11 +100,11 @@ def test_a_bug_is_noticed_where_it_happens_and_no_other_request_is_touched(alice
     alice.auction()
     submit(alice, "r2")
     other = alice.party.purchases["r2"]
-    alice.party.purchases["r1"].handle = raise_bug
+    alice.party.purchases["r1"].on_message = raise_bug
     assert alice.grant() == [fx.TakeUpAgain("r1", BUG)]
     alice.party.resume("r1", tuple(alice.journal), SECOND)
     assert alice.party.purchases["r2"] is other
-    assert alice.party.purchases["r1"].handle is not raise_bug
+    assert alice.party.purchases["r1"].on_message is not raise_bug
 
 
 def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:

@@ -123,24 +123,28 @@ def test_a_request_that_has_to_wait_keeps_no_other_in_memory(alice: Any) -> None
     assert agreement_id in alice.party.agreements
 
 
+def kept(purchases: Any, agreements: Any, until: Any) -> EndedRequests:
+    """Ended requests of which no agreement is being changed."""
+    return EndedRequests(
+        purchases, agreements, Timing(), is_open=lambda _: False, until=until, forgotten=lambda _: None
+    )
+
+
 def test_what_was_given_a_later_end_is_kept_for_an_hour_after_that_and_keeps_no_other_in_memory(alice: Any) -> None:
     agreement_id = alice.bought()
     bought, agreement = alice.party.purchases["r1"], alice.party.agreements[agreement_id]
     come_to_nothing(alice, "r2")
     purchases, agreements = {"r1": bought, "r2": alice.party.purchases["r2"]}, {}
-    ended = EndedRequests(purchases, agreements, Timing())
+    later = SLOT_END + HOUR
+    ended = kept(purchases, agreements, lambda each: later if each == agreement_id else 0)
     ended.drew_up(agreement)
     ended.ended(bought, SECOND)
     ended.ended(purchases["r2"], SECOND)
 
-    def over(now: int, until: int) -> tuple[str, ...]:
-        return ended.over(now, lambda _: False, lambda each: until if each == agreement_id else 0)
-
-    later = SLOT_END + HOUR
-    assert over(SLOT_END + RETENTION, later) == ("r2",)
+    assert ended.on_timer(SLOT_END + RETENTION) == [fx.Archive(("r2",))]
     assert ended.deadline == later + RETENTION
-    assert over(later + RETENTION - 1, later) == ()
-    assert over(later + RETENTION, later) == ("r1", agreement_id)
+    assert ended.on_timer(later + RETENTION - 1) == []
+    assert ended.on_timer(later + RETENTION) == [fx.Archive(("r1", agreement_id))]
     assert (purchases, agreements) == ({}, {})
 
 
@@ -150,12 +154,12 @@ def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alic
     submit(alice, "r2", SLOT_END)
     while alice.party.purchases["r2"].outcome is None:
         alice.tick(alice.party.deadline)
-    ended = EndedRequests(alice.party.purchases, {}, Timing())
+    both_due = SLOT_END + RETENTION + HOUR
+    ended = kept(alice.party.purchases, {}, lambda _: both_due)
     ended.drew_up(alice.party.agreements[agreement_id])
     for each in (bought, alice.party.purchases["r2"]):
         ended.ended(each, SLOT_END)
-    both_due = SLOT_END + RETENTION + HOUR
-    assert ended.over(both_due, lambda _: False, lambda _: both_due) == ("r2",)
+    assert ended.on_timer(both_due) == [fx.Archive(("r2",))]
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])

@@ -63,7 +63,7 @@ class Seller:
 
     @property
     def deadline(self) -> int | None:
-        found: int | None = self.one.party.jobs.deadline
+        found: int | None = next(self.one.party.jobs.jobs_of("offer-res-1")).deadline
         return found
 
 

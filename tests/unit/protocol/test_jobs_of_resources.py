@@ -201,7 +201,7 @@ def test_a_waiting_job_that_the_launcher_has_lost_is_launched_again(seller: Any)
     seen(seller, ev.JobSight(JobState.QUEUED, "1"), 1)
     assert asked(seen(seller, None, 2)) == [fx.SubmitJob]
     assert asked(seen(seller, None, 3)) == []  # lost at once: again only after a pause
-    due = seller.party.jobs.deadline
+    due = next(seller.party.jobs.jobs_of("offer-res-1")).deadline
     assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
     seen(seller, ev.JobSight(JobState.QUEUED, "2"), due)
     assert status(seller).state is JobState.QUEUED
@@ -212,7 +212,7 @@ def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: Any)
     told = seen(seller, ev.MachineInDoubt("sbatch does not answer"), SECOND)
     (answer,) = contents(told)
     assert (answer.state, answer.detail) == (JobState.TAKEN, "sbatch does not answer")
-    due = seller.party.jobs.deadline
+    due = next(seller.party.jobs.jobs_of("offer-res-1")).deadline
     assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
     assert asked(seen(seller, None, due)) == [fx.SubmitJob]
 

@@ -135,7 +135,7 @@ def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: A
     bought = alice.bought()
     alice.command(ev.JobSubmitted(order(bought)))
     while "order/job-1" in alice.party._questions:
-        alice.tick(alice.party._questions.deadline)
+        alice.tick(alice.party.deadline)
     (again,) = sent(alice.command(ev.JobSubmitted(order(bought)), MINUTE))
     assert again.content == order(bought)
 

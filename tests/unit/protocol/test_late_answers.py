@@ -15,6 +15,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.conversations import Registry
 from ramp.protocol.resource import seller
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.timing import Pace, Timing
@@ -150,33 +151,35 @@ def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(asked: Asked) ->
 
 def test_a_slot_counts_as_free_only_when_every_release_is_answered_and_sure() -> None:
     for order in permutations((True, False, False)):
-        all_of_it = Releases(Pace(Timing()))
+        registry = Registry()
+        all_of_it = Releases(Pace(Timing()), registry)
         for _ in order:
-            all_of_it.asked("k")
+            all_of_it.asked("k", 0)
         for in_doubt in order:
             assert "k" in all_of_it
             assert all_of_it
             all_of_it.answered("k", 0, in_doubt=in_doubt)
         assert "k" in all_of_it
         assert all_of_it
-        assert all_of_it.deadline == SECOND
-        assert all_of_it.tick(SECOND) == ["k"]
-        assert all_of_it.deadline is None
+        assert registry.deadline == SECOND
+        assert registry.tick(SECOND) == [fx.ReleaseSlot("k")]
+        assert registry.deadline is None
         all_of_it.answered("k", 2 * SECOND, in_doubt=False)
         assert not all_of_it
         assert "k" not in all_of_it
 
 
 def test_a_release_in_doubt_is_repeated_after_pauses_that_grow() -> None:
-    one = Releases(Pace(Timing()))
-    one.asked("k")
+    registry = Registry()
+    one = Releases(Pace(Timing()), registry)
+    one.asked("k", 0)
     now, pauses = 0, []
     for _ in range(6):
         one.answered("k", now, in_doubt=True)
-        assert one.deadline is not None
-        pauses.append((one.deadline - now) // SECOND)
-        now = one.deadline
-        assert one.tick(now) == ["k"]
+        assert registry.deadline is not None
+        pauses.append((registry.deadline - now) // SECOND)
+        now = registry.deadline
+        assert registry.tick(now) == [fx.ReleaseSlot("k")]
     assert pauses == [1, 2, 4, 8, 15, 15]
 
 

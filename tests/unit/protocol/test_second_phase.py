@@ -127,7 +127,7 @@ def test_a_sale_is_confirmed_by_the_bank_when_the_slot_begins(resource: Any, sai
     offer = resource.sell()
     participant = resource.party.participants[offer.offer_id]
     assert participant.deadline == offer.start
-    (asked,) = said(participant.tick(offer.start))
+    (asked,) = said(participant.on_timer(offer.start))
     assert asked == c.PaymentQuery("a1")
     assert offer.start < participant.deadline <= offer.start + MINUTE
     resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost), offer.start + SECOND)
@@ -137,8 +137,8 @@ def test_a_sale_is_confirmed_by_the_bank_when_the_slot_begins(resource: Any, sai
 def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any, said: Any) -> None:
     offer, _ = resource.hold()
     participant = resource.party.participants[offer.offer_id]
-    assert participant.tick(participant.until - 1) == []
-    assert any(isinstance(each, fx.ReleaseSlot) for each in participant.tick(participant.until))
+    assert participant.on_timer(participant.until - 1) == []
+    assert any(isinstance(each, fx.ReleaseSlot) for each in participant.on_timer(participant.until))
     (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
     assert refused.code is RefusalCode.HOLD_EXPIRED
 

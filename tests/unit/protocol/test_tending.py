@@ -13,7 +13,8 @@ from ramp.model.contents import Content, Failed, NotUnderstood, SlotMoved, SlotM
 from ramp.model.instant import DAY, MINUTE, SECOND
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
-from ramp.protocol.effects import Report, Send, TendSlots
+from ramp.protocol.conversations import Registry
+from ramp.protocol.effects import Effect, Report, Send, TendSlots
 from ramp.protocol.events import MachineOpened, SlotsTended
 from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -54,8 +55,20 @@ class _Sale:
         return _Agreed(f"agreement-{self.offer.offer_id}")
 
 
-def _tending() -> Tending:
-    return Tending("res1", LaunchTerms("slurm", {"alice@market": "alice1"}), Pace(Timing()))
+class _Tending(Tending):
+    """The only task of a registry."""
+
+    def __init__(self, terms: LaunchTerms | None) -> None:
+        self.registry = Registry()
+        super().__init__("res1", terms, Pace(Timing()), self.registry)
+        self.registry.task(self)
+
+    def tick(self, now: int) -> list[Effect]:
+        return self.registry.tick(now)
+
+
+def _tending() -> _Tending:
+    return _Tending(LaunchTerms("slurm", {"alice@market": "alice1"}))
 
 
 def _sale(key: str, user: str = "alice@market", end: int = 100 * SECOND) -> _Sale:
@@ -72,7 +85,7 @@ def test_everybody_of_a_domain_is_mapped_and_a_line_of_ones_own_goes_before() ->
     ]
     assert terms.problem("carol@market") == ""
     assert "[accounts]" in terms.problem("carol@other")
-    tending = Tending("res1", terms, Pace(Timing()))
+    tending = _Tending(terms)
     tending.opened(tended=True)
     tending.kept(_sale("o1", "carol@market"))  # type: ignore[arg-type]
     assert tending.tick(SECOND) == [TendSlots((("o1", "students"),))]
@@ -82,11 +95,11 @@ def test_a_machine_is_told_at_once_of_a_sale_and_every_so_often_until_the_slot_e
     tending = _tending()
     tending.opened(tended=True)
     assert tending.tick(0) == [TendSlots(())], "a failure is noticed before there is a buyer"
-    assert tending.deadline == TEND_EVERY
+    assert tending.registry.deadline == TEND_EVERY
     tending.kept(_sale("o1"))  # type: ignore[arg-type]
-    assert tending.deadline == 0
+    assert tending.registry.deadline == 0
     assert tending.tick(SECOND) == [TendSlots((("o1", "alice1"),))]
-    assert tending.deadline == SECOND + TEND_EVERY
+    assert tending.registry.deadline == SECOND + TEND_EVERY
     assert tending.tick(SECOND + TEND_EVERY - 1) == []
     tending.kept(_sale("o2", "stranger@market"))  # type: ignore[arg-type]
     assert tending.tick(2 * SECOND) == [TendSlots((("o1", "alice1"), ("o2", "")))]
@@ -111,7 +124,7 @@ def test_a_machine_that_is_not_tended_is_asked_for_its_sold_slots_with_the_heart
     tending = _tending()
     tending.kept(_sale("o1", end=DAY))  # type: ignore[arg-type]
     tending.opened(tended=False)
-    assert tending.deadline is None
+    assert tending.registry.deadline is None
     asked = [TendSlots((("o1", "alice1"),))]
     assert tending.look(SECOND) == asked
     assert tending.look(SECOND + LOOK_EVERY - 1) == []
@@ -164,7 +177,7 @@ def test_a_buyer_is_told_of_a_move_once_however_often_the_machine_says_it() -> N
     assert tending.moved(again, 2 * SECOND) == []
     heard = SlotMoveHeard("agreement-o1", 5)
     tending.answered(_answer(said, heard), heard, 3 * SECOND)
-    assert tending.deadline is None
+    assert tending.registry.deadline is None
 
 
 def test_a_buyer_is_told_of_another_reservation_which_its_later_jobs_use_too(launching_resource: Any) -> None:
@@ -185,8 +198,8 @@ def test_only_the_buyers_own_word_on_the_last_move_ends_the_telling() -> None:
     tending.answered(_answer(said, heard, "bob@market"), heard, SECOND)
     for other in (replace(heard, moved_at=4), replace(heard, agreement_id="agreement-o2")):
         tending.answered(_answer(said, other), other, SECOND)
-    assert tending.deadline is not None
-    assert tending.tick(tending.deadline) == [Send(said)]
+    assert tending.registry.deadline is not None
+    assert tending.tick(tending.registry.deadline) == [Send(said)]
 
 
 def test_a_buyer_whose_program_does_not_know_the_message_is_told_no_more() -> None:
@@ -194,22 +207,23 @@ def test_a_buyer_whose_program_does_not_know_the_message_is_told_no_more() -> No
     unknown = NotUnderstood("SlotMoved is no document")
     tending.answered(_answer(said, unknown, "bob@market", role=None), unknown, SECOND)
     tending.answered(_answer(replace(said, reply_with="another"), unknown, role=None), unknown, SECOND)
-    assert tending.deadline is not None
+    assert tending.registry.deadline is not None
     tending.answered(_answer(said, unknown, role=None), unknown, SECOND)
-    assert tending.deadline is None
+    assert tending.registry.deadline is None
 
 
 def test_a_silent_buyer_is_told_ever_more_seldom_until_the_slot_ends() -> None:
     tending, said = _moved(end=DAY)
     at, pauses = SECOND, []
-    while (due := tending.deadline) is not None and due < DAY:
+    while (due := tending.registry.deadline) is not None and due < DAY:
         assert tending.tick(due) == [Send(said)]
         pauses.append(due - at)
         at = due
     assert pauses[:4] == [1 * SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND]
     assert max(pauses) == REMIND_EVERY
-    assert tending.tick(DAY) == []
-    assert tending.deadline is None
+    assert due is not None
+    assert tending.tick(due) == []
+    assert tending.registry.deadline is None
 
 
 def test_each_move_is_told_and_ended_by_itself() -> None:
@@ -223,8 +237,8 @@ def test_each_move_is_told_and_ended_by_itself() -> None:
     )
     unknown = NotUnderstood("SlotMoved is no document")
     tending.answered(_answer(first, unknown, role=None), unknown, SECOND)
-    assert tending.deadline is not None
-    assert tending.tick(tending.deadline) == [Send(second)]
+    assert tending.registry.deadline is not None
+    assert tending.tick(tending.registry.deadline) == [Send(second)]
 
 
 def test_a_move_at_the_slots_end_is_no_news() -> None:
@@ -239,13 +253,13 @@ def test_a_machine_is_told_again_at_the_very_instant() -> None:
     tending.opened(tended=True)
     tending.kept(_sale("o1"))  # type: ignore[arg-type]
     told = tending.tick(SECOND)
-    assert tending.deadline == SECOND + TEND_EVERY
+    assert tending.registry.deadline == SECOND + TEND_EVERY
     assert tending.tick(SECOND + TEND_EVERY - 1) == []
     assert tending.tick(SECOND + TEND_EVERY) == told
 
 
 def test_where_nobody_has_an_account_the_machine_is_told_of_none() -> None:
-    tending = Tending("res1", None, Pace(Timing()))
+    tending = _Tending(None)
     tending.opened(tended=True)
     tending.kept(_sale("o1"))  # type: ignore[arg-type]
     assert tending.tick(SECOND) == [TendSlots((("o1", ""),))]
@@ -263,5 +277,5 @@ def test_a_slot_that_is_not_sold_any_more_is_told_of_no_more() -> None:
     sale = _sale("o1")
     sale.state = S.REFUNDING
     tending.kept(sale)  # type: ignore[arg-type]
-    assert tending.deadline is None
+    assert tending.registry.deadline is None
     assert tending.moved([("o1", SlotMove("n9", 9))], SECOND) == []

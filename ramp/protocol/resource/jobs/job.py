@@ -176,7 +176,7 @@ class Job(StateMachine[JobState]):
         self._await_verdict()
         return [] if self.state.is_final or self.waits_for_start else self.look(now)
 
-    def tick(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[Effect]:
         """Look up the job, or give up if its result or the delivery of its slot will stay unknown."""
         if self.state.is_final:
             return self._judged(Delivery.UNKNOWN, now)

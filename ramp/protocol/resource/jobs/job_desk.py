@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -21,17 +22,18 @@ from ramp.model.contents import (
     JobRefused,
 )
 from ramp.model.contents.jobs import FOLDER, INPUTS, Delivery, limits_problem, path_problem, piece_problem
-from ramp.model.instant import Duration, Instant, iso
+from ramp.model.instant import Instant, iso
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
+from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, JobToRun, ReadJobFile, Send, StageJobInput, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.jobs.job import Job
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
 
 JOBS_A_SLOT_MAX = 100
@@ -56,22 +58,20 @@ class JobDesk:
         resource: name of the resource.
         terms: how it launches jobs; None if it does not.
         timing: the protocol's limits.
+        registry: of the resource's conversations.
     """
 
-    def __init__(self, resource: str, terms: LaunchTerms | None, timing: Timing) -> None:
+    def __init__(self, resource: str, terms: LaunchTerms | None, timing: Timing, registry: Registry) -> None:
         self._resource = resource
         self._terms = terms
         self._timing = timing
-        self._jobs: dict[str, Job] = {}
+        self._jobs: Conversations[Job] = Conversations(registry, _offer_id, self._followed)
+        self.judge: Callable[[str, Instant], list[Effect]] = lambda _, __: []
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
         self._reads: dict[str, Message] = {}
         self._staged: dict[str, set[str]] = {}
         self._calls = 0
-
-    @property
-    def deadline(self) -> Instant | None:
-        return earliest(*(job.deadline for job in self._jobs.values()))
 
     @property
     def has_open_jobs(self) -> bool:
@@ -100,18 +100,14 @@ class JobDesk:
         for job in self.jobs_of(participant.offer.offer_id):
             if paid_at is not None:
                 job.slot_begun(paid_at)
-            effects += job.recover(now)
+            effects += self.act(job, partial(job.recover, now), now)
         return effects
 
     def forget(self, offer_id: str) -> None:
         for job_id in self._by_offer.pop(offer_id, ()):
-            del self._jobs[job_id]
+            self._jobs.drop(job_id)
             self._waiting.pop(job_id, None)
         self._staged.pop(offer_id, None)
-
-    def clock_set(self, by: Duration) -> None:
-        for job in self._jobs.values():
-            job.clock_set(by)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -143,9 +139,9 @@ class JobDesk:
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
             if job.waits_for_start:
-                return [*job.start(now), self._tell(message, job)]
+                return [*self.act(job, partial(job.start, now), now), self._tell(message, job)]
             self._wait(message, job)
-            return job.start(now)
+            return self.act(job, partial(job.start, now), now)
         if isinstance(word, JobInputPiece):
             return self._stage(message, word, participant, now)
         if job is None:
@@ -159,10 +155,10 @@ class JobDesk:
         if job.state.is_final:
             return [self._tell(message, job)]
         if job.waits_for_start:
-            effects = job.cancel(now) if isinstance(word, JobCancellation) else []
+            effects = self.act(job, partial(job.cancel, now), now) if isinstance(word, JobCancellation) else []
             return [*effects, self._tell(message, job)]
         self._wait(message, job)
-        return job.cancel(now) if isinstance(word, JobCancellation) else job.look(now)
+        return self.act(job, partial(job.cancel if isinstance(word, JobCancellation) else job.look, now), now)
 
     def _stage(self, message: Message, piece: JobInputPiece, participant: Participant, now: Instant) -> list[Effect]:
         """Keep a piece of the inputs of a job that has not been ordered yet."""
@@ -235,6 +231,9 @@ class JobDesk:
         job = self._jobs.get(seen.job_id)
         if job is None:
             return []
+        return self.act(job, partial(self._seen, job, seen, now), now)
+
+    def _seen(self, job: Job, seen: JobSeen, now: Instant) -> list[Effect]:
         effects = job.on_seen(seen.answer, now)
         if job.asked:  # it is submitted again, and that answer follows
             return effects
@@ -252,9 +251,6 @@ class JobDesk:
         name = query.name if isinstance(query, JobOutputQuery) else INPUTS
         piece = JobOutput(query.job_id, query.agreement_id, name, query.offset, read.size, read.complete, read.data)
         return [reply(message, Performative.INFORM, piece)]
-
-    def due(self, now: Instant) -> tuple[Job, ...]:
-        return tuple(job for job in self._jobs.values() if job.deadline is not None and job.deadline <= now)
 
     def undelivered(self, job_id: str) -> tuple[str, str] | None:
         """Return the slot (an offer's id) that a job showed to be undelivered, with the reason, or None.
@@ -281,7 +277,10 @@ class JobDesk:
 
     def end(self, offer_id: str, now: Instant, *, late: bool = False, lost: bool = False) -> list[Effect]:
         """End the jobs of a slot; `late` if it was a queued job that did not start in time, `lost` if it has failed."""
-        return [effect for job in self.jobs_of(offer_id) for effect in job.slot_gone(now, late=late, lost=lost)]
+        effects: list[Effect] = []
+        for job in self.jobs_of(offer_id):
+            effects += self.act(job, partial(job.slot_gone, now, late=late, lost=lost), now)
+        return effects
 
     def follow(self, participant: Participant, now: Instant) -> list[Effect]:
         """Submit waiting jobs when their slot is sold, and end all jobs when it is released."""
@@ -295,10 +294,17 @@ class JobDesk:
             if job.waits_for_start and not job.state.is_final and participant.state is ParticipantState.SOLD:
                 assert participant.paid_at is not None
                 job.slot_begun(participant.paid_at)
-                effects += job.submitted(now)
+                effects += self.act(job, partial(job.submitted, now), now)
         return effects
 
     # -- common --------------------------------------------------------------------------------------------------
+
+    def act(self, job: Job, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        """Run a job's action, then judge the delivery of its slot (`judge`); a bug stays in the slot."""
+        return self._jobs.act(job.order.job_id, action, now)
+
+    def _followed(self, job: Job, effects: list[Effect], now: Instant) -> list[Effect]:
+        return [*effects, *self.judge(job.order.job_id, now)]
 
     def _add(self, taken: JobTaken, participant: Participant) -> Job:
         terms = self._terms or LaunchTerms("none")
@@ -309,7 +315,7 @@ class JobDesk:
             resource=self._resource,
             terms=terms,
         )
-        self._jobs[taken.order.job_id] = job
+        self._jobs.add(taken.order.job_id, job)
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
         return job
 
@@ -367,3 +373,7 @@ def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: S
         )
         return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start
+
+
+def _offer_id(job: Job) -> str:
+    return job.taken.offer_id

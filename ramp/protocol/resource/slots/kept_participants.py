@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from heapq import heappop, heappush
+from collections.abc import Callable
+from functools import partial
 
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
+from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp, SlotsTended
-from ramp.protocol.faults import guarded
 from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
@@ -31,45 +31,11 @@ FINAL = (S.SOLD, S.RELEASED)
 """States in which the resource waits for no answer."""
 
 
-class Alarms:
-    """Wake-up times of conversations, at most one each; a new time replaces the old one."""
-
-    def __init__(self) -> None:
-        self._set_for: dict[str, Instant] = {}
-        self._queue: list[tuple[Instant, str]] = []
-
-    @property
-    def deadline(self) -> Instant | None:
-        queue = self._queue
-        while queue and self._set_for.get(queue[0][1]) != queue[0][0]:
-            heappop(queue)  # it was moved or removed
-        return queue[0][0] if queue else None
-
-    def set(self, reference: str, due: Instant | None) -> None:
-        """Set the wake-up time of a conversation, or remove it with None."""
-        if due is None:
-            self._set_for.pop(reference, None)
-        elif self._set_for.get(reference) != due:
-            self._set_for[reference] = due
-            heappush(self._queue, (due, reference))
-
-    def due(self, now: Instant) -> Iterator[str]:
-        """Yield every conversation whose time has come, after removing its alarm."""
-        while self._queue and self._queue[0][0] <= now:
-            when, reference = heappop(self._queue)
-            if self._set_for.get(reference) == when:
-                del self._set_for[reference]
-                yield reference
-
-    def clear(self) -> None:
-        self._set_for.clear()
-        self._queue.clear()
-
-
 class KeptParticipants:
     """The accepted offers of one resource, and the indexes that follow their states.
 
     Args:
+        registry: of the resource's conversations.
         unpaid: unpaid slots of each buyer.
         releases: releases that the machine has not confirmed.
         over: ended offers, until they are archived.
@@ -80,11 +46,11 @@ class KeptParticipants:
     Attributes:
         participants: by the offer's id.
         by_agreement: the same by the agreement's id, once there is an agreement.
-        alarms: deadlines of the participants, by the offer's id.
     """
 
     def __init__(
         self,
+        registry: Registry,
         *,
         unpaid: Unpaid,
         releases: Releases,
@@ -93,10 +59,10 @@ class KeptParticipants:
         sizes: SizeDesk,
         tending: Tending,
     ) -> None:
-        self.participants: OrderedDict[str, Participant] = OrderedDict()
+        self.participants: Conversations[Participant] = Conversations(registry, followed=self._followed)
         self.by_agreement: dict[str, Participant] = {}
-        self.alarms = Alarms()
         self._jobs = jobs
+        jobs.judge = self._judge_delivery
         self._sizes = sizes
         self._unpaid = unpaid
         self._open: dict[str, None] = {}
@@ -112,12 +78,11 @@ class KeptParticipants:
 
     def forget(self, reference: str) -> bool:
         """Remove an accepted offer from every index; return whether it was there."""
-        gone = self.participants.pop(reference, None)
+        gone = self.participants.drop(reference)
         if gone is None:
             return False
         for index in (self._open, self._released):
             index.pop(reference, None)
-        self.alarms.set(reference, None)
         self._over.drop(reference)
         self._jobs.forget(reference)
         self._sizes.forget(reference)
@@ -131,18 +96,18 @@ class KeptParticipants:
         if gone.agreement is not None and self.by_agreement.get(gone.agreed.agreement_id) is gone:
             del self.by_agreement[gone.agreed.agreement_id]
 
-    def act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
+    def act(self, participant: Participant, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
         """Run a participant's action and update the indexes; a bug stays in its conversation."""
-        return guarded(participant.offer.offer_id, lambda: self.follow(participant, act()))
+        return self.participants.act(participant.offer.offer_id, act, now)
 
-    def follow(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
-        """Update the indexes after a participant's action, and return its effects."""
+    def _followed(self, participant: Participant, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Update the indexes after a participant's action."""
         offer_id = participant.offer.offer_id
         self._tending.kept(participant)
         self._sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
-                self._releases.asked(effect.key)
+                self._releases.asked(effect.key, now)
         if participant.agreement is not None:
             self.by_agreement[participant.agreed.agreement_id] = participant
         if participant.state in UNPAID:
@@ -156,12 +121,13 @@ class KeptParticipants:
         else:
             self._open[offer_id] = None
             self._over.drop(offer_id)
-        self.alarms.set(offer_id, participant.deadline)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
                 oldest, _ = self._released.popitem(last=False)
-                self._drop_agreement(self.participants.pop(oldest))
+                gone = self.participants.drop(oldest)
+                if gone is not None:
+                    self._drop_agreement(gone)
         return effects
 
     def lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
@@ -169,9 +135,8 @@ class KeptParticipants:
         participant = self.participants.get(offer_id)
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
-        return self.act(
-            participant, lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now, lost=True)
-        )
+        lose = lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now, lost=True)  # noqa: E731
+        return self.act(participant, lose, now)
 
     def tended(self, told: SlotsTended, now: Instant) -> list[Effect]:
         """Take the machine's word about sold slots: lost ones have failed, and others are in order or have moved."""
@@ -179,8 +144,10 @@ class KeptParticipants:
             if key in self.participants:
                 self.participants[key].reserved_as = move.reservation_id
         effects = [each for key, why in told.lost for each in self.lost(key, RefusalCode.PLUGIN_FAILED, why, now)]
-        jobs = (job for key in told.seen for job in self._jobs.jobs_of(key))
-        return [*effects, *(effect for job in jobs for effect in job.slot_seen(now))]
+        jobs = [job for key in told.seen for job in self._jobs.jobs_of(key)]
+        for job in jobs:
+            effects += self._jobs.act(job, partial(job.slot_seen, now), now)
+        return effects
 
     def with_stranded(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """Precede effects by the failure of slots that have neither their new nor their old size.
@@ -190,7 +157,7 @@ class KeptParticipants:
         lost = (self.lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self._sizes.stranded())
         return [*(effect for each in lost for effect in each), *effects]
 
-    def judge_delivery(self, job_id: str, now: Instant) -> list[Effect]:
+    def _judge_delivery(self, job_id: str, now: Instant) -> list[Effect]:
         """Report the slot as failed if a job shows that it was not delivered."""
         found = self._jobs.undelivered(job_id)
         return [] if found is None else self.lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)

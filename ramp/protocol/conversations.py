@@ -1,0 +1,244 @@
+"""The conversations of one party, and what they have in common.
+
+A conversation is one exchange that waits for an answer or for a time: a request, an accepted offer, a job, a question.
+It is a pure state machine with three entries:
+
+- `on_message` takes a peer's message, `on_answer` the answer of machine, ledger or launcher (under names of their own
+  where a conversation expects several answers);
+- `on_timer` acts at its `deadline`.
+
+A `Registry` keeps one heap with the deadlines of all conversations of its party. After an action only the conversation
+that acted is armed again, so an event costs as little in a party with a thousand conversations as in one with a few.
+The registry confines a bug to its conversation (`ramp.protocol.faults`), and passes on steps of the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from heapq import heapify, heappop, heappush
+from typing import Final, Protocol, TypeVar
+
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.effects import Effect
+from ramp.protocol.faults import guarded
+from ramp.protocol.timing import earliest
+
+
+class Conversation(Protocol):
+    """What a registry knows of a conversation."""
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When to call `on_timer`; None while only an event can change something."""
+        ...
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Act after the deadline."""
+        ...
+
+    def clock_set(self, by: Duration) -> None:
+        """Move what is measured from now on with the clock; dates stay."""
+        ...
+
+
+STALE_MAX: Final = 100
+"""Replaced alarms in the heap, besides as many as there are valid ones, before it is cleared of them."""
+
+C = TypeVar("C", bound=Conversation)
+
+Followed = Callable[[C, list[Effect], Instant], list[Effect]]
+"""Called with a conversation after its action, the effects and the present; returns the effects."""
+
+
+class Registry:
+    """All conversations of one party, in groups of one kind each, and its standing tasks."""
+
+    def __init__(self) -> None:
+        self._groups: list[Conversations[Conversation]] = []
+        self._tasks: list[Conversation] = []
+        self._queue: list[tuple[Instant, int, Conversations[Conversation], str]] = []
+        self._armed = 0
+
+    @property
+    def deadline(self) -> Instant | None:
+        """The earliest deadline of all conversations and tasks."""
+        queue = self._queue
+        while queue and not queue[0][2].is_armed(queue[0][3], queue[0][1]):
+            heappop(queue)  # it has been armed again, or has ended
+        return earliest(queue[0][0] if queue else None, *(task.deadline for task in self._tasks))
+
+    def task(self, task: Conversation) -> None:
+        """Add a task that never ends, such as renewing a registration."""
+        self._tasks.append(task)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let every conversation and task act whose deadline has passed, once each, the earliest first."""
+        due: list[tuple[int, Conversations[Conversation], str]] = []
+        while self._queue and self._queue[0][0] <= now:
+            due.append(heappop(self._queue)[1:])
+        effects: list[Effect] = []
+        for number, group, key in due:
+            if group.is_armed(key, number):
+                effects += group.rings(key, now)
+        for task in self._tasks:
+            if task.deadline is not None and now >= task.deadline:
+                effects += task.on_timer(now)
+        return effects
+
+    def clock_set(self, by: Duration) -> None:
+        """Pass on a step of the clock."""
+        self._queue.clear()
+        for group in self._groups:
+            group.clock_set(by)
+        for task in self._tasks:
+            task.clock_set(by)
+
+    def enrol(self, group: Conversations[C]) -> None:
+        """Take up a new group."""
+        self._groups.append(group)  # type: ignore[arg-type]
+
+    def arm(self, group: Conversations[C], key: str, deadline: Instant) -> int:
+        """Queue a conversation's deadline; return the number of this alarm, which replaces earlier ones."""
+        if len(self._queue) > 2 * sum(each.alarms for each in self._groups) + STALE_MAX:
+            self._queue = [each for each in self._queue if each[2].is_armed(each[3], each[1])]
+            heapify(self._queue)
+        self._armed += 1
+        heappush(self._queue, (deadline, self._armed, group, key))  # type: ignore[misc]
+        return self._armed
+
+
+class Task:
+    """A standing task of a party, made of parts that do not know a registry.
+
+    Args:
+        deadline: returns when it is due, or None.
+        on_timer: acts after that.
+        clock_set: takes a step of the clock.
+    """
+
+    def __init__(
+        self,
+        deadline: Callable[[], Instant | None],
+        on_timer: Callable[[Instant], list[Effect]],
+        clock_set: Callable[[Duration], None],
+    ) -> None:
+        self._deadline = deadline
+        self.on_timer = on_timer
+        self.clock_set = clock_set
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self._deadline()
+
+
+class Conversations(Mapping[str, C]):
+    """The conversations of one kind, by key.
+
+    Args:
+        registry: of their party.
+        reference: returns the name under which the party resumes a conversation; None if its key is that name.
+        followed: called after every action; None changes nothing.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        reference: Callable[[C], str] | None = None,
+        followed: Followed[C] | None = None,
+    ) -> None:
+        self._registry = registry
+        self._reference = reference
+        self._followed = followed
+        self._open: dict[str, C] = {}
+        self._alarms: dict[str, tuple[int, Instant]] = {}
+        registry.enrol(self)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._open)
+
+    def __getitem__(self, key: str) -> C:
+        return self._open[key]
+
+    def add(self, key: str, conversation: C) -> C:
+        """Take up a conversation, which is not armed before its first action or `arm`."""
+        self._open[key] = conversation
+        self._alarms.pop(key, None)
+        return conversation
+
+    def drop(self, key: str) -> C | None:
+        """Forget a conversation, and return it."""
+        self._alarms.pop(key, None)
+        return self._open.pop(key, None)
+
+    def act(self, key: str, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        """Run a conversation's action, and arm it again; a bug stays in it (`TakeUpAgain`).
+
+        Raises:
+            RemoteProtocolError: if a peer's message is unexpected.
+        """
+        conversation = self._open[key]
+        reference = key if self._reference is None else self._reference(conversation)
+        return guarded(reference, partial(self._acted, key, conversation, action, now))
+
+    def _acted(self, key: str, conversation: C, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        effects = action()
+        if self._followed is not None:
+            effects = self._followed(conversation, effects, now)
+        if self._open.get(key) is conversation:
+            self.arm(key)
+        return effects
+
+    def arm(self, key: str) -> None:
+        """Set the alarm of a conversation to its deadline."""
+        due = self._open[key].deadline
+        armed = self._alarms.get(key)
+        if due is None:
+            self._alarms.pop(key, None)
+        elif armed is None or armed[1] != due:
+            self._alarms[key] = self._registry.arm(self, key, due), due
+
+    @property
+    def alarms(self) -> int:
+        """How many conversations are armed."""
+        return len(self._alarms)
+
+    def is_armed(self, key: str, number: int) -> bool:
+        """Return whether an alarm is the present one of its conversation."""
+        armed = self._alarms.get(key)
+        return armed is not None and armed[0] == number
+
+    def rings(self, key: str, now: Instant) -> list[Effect]:
+        """Let a conversation act at its deadline."""
+        del self._alarms[key]
+        return self.act(key, partial(self._open[key].on_timer, now), now)
+
+    def clock_set(self, by: Duration) -> None:
+        """Pass on a step of the clock, and arm all conversations again."""
+        self._alarms.clear()
+        for key, conversation in self._open.items():
+            conversation.clock_set(by)
+            self.arm(key)
+
+
+class ConversingParty:
+    """What parties with a registry have in common (see `ramp.protocol.party.Party`)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.registry = Registry()
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self.registry.deadline
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let everything act whose deadline has passed."""
+        return self.registry.tick(now)
+
+    def clock_set(self, by: Duration) -> None:
+        """Take a step of the wall clock."""
+        self.registry.clock_set(by)

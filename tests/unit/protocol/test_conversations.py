@@ -1,0 +1,148 @@
+"""One heap of timers for all conversations of a party: which of them act, when, and what a bug in one does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.conversations import STALE_MAX, Conversations, Registry, Task
+from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
+
+BUG = ValueError("a bug")
+
+
+@dataclass
+class Waiting:
+    """Acts at its deadlines, one after the other."""
+
+    name: str
+    deadlines: list[Instant]
+    acted: list[Instant] = field(default_factory=list)
+    raises: bool = False
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self.deadlines[0] if self.deadlines else None
+
+    def start(self) -> list[Effect]:
+        return []
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        if self.raises:
+            raise BUG
+        self.deadlines.pop(0)
+        self.acted.append(now)
+        return [ForgetSlots((self.name,))]
+
+    def clock_set(self, by: Duration) -> None:
+        self.deadlines = [each + by for each in self.deadlines]
+
+
+def registry_of(*waiting: Waiting) -> tuple[Registry, Conversations[Waiting]]:
+    registry = Registry()
+    group: Conversations[Waiting] = Conversations(registry)
+    for each in waiting:
+        group.add(each.name, each)
+        group.act(each.name, each.start, 0)
+    return registry, group
+
+
+def names(effects: list[Effect]) -> list[str]:
+    return [each.keys[0] for each in effects if isinstance(each, ForgetSlots)]
+
+
+def test_each_acts_at_its_deadline_the_earliest_first_and_the_first_armed_of_equals() -> None:
+    registry, _ = registry_of(Waiting("late", [9]), Waiting("b", [5]), Waiting("a", [5]), Waiting("never", []))
+    assert registry.deadline == 5
+    assert registry.tick(4) == []
+    assert names(registry.tick(9)) == ["b", "a", "late"]
+    assert registry.deadline is None
+
+
+def test_a_conversation_that_is_due_again_acts_once_a_tick() -> None:
+    one = Waiting("one", [1, 2, 3])
+    registry, _ = registry_of(one)
+    assert names(registry.tick(10)) == ["one"]
+    assert registry.deadline == 2
+
+
+def test_only_the_last_deadline_counts_and_none_after_it_is_dropped() -> None:
+    one, other = Waiting("one", [5]), Waiting("other", [7])
+    registry, group = registry_of(one, other)
+    one.deadlines = [8]
+    group.act("one", one.start, 0)
+    assert (registry.deadline, names(registry.tick(7))) == (7, ["other"])
+    assert group.drop("one") is one
+    assert (registry.deadline, registry.tick(8)) == (None, [])
+    assert "one" not in group
+
+
+def test_a_bug_stays_in_its_conversation_which_is_not_armed_any_more() -> None:
+    registry, _ = registry_of(Waiting("broken", [5], raises=True), Waiting("sound", [5]))
+    again, done = registry.tick(5)
+    assert (again, names([done])) == (TakeUpAgain("broken", BUG), ["sound"])
+    assert registry.deadline is None
+
+
+def test_what_is_named_otherwise_is_resumed_under_that_name() -> None:
+    registry = Registry()
+    group: Conversations[Waiting] = Conversations(registry, lambda each: f"offer of {each.name}")
+    one = group.add("one", Waiting("one", [5], raises=True))
+    group.act("one", one.start, 0)
+    assert registry.tick(5) == [TakeUpAgain("offer of one", BUG)]
+
+
+def test_after_an_action_the_party_has_its_say_and_may_end_the_conversation() -> None:
+    registry = Registry()
+
+    def followed(one: Waiting, effects: list[Effect], now: Instant) -> list[Effect]:
+        group.drop(one.name)
+        return [*effects, ForgetSlots((f"followed at {now}",))]
+
+    group: Conversations[Waiting] = Conversations(registry, followed=followed)
+    one = group.add("one", Waiting("one", [5]))
+    assert names(group.act("one", one.start, 3)) == ["followed at 3"]
+    assert (len(group), registry.deadline) == (0, None)
+
+
+def test_tasks_act_after_the_conversations_and_have_deadlines_of_their_own() -> None:
+    registry, _ = registry_of(Waiting("one", [5]))
+    task = Waiting("task", [3, 5])
+    registry.task(Task(lambda: task.deadline, task.on_timer, task.clock_set))
+    assert (registry.deadline, names(registry.tick(3))) == (3, ["task"])
+    assert names(registry.tick(5)) == ["one", "task"]
+
+
+def test_a_step_of_the_clock_moves_all() -> None:
+    registry, _ = registry_of(Waiting("one", [5]), Waiting("two", [6]))
+    task = Waiting("task", [7])
+    registry.task(task)
+    registry.clock_set(100)
+    assert (registry.deadline, names(registry.tick(106))) == (105, ["one", "two"])
+    assert registry.deadline == 107
+
+
+def test_replaced_alarms_do_not_pile_up() -> None:
+    one = Waiting("one", [1])
+    registry, group = registry_of(one)
+    for number in range(10 * STALE_MAX):
+        one.deadlines = [10_000 + number]
+        group.act("one", one.start, 0)
+    assert len(registry._queue) <= STALE_MAX + 3
+    assert registry.deadline == 10_000 + 10 * STALE_MAX - 1
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=4).map(sorted), max_size=6), st.lists(st.integers(0, 40)))
+def test_who_acts_is_as_if_all_were_looked_at_each_time(plans: list[list[int]], ticks: list[int]) -> None:
+    registry, group = registry_of(*(Waiting(str(number), list(plan)) for number, plan in enumerate(plans)))
+    left = {str(number): list(plan) for number, plan in enumerate(plans)}
+    for now in sorted(ticks):
+        due = [(plan[0], name) for name, plan in left.items() if plan and plan[0] <= now]
+        assert sorted(names(registry.tick(now))) == sorted(name for _, name in due)
+        for _, name in due:
+            left[name].pop(0)
+        assert registry.deadline == min((plan[0] for plan in left.values() if plan), default=None)
+    assert len(group) == len(plans)
