@@ -38,7 +38,7 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations, ConversingParty, Task
+from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
@@ -100,9 +100,9 @@ class UserParty(ConversingParty):
         self._pace = Pace(timing)
         self._running: Conversations[Purchase] = Conversations(self.registry, _request_id, self._followed)
         self.returns = Returns(self.agreements, self._pace)
-        self.registry.task(Task(lambda: self.returns.deadline, self.returns.tick, self.returns.clock_set))
+        self.registry.task(self.returns, self.returns.tick)
         self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids)
-        self.registry.task(Task(lambda: self.changes.deadline, self.changes.tick, self.changes.clock_set))
+        self.registry.task(self.changes, self.changes.tick)
         self._questions = Questions(name, self._pace, self.registry)
         self._ended = EndedRequests(
             self.purchases,
@@ -112,7 +112,7 @@ class UserParty(ConversingParty):
             until=self.changes.new_end,
             forgotten=self._forgotten,
         )
-        self.registry.task(self._ended)
+        self.registry.task(self._ended, self._ended.on_timer)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
