@@ -34,14 +34,7 @@ if TYPE_CHECKING:
     )
     from ramp.control.events import MarketRefusalCode, Submitted
     from ramp.control.market_changes import MarketChanged
-    from ramp.errors import (
-        ConfigurationError,
-        DocumentError,
-        MarketRefused,
-        NoMarket,
-        RampError,
-        TransportError,
-    )
+    from ramp.errors import ConfigurationError, DocumentError, MarketRefused, NoMarket, RampError, TransportError
     from ramp.model.instant import to_datetime
     from ramp.model.money import credits_text
     from ramp.model.offer import Offer

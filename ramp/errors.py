@@ -74,7 +74,7 @@ def wrong_version(what: str, got: object, expected: object, remedy: str) -> str:
 
 
 class DocumentError(RampError):
-    """A document from outside is not what it should be.
+    """A document from outside is not what it should be: too large, malformed, against its schema, or senseless.
 
     Args:
         reason: one line: element, value, and what would be right.
@@ -88,22 +88,6 @@ class DocumentError(RampError):
         self.violations = violations
         text = f"{source}: {reason}" if source else reason
         super().__init__("\n  ".join((text, *violations)) if violations else text)
-
-
-class MalformedXml(DocumentError):
-    """Not well-formed XML, or XML with a forbidden construct (DOCTYPE, entities)."""
-
-
-class DocumentTooLarge(DocumentError):
-    """A document over the size limit; refused before it is parsed or sent."""
-
-
-class SchemaViolation(DocumentError):
-    """Well-formed, but against the document's XML schema."""
-
-
-class MeaningViolation(DocumentError):
-    """Valid against the schema, but the values make no sense together (an end before the start)."""
 
 
 class SignatureInvalid(DocumentError):
@@ -126,7 +110,7 @@ class SealInvalid(DocumentError):
 
 
 class ProtocolError(RampError):
-    """A conversation went against the protocol's tables.
+    """Our side went against the protocol's tables: a bug of ours.
 
     Args:
         reason: what happened.
@@ -142,10 +126,6 @@ class ProtocolError(RampError):
         self.story = story
         text = f"{conversation_id}: {reason}" if conversation_id else reason
         super().__init__("\n  ".join((text, *story)) if story else text)
-
-
-class LocalProtocolError(ProtocolError):
-    """Our side broke the table: a bug of ours."""
 
 
 class RemoteProtocolError(ProtocolError):
@@ -192,23 +172,13 @@ class LedgerCorrupt(RampError):
 
 
 class LedgerUnavailable(RampError):
-    """The ledger's database does not answer; the same call may succeed later."""
-
-    exit_code = 1
-
-
-class BankSuperseded(LedgerUnavailable):
-    """Another Banking Agent has taken over: this one may neither change the ledger nor say what it has read there."""
-
-
-class SchedulerError(RampError):
-    """A scheduler does what none may: it raises, starts a job twice or never, or decides for the past."""
+    """The ledger's database does not answer, or another Banking Agent has taken over, so that nothing may be said."""
 
     exit_code = 1
 
 
 class MachineError(RampError):
-    """A machine description, shape, host list or allocation request is wrong."""
+    """A machine description, shape, host list or allocation request is wrong, or a scheduler does what none may."""
 
 
 class PluginError(RampError):
@@ -391,30 +361,6 @@ class SystemRefused(BatchSystemError):
         super().__init__(reason, transient=transient)
 
 
-class CommandMissing(BatchSystemError):
-    """A batch system's command is not installed, or may not be run.
-
-    Args:
-        argv: the command.
-        reason: what the system says.
-    """
-
-    def __init__(self, argv: tuple[str, ...], reason: str) -> None:
-        super().__init__(f"{_command(argv)} cannot be run: {one_line(reason)}", transient=False)
-
-
-class CommandTimedOut(BatchSystemError):
-    """A command came to its limit and was killed; what it was to do may be done all the same, now or later.
-
-    Args:
-        argv: the command.
-        reason: which limit.
-    """
-
-    def __init__(self, argv: tuple[str, ...], reason: str) -> None:
-        super().__init__(f"{_command(argv)}: {reason}")
-
-
 class CommandFailed(BatchSystemError):
     """A command ended with an exit code that means a failure.
 
@@ -430,16 +376,15 @@ class CommandFailed(BatchSystemError):
         super().__init__(f"{_command(argv)}: exit code {code}: {said or 'no error output'}")
 
 
-class AnswerUnreadable(BatchSystemError):
-    """A command printed something else than such a command prints.
+def command_error(argv: tuple[str, ...], what: str, *, transient: bool = True) -> BatchSystemError:
+    """Return the error about a command that has not answered as it should.
 
     Args:
         argv: the command.
-        finding: what is wrong with it.
+        what: happened: it cannot be run, came to a limit (its effect is unknown then), or printed something else.
+        transient: whether the same may succeed later.
     """
-
-    def __init__(self, argv: tuple[str, ...], finding: str) -> None:
-        super().__init__(f"{_command(argv)}: unreadable output: {finding}")
+    return BatchSystemError(f"{_command(argv)}: {one_line(what)}", transient=transient)
 
 
 def _command(argv: tuple[str, ...]) -> str:

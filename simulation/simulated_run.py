@@ -255,7 +255,7 @@ class PreparedRun:
             on_end: called with every job that ends, unless the run only counts.
 
         Raises:
-            SchedulerError: the scheduler fails, or leaves jobs waiting for ever.
+            MachineError: the scheduler fails, or leaves jobs waiting for ever.
         """
         ended: list[EndedJob] | None = None if self.counts_only else []
 
@@ -335,7 +335,7 @@ def simulate(
     Raises:
         ConfigurationError: something of that name does not exist, or an option is wrong.
         WorkloadError: the log is not here or damaged, or none of its jobs fits the machine.
-        SchedulerError: the scheduler fails, or leaves jobs waiting for ever.
+        MachineError: the scheduler fails, or leaves jobs waiting for ever.
     """
     own = machine.copy() if not isinstance(machine, str | Path) else None
     if own is not None and (allocator is not None or allocator_options):
@@ -380,7 +380,7 @@ def _workload(log: str | Path | SwfLog, machine: Machine, load: float | None, se
     path = find_log(str(log))
     if path is None:
         raise WorkloadError(
-            "there is no such workload log; `ramp logs list` shows where they are looked for, `ramp logs fetch` gets "
+            "there is no such workload log; `ramp logs` shows where they are looked for, `ramp logs --fetch` gets "
             f"one, and `{SYNTHETIC}` needs none",
             path=log,
         )

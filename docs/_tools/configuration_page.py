@@ -99,7 +99,7 @@ SENTENCES: Final[dict[str, str]] = {
 """Keys that are no attribute of the classes above, or mean something else in the file."""
 
 _INTRODUCTION: Final = """\
-A TOML file describes a market. `ramp config check FILE` reports all errors in it, and `ramp config show FILE` prints
+A TOML file describes a market. `ramp config --check FILE` reports all errors in it, and `ramp config FILE` prints
 it with all defaults. Start from one of the shipped files `quickstart`, `table2` and `torus`. This page is generated
 from the program.
 """.splitlines()

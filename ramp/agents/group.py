@@ -36,14 +36,7 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.sites.site import Site
 from ramp.control.status import STANDBY
-from ramp.errors import (
-    ConfigurationError,
-    EffectFailed,
-    MembershipRevoked,
-    PluginError,
-    StateDamaged,
-    TransportError,
-)
+from ramp.errors import ConfigurationError, EffectFailed, MembershipRevoked, PluginError, StateDamaged, TransportError
 from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
-from ramp.errors import AnswerUnreadable, CommandFailed, CommandMissing, CommandTimedOut
+from ramp.errors import CommandFailed, command_error
 from ramp.text import one_line
 
 Answer = TypeVar("Answer")
@@ -77,8 +77,8 @@ class Runner(Protocol):
         """Run a command to its end.
 
         Raises:
-            CommandMissing: there is no such program, or it may not be run.
-            CommandTimedOut: it took too long or printed too much; it was killed, and its effect is unknown.
+            BatchSystemError: there is no such program, or it may not be run;
+                or it took too long or printed too much; it was killed, and its effect is unknown.
         """
         ...
 
@@ -87,10 +87,8 @@ def ask(question: Question[Answer], run: Runner) -> Answer:
     """Run a question's command and parse its answer.
 
     Raises:
-        CommandMissing: see `Runner`.
-        CommandTimedOut: see `Runner`.
+        BatchSystemError: see `Runner`, or its output is not as expected.
         CommandFailed: it ended with another exit code.
-        AnswerUnreadable: its output is not as expected.
     """
     done = run(question.argv, question.stdin, question.time_limit_s)
     if done.code not in question.codes:
@@ -98,7 +96,7 @@ def ask(question: Question[Answer], run: Runner) -> Answer:
     try:
         return question.parse(done.stdout)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise AnswerUnreadable(done.argv, one_line(f"{error}")) from error
+        raise command_error(done.argv, f"unreadable output: {one_line(str(error))}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +128,13 @@ class CommandRunner:
                 **self.process,
             )
         except (OSError, ValueError) as error:
-            raise CommandMissing(argv, f"{error}") from error
+            raise command_error(argv, f"cannot be run: {error}") from error
         try:
             stdout, stderr = _talk(process, stdin.encode(), time.monotonic() + limit, self.output_limit)
             code = process.wait(timeout=limit)
         except (_Limit, subprocess.TimeoutExpired) as error:
             reason = str(error) if isinstance(error, _Limit) else f"it took more than {limit:g} s"
-            raise CommandTimedOut(argv, reason) from None
+            raise command_error(argv, reason) from None
         finally:
             _end(process)
         return Completed(tuple(argv), code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))

@@ -54,7 +54,7 @@ class WebGroup(click.Group):
     invoke_without_command=True,
     epilog=example(
         "ramp web --open                # serve, and open the first user's pages",
-        "ramp web link --user bob       # a login link for bob, while it is served",
+        "ramp web --link --user bob     # a login link for bob, while it is served",
         "ramp web --results results     # with the experiments whose results are there",
     ),
 )
@@ -68,7 +68,11 @@ class WebGroup(click.Group):
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM file.")
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Folder of experiment results and traces [default: results in the state folder].")  # fmt: skip
+@click.option("--link", is_flag=True, help="Only print a login link to the pages that are served; good once.")
+@user_option
+@click.option("--keeper", is_flag=True, help="With --link: for the market's keeper.")
 @state_option
+@json_option
 @click.pass_context
 def web(
     ctx: click.Context,
@@ -79,7 +83,11 @@ def web(
     tls_certificate: Path | None,
     tls_key: Path | None,
     results: Path | None,
+    link: bool,
+    user: str | None,
+    keeper: bool,
     state: StateFolder,
+    as_json: bool,
 ) -> None:
     """Serve the pages of the running market until Ctrl-C.
 
@@ -92,6 +100,11 @@ def web(
     if ctx.invoked_subcommand is not None:
         return
     check_installed()
+    if link:
+        _print_link(user, keeper=keeper, state=state, as_json=as_json)
+        return
+    if user is not None or keeper or as_json:
+        raise click.UsageError("--user, --keeper and --json need --link")
     address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
     serve_pages(state, address, open_it, results)
 
@@ -135,14 +148,8 @@ def _open_browser(address: str) -> None:
         say("No browser is available here; open one of the links on a computer that has one")
 
 
-@web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))
-@user_option
-@click.option("--keeper", is_flag=True, help="Link for the market's keeper.")
-@state_option
-@json_option
-def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> None:
-    """Print a login link to the pages that `ramp web` serves; it is good once and for fifteen minutes."""
-    check_installed()
+def _print_link(user: str | None, *, keeper: bool, state: StateFolder, as_json: bool) -> None:
+    """Print a login link to the pages that are served; it is good once and for fifteen minutes."""
     if user is not None and keeper:
         raise click.UsageError("--user and --keeper exclude each other")
     url = _served_at(state)

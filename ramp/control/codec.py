@@ -16,7 +16,7 @@ import cattrs
 
 from ramp.control.events import EVENTS, Event
 from ramp.control.requests import VERBS, Request
-from ramp.errors import ConfigurationError, ControlLineError, MeaningViolation
+from ramp.errors import ConfigurationError, ControlLineError, DocumentError
 from ramp.rfql.xml.markup import escape_text
 from ramp.runtime.model_json import model_converter
 
@@ -101,7 +101,7 @@ def _new_request_converter() -> cattrs.Converter:
     def structure(value: Any, target: Any) -> Any:
         try:
             escape_text(text := exactly(value, target))
-        except MeaningViolation as error:
+        except DocumentError as error:
             raise ValueError(error.reason) from error
         return text
 

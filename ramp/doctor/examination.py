@@ -76,7 +76,7 @@ def examine(
         except RampError as error:
             remarks.append(
                 Remark(
-                    "configuration", "", str(error).replace("\n", " "), "correct the file, then run ramp config check"
+                    "configuration", "", str(error).replace("\n", " "), "correct the file, then run ramp config --check"
                 )
             )
     looked("server", lambda: surroundings.server(config, found), "XMPP server")

@@ -7,7 +7,7 @@ from collections import deque
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from ramp.errors import LocalProtocolError
+from ramp.errors import ProtocolError
 from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.timing import Pace, Retry, earliest, moved
@@ -40,10 +40,10 @@ class StateMachine(Generic[State]):
         """Move along an edge of the transition table.
 
         Raises:
-            LocalProtocolError: if the table has no such edge.
+            ProtocolError: if the table has no such edge.
         """
         if Transition(self.state, stimulus, next_state) not in self._table:
-            raise LocalProtocolError(
+            raise ProtocolError(
                 f"{type(self).__name__} cannot go from {self.state} to {next_state} on {stimulus}",
                 conversation_id=self.conversation_id,
                 story=tuple(self._story),

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ramp.errors import DocumentError, MeaningViolation, SealInvalid
+from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message, Performative
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import NotUnderstood
@@ -45,21 +45,21 @@ def encode(message: Message) -> EncodedMessage:
     """Encode a message; a sealed one exactly as it was sealed.
 
     Raises:
-        DocumentTooLarge: if the document is over the size limit.
-        MeaningViolation: for values that the document cannot carry, an unsigned signable, a content that is never
+        DocumentError: if the document is over the size limit;
+            or for values that the document cannot carry, an unsigned signable, a content that is never
             sent (`Unverified`) or does not go with the performative, or a missing seal.
     """
     slots.check_sendable(message)
     kind = type(message.content)
     if message.seal is None and kind in SEALED:
-        raise MeaningViolation(f"{kind.__name__} needs a seal; its receiver would drop it")
+        raise DocumentError(f"{kind.__name__} needs a seal; its receiver would drop it")
     metadata = _metadata(message)
     if message.seal is None:
         body = documents.write_content(message.content)
     else:
         sealed = seals.parse(message.seal.text)
         if _sealed_slots(sealed) != _slots_of(message):
-            raise MeaningViolation(f"the seal of this {kind.__name__} belongs to another message")
+            raise DocumentError(f"the seal of this {kind.__name__} belongs to another message")
         body = sealed.body
         metadata |= {
             _SIGNED_AT: sealed.signed_at,

@@ -58,7 +58,7 @@ def write_listing(listing: contents.DirectoryListing) -> str:
     """Write the directory's answer, one element per name, then the unfit ones.
 
     Raises:
-        MeaningViolation: for names that XML cannot carry.
+        DocumentError: for names that XML cannot carry.
     """
     agents = "".join([f'<Agent name="{TEXT.write(name)}"/>' for name in listing.names])
     head = (

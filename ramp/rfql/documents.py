@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, SchemaViolation, wrong_version
+from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
@@ -62,17 +62,17 @@ _DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document f
         _plain(contents.CallForProposals, offers.write_call, offers.read_call),
         _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
         _plain(contents.HoldRefused, offers.HOLD_REFUSED.write, offers.read_hold_refused),
-        _plain(contents.AmendmentPosted, agreements.AMENDMENT_POSTED.write, agreements.read_posted),
+        _plain(contents.ChangePosted, agreements.CHANGE_POSTED.write, agreements.read_posted),
         _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
         _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
         _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
-        _Document(contents.Amended, proofs.write_amended, proofs.read_amended),
+        _Document(contents.ChangeDone, proofs.write_done, proofs.read_done),
         _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
     )
 }
 _BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
 _BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
-_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.KIND_OF)
+_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.SIGNABLE)
 
 
 def root_name(body: str) -> str:
@@ -93,16 +93,16 @@ def write_content(content: contents.Content) -> str:
     """Write a content as a document; a signed one as it was signed.
 
     Raises:
-        MeaningViolation: for values that the document cannot carry, an unsigned signable, or a content that is never
+        DocumentError: for values that the document cannot carry, an unsigned signable, or a content that is never
             sent (`Unverified`).
     """
     if isinstance(content, Signed):
         if not content.document:
-            raise MeaningViolation(f"{type(content.body).__name__} is not signed")
+            raise DocumentError(f"{type(content.body).__name__} is not signed")
         return content.document
     document = _BY_CONTENT.get(type(content))
     if document is None:
-        raise MeaningViolation(f"{type(content).__name__} is never sent")
+        raise DocumentError(f"{type(content).__name__} is never sent")
     return document.write(content)
 
 
@@ -125,20 +125,20 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     root = parse_wire(body, source)
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
-        raise SchemaViolation(f"root element {tag} must come first and with no prefix", source=source)
-    if tag in agreements.KIND_OF:
+        raise DocumentError(f"root element {tag} must come first and with no prefix", source=source)
+    if tag in agreements.SIGNABLE:
         try:
             return verifier.verify(body, now)
         except DocumentError as error:
-            return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
+            return proofs.unverified(agreements.kind_of(root), proofs.claimed_reference(root), error)
     document = _BY_TAG.get(tag)
     if document is None:
-        raise SchemaViolation(f"unknown root element {tag}{_version_problem(tag)}", source=source)
+        raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)
     except ValueError as error:
-        raise MeaningViolation(str(error), source=source) from error
+        raise DocumentError(str(error), source=source) from error
     return content
 
 
@@ -158,6 +158,6 @@ def _read_call(body: str) -> contents.CallForProposals:
     """
     root = parse_wire(body)
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
-        raise SchemaViolation(f"wrong root element: got {root.tag}, expected a call for proposals")
+        raise DocumentError(f"wrong root element: got {root.tag}, expected a call for proposals")
     schema.check(root)
     return offers.read_call(root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramp.errors import MeaningViolation
+from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.offer import Offer, Refusal
 from ramp.rfql import request_for_quotation
@@ -61,7 +61,7 @@ def write_call(call: contents.CallForProposals) -> str:
     """Write a call for proposals, which contains the request as an RFQL document.
 
     Raises:
-        MeaningViolation: for values that the document cannot carry.
+        DocumentError: for values that the document cannot carry.
     """
     best_offer = ' bestOffer="true"' if call.best_offer else ""
     rule = f' rule="{TEXT.write(call.rule)}"' if call.rule else ""
@@ -77,7 +77,7 @@ def read_call(element: Element) -> contents.CallForProposals:
     """Read a call for proposals that has passed the schema check.
 
     Raises:
-        MeaningViolation: if the request makes no sense.
+        DocumentError: if the request makes no sense.
     """
     request = element.find(request_for_quotation.ROOT)
     assert request is not None, "the schema requires it"
@@ -95,13 +95,13 @@ def read_proposal(element: Element) -> contents.Proposal:
     """Read a proposal that has passed the schema check.
 
     Raises:
-        MeaningViolation: for an offer whose slot ends before it starts, or that belongs to another request.
+        DocumentError: for an offer whose slot ends before it starts, or that belongs to another request.
     """
     proposal = PROPOSAL.read(element)
     for offer in proposal.offers:
         check_offer(offer)
         if offer.request_id != proposal.request_id:
-            raise MeaningViolation(
+            raise DocumentError(
                 f"Offer {offer.offer_id}: requestId {offer.request_id!r} in a Proposal for {proposal.request_id!r}"
             )
     return proposal
@@ -111,7 +111,7 @@ def read_hold_refused(element: Element) -> contents.HoldRefused:
     """Read a refused hold that has passed the schema check.
 
     Raises:
-        MeaningViolation: for an offer whose slot ends before it starts.
+        DocumentError: for an offer whose slot ends before it starts.
     """
     refused = HOLD_REFUSED.read(element)
     for offer in refused.instead:
@@ -123,7 +123,7 @@ def check_offer(offer: Offer) -> None:
     """Check what the schema cannot: the slot ends after it starts.
 
     Raises:
-        MeaningViolation: if it does not.
+        DocumentError: if it does not.
     """
     if offer.end <= offer.start:
-        raise MeaningViolation(f"Offer {offer.offer_id}: the slot's end must be after its start")
+        raise DocumentError(f"Offer {offer.offer_id}: the slot's end must be after its start")

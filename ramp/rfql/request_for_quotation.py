@@ -13,7 +13,7 @@ from typing import Final
 
 from lxml import etree
 
-from ramp.errors import DocumentError, MeaningViolation
+from ramp.errors import DocumentError
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text, parse_credits
@@ -73,10 +73,10 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
         source: its name in messages, such as a file's name.
 
     Raises:
-        MalformedXml: not well-formed XML, or forbidden constructs.
-        DocumentTooLarge: over the size limit.
-        SchemaViolation: against the schema (errors of meaning that could be found are included).
-        MeaningViolation: valid against the schema, but senseless.
+        DocumentError: not well-formed XML, or forbidden constructs;
+            or over the size limit;
+            or against the schema (errors of meaning that could be found are included);
+            or valid against the schema, but senseless.
     """
     root = parse_file(text, source)
     _strip_values(root)
@@ -104,7 +104,7 @@ def read_request(root: Element, source: str | None = None) -> RequestForQuotatio
     """Read the request of a message that has passed the schema check; an asking price may have fallen to zero.
 
     Raises:
-        MeaningViolation: if its values make no sense.
+        DocumentError: if its values make no sense.
     """
     units, senseless = _read_units(root, least_price=0)
     if senseless:
@@ -116,7 +116,7 @@ def read_unit(element: Element, number: int) -> RequestUnit:
     """Read one Request that has passed the schema check.
 
     Raises:
-        MeaningViolation: if its values make no sense.
+        DocumentError: if its values make no sense.
     """
     reader = _UnitReader(number, least_price=0)
     unit = reader.read(element)
@@ -129,11 +129,11 @@ def write_request(rfq: RequestForQuotation) -> str:
     """Write a request for quotation as an RFQL document.
 
     Raises:
-        MeaningViolation: for units that are not numbered by position, or values that RFQL cannot carry.
+        DocumentError: for units that are not numbered by position, or values that RFQL cannot carry.
     """
     numbers = [unit.number for unit in rfq.units]
     if not numbers or numbers != list(range(1, len(numbers) + 1)):
-        raise MeaningViolation(f"wrong unit numbers: got {numbers}, expected 1, 2, 3 and so on")
+        raise DocumentError(f"wrong unit numbers: got {numbers}, expected 1, 2, 3 and so on")
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
     limit = "" if rfq.max_cost is None else f'<MaxCost xmlns="{LIMITS}">{_plain_credits(rfq.max_cost)}</MaxCost>'
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
@@ -147,7 +147,7 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
         root: whether to declare the namespace.
 
     Raises:
-        MeaningViolation: for values that RFQL cannot carry.
+        DocumentError: for values that RFQL cannot carry.
     """
     end_date, end_time = date_and_time.split(unit.deadline)
     parts = [
@@ -193,7 +193,7 @@ def _whole_seconds(unit: RequestUnit) -> int | None:
         return None
     whole, rest = divmod(unit.wall_time, SECOND)
     if rest:
-        raise MeaningViolation(f"unit {unit.number}: WallTime must be whole seconds: got {unit.wall_time / SECOND:g}")
+        raise DocumentError(f"unit {unit.number}: WallTime must be whole seconds: got {unit.wall_time / SECOND:g}")
     return whole
 
 
@@ -223,10 +223,10 @@ def _replace_aliases(root: Element) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _meaning_violation(violations: tuple[str, ...], source: str | None) -> MeaningViolation:
+def _meaning_violation(violations: tuple[str, ...], source: str | None) -> DocumentError:
     if len(violations) == 1:
-        return MeaningViolation(violations[0], source=source)
-    return MeaningViolation(f"{len(violations)} errors", source=source, violations=violations)
+        return DocumentError(violations[0], source=source)
+    return DocumentError(f"{len(violations)} errors", source=source, violations=violations)
 
 
 def _read_units(root: Element, least_price: int) -> tuple[tuple[RequestUnit, ...], tuple[str, ...]]:

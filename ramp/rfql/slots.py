@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramp.errors import SAME_VERSION, DocumentError, MeaningViolation, wrong_version
+from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
 from ramp.model.instant import MILLISECOND, Duration
@@ -17,11 +17,11 @@ def check_sendable(message: Message) -> None:
     """Check that a message's content goes with its performative.
 
     Raises:
-        MeaningViolation: if not, or if the content is never sent (`Unverified`).
+        DocumentError: if not, or if the content is never sent (`Unverified`).
     """
     kind = type(message.content)
     if kind not in CONTENT_OF[message.performative] or kind is contents.Unverified:
-        raise MeaningViolation(f"{kind.__name__} cannot be sent as {message.performative}")
+        raise DocumentError(f"{kind.__name__} cannot be sent as {message.performative}")
 
 
 def check_version(value: str) -> None:

@@ -236,8 +236,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
         Raises:
             TransportError: a bad address, another domain, no body, no metadata, or the agent has stopped.
-            MalformedXml: a character that XML does not allow.
-            DocumentTooLarge: over the size limit; nothing was sent.
+            DocumentError: a character that XML does not allow;
+                or over the size limit; nothing was sent.
         """
         if self._stopped:
             raise TransportError(f"message to {to} not sent: {self.jid} has stopped")

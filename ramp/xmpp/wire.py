@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
+from ramp.errors import DocumentError, TransportError
 from ramp.xmpp.address import sender_of
 
 STANZA_MAX_BYTES = 90_000
@@ -109,7 +109,7 @@ class PreparedMessage:
             stanza_max_bytes: maximum size of the stanza in bytes of UTF-8.
 
         Raises:
-            DocumentTooLarge: the stanza exceeds the limit.
+            DocumentError: the stanza exceeds the limit.
         """
         head = (
             f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
@@ -117,7 +117,7 @@ class PreparedMessage:
         )
         size = len(head.encode("utf-8")) + self.content_bytes
         if size > stanza_max_bytes:
-            raise DocumentTooLarge(
+            raise DocumentError(
                 f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
                 source=f"message to {to}",
             )
@@ -143,8 +143,8 @@ def prepare_message(
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
-        MalformedXml: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets).
-        DocumentTooLarge: the body exceeds the receivers' limit.
+        DocumentError: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets);
+            or the body exceeds the receivers' limit.
     """
     _check_fields(to, body, metadata, thread)
     fields = dict(metadata)
@@ -184,8 +184,8 @@ def encode_message(
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
-        MalformedXml: a character that XML 1.0 does not allow.
-        DocumentTooLarge: the stanza exceeds the limit.
+        DocumentError: a character that XML 1.0 does not allow;
+            or the stanza exceeds the limit.
     """
     prepared = prepare_message(
         to=to, body=body, metadata=metadata, thread=thread, compress_from_bytes=compress_from_bytes
@@ -212,11 +212,11 @@ def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) 
 def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:
     found = _FORBIDDEN.search(text)
     if found is None and not carriage_returns and "\r" in text:
-        raise MalformedXml(
+        raise DocumentError(
             f"{where}: a carriage return does not survive XML; use a line feed", source=f"message to {to}"
         )
     if found is not None:
-        raise MalformedXml(
+        raise DocumentError(
             f"{where}: character U+{ord(found.group()):04X} at position {found.start()} is not allowed in XML 1.0",
             source=f"message to {to}",
         )
@@ -229,7 +229,7 @@ def _compressed(to: str, body: str, from_bytes: int) -> str | None:
     if not must and len(raw) < from_bytes:
         return None
     if len(raw) > INFLATED_MAX_BYTES:
-        raise DocumentTooLarge(
+        raise DocumentError(
             f"body too large: got {len(raw)} bytes, expected at most {INFLATED_MAX_BYTES}; send a smaller document",
             source=f"message to {to}",
         )
@@ -248,8 +248,8 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
         The message; body "" and metadata {} if the element has none.
 
     Raises:
-        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding.
-        DocumentTooLarge: the body is longer than `inflated_max_bytes`.
+        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding;
+            or the body is longer than `inflated_max_bytes`.
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
@@ -283,8 +283,8 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
         inflated_max_bytes: maximum result in bytes of UTF-8.
 
     Raises:
-        DocumentError: the encoding is unknown, or the body does not have it.
-        DocumentTooLarge: the result is longer than `inflated_max_bytes`.
+        DocumentError: the encoding is unknown, or the body does not have it;
+            or the result is longer than `inflated_max_bytes`.
     """
     if encoding != ENCODING_ZLIB:
         raise DocumentError(f"unknown body encoding: got {encoding[:20]!a}, expected {ENCODING_ZLIB}", source=source)
@@ -295,7 +295,7 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
     except (binascii.Error, ValueError, zlib.error) as error:
         raise DocumentError(f"the body is not {ENCODING_ZLIB}: {error}", source=source) from None
     if len(raw) > inflated_max_bytes:
-        raise DocumentTooLarge(f"the decompressed body is larger than {inflated_max_bytes} bytes", source=source)
+        raise DocumentError(f"the decompressed body is larger than {inflated_max_bytes} bytes", source=source)
     if not unpacker.eof:
         raise DocumentError("the compressed body is incomplete", source=source)
     try:

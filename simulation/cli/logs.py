@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+from ramp.cli.options import example
 from ramp.cli.views.output import print_rows, say
 from ramp.cli.views.visible import console
 from ramp.errors import WorkloadError
@@ -16,20 +17,34 @@ from simulation.workload.fetch import fetch_log
 from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir
 
 
-@click.group()
-def logs() -> None:
-    """The workload logs that simulated machines replay."""
-
-
-@logs.command("list")
+@click.command(epilog=example("ramp logs", "ramp logs --fetch SDSC-BLUE", "ramp logs --fetch all"))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--fetch", is_flag=True, help="Download logs into the cache; without NAME only show from where.")
+@click.option("--from", "source", metavar="URL", help="With --fetch: folder (or file) instead of the archive.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def list_command(as_json: bool) -> None:
-    """Show the known logs and where they were found.
+def logs(names: tuple[str, ...], fetch: bool, source: str | None, as_json: bool) -> None:
+    """Show the known logs that simulated machines replay, and where they were found; or download them.
 
-    RAMP looks in the folders of the environment variable RAMP_LOGS, then in the cache of `ramp logs fetch`. A synthetic
-    workload that fits the machine's size replaces a missing log.
+    RAMP looks in the folders of the environment variable RAMP_LOGS, then in the cache of `ramp logs --fetch`. A
+    synthetic workload that fits the machine's size replaces a missing log.
+
+    --fetch downloads logs from the Parallel Workloads Archive and verifies them; NAME is a known log, or `all`. An
+    interrupted download is continued.
     """
-    rows = [_row(name) for name in known_logs()]
+    if fetch and as_json:
+        raise click.UsageError("--fetch and --json exclude each other")
+    if source is not None and not fetch:
+        raise click.UsageError("--from needs --fetch")
+    if fetch and names:
+        _fetch(names, source)
+    elif fetch:
+        _tell_missing()
+    else:
+        _list(names or tuple(known_logs()), as_json)
+
+
+def _list(names: tuple[str, ...], as_json: bool) -> None:
+    rows = [_row(known_log(name).name) for name in names]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
@@ -41,7 +56,7 @@ def list_command(as_json: bool) -> None:
         right=("Cores", "Jobs", "Months"),
     )
     if not all(row["found"] for row in rows):
-        say("`ramp logs fetch NAME` gets one that is missing, `ramp logs fetch` says from where")
+        say("`ramp logs --fetch NAME` gets one that is missing, `ramp logs --fetch` says from where")
 
 
 def _row(name: str) -> dict[str, Any]:
@@ -61,18 +76,7 @@ def _row(name: str) -> dict[str, Any]:
     }
 
 
-@logs.command("fetch")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--from", "source", metavar="URL", help="Folder (or file) to download from, instead of the archive.")
-def fetch_command(names: tuple[str, ...], source: str | None) -> None:
-    """Download logs from the Parallel Workloads Archive into the cache, and verify them.
-
-    NAME is a name from `ramp logs list`, or `all`. An interrupted download is continued. Without NAME nothing is
-    downloaded: the command shows what `all` would download, and from where.
-    """
-    if not names:
-        _tell_missing()
-        return
+def _fetch(names: tuple[str, ...], source: str | None) -> None:
     wanted = list(known_logs()) if "all" in names else list(dict.fromkeys(names))
     chosen = [known_log(name) for name in wanted]
     if source is not None and source.endswith(".gz") and len(chosen) > 1:
@@ -98,4 +102,4 @@ def _tell_missing() -> None:
     here = len(known_logs()) - len(missing)
     click.echo(f"{len(missing)} of {len(known_logs())} known logs are not here, {here} are", err=True)
     if missing:
-        click.echo(f"`ramp logs fetch {missing[0].name}` gets one, `ramp logs fetch all` gets all", err=True)
+        click.echo(f"`ramp logs --fetch {missing[0].name}` gets one, `ramp logs --fetch all` gets all", err=True)

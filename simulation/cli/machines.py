@@ -38,40 +38,34 @@ CLEAR_SCREEN = "\x1b[H\x1b[2J"
 _DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Display)}
 
 
-@click.group()
-def hostlist() -> None:
-    """Slurm's lists of midplanes and hosts: bgl[000x733], linux[0-3]."""
-
-
-@hostlist.command("expand")
-@click.argument("lists", nargs=-1, required=True)
-@click.option("--count", is_flag=True, help="Print only the number of names.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def expand_command(lists: tuple[str, ...], count: bool, as_json: bool) -> None:
-    """Print the names of LISTS, one a line."""
-    names = [name for text in lists for name in expand(text)]
-    if count:
-        click.echo(json.dumps(len(names)))
-    else:
-        click.echo(json.dumps(names) if as_json else "\n".join(names))
-
-
-@hostlist.command("compress")
+@click.command(
+    epilog=example("ramp hostlist 'bgl[000x133]'", "ramp hostlist --compress bgl000 bgl001", "ramp hostlist -c < names")
+)
 @click.argument("lists", nargs=-1)
+@click.option("-c", "--compress", "compressed", is_flag=True, help="Print one list instead of names.")
+@click.option("--count", is_flag=True, help="Print only the number of names.")
 @click.option(
     "--dimensions",
     type=WholeNumber(min=1),
     default=DEFAULT_DIMENSIONS,
     show_default=True,
-    help="Number of coordinate digits in a name; 1: names have only numbers.",
+    help="With --compress: number of coordinate digits in a name; 1: names have only numbers.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> None:
-    """Print the names of LISTS (names or host lists; from standard input without any) as one list."""
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list; with --compress an object.")
+def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: int, as_json: bool) -> None:
+    """Print the names of Slurm's LISTS of midplanes and hosts (bgl[000x733], linux[0-3]), one a line.
+
+    LISTS are names or host lists; without any they come from standard input.
+    """
     texts = lists or tuple(sys.stdin.read().split())
     names = [name for text in texts for name in expand(text)]
-    text = compress(names, dimensions=dimensions)
-    click.echo(json.dumps({"hostlist": text, "count": len(set(names))}) if as_json else text)
+    if count:
+        click.echo(json.dumps(len(names)))
+    elif compressed:
+        text = compress(names, dimensions=dimensions)
+        click.echo(json.dumps({"hostlist": text, "count": len(set(names))}) if as_json else text)
+    else:
+        click.echo(json.dumps(names) if as_json else "\n".join(names))
 
 
 @click.command(

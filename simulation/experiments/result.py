@@ -122,7 +122,7 @@ def _why_no_measure(stand_ins: str, quick: bool) -> str:
     elif stand_ins:
         reasons.append(f"workloads are stand-ins ({stand_ins})")
     if stand_ins:
-        steps.append("fetch the logs (`ramp logs fetch all`)")
+        steps.append("fetch the logs (`ramp logs --fetch all`)")
     if quick:
         reasons.append("this is the quick version")
         steps.append("run without --quick")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from ramp.errors import RampError, SchedulerError
+from ramp.errors import MachineError, RampError
 from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
 from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
 from simulation.planning.plan import Plan
@@ -211,7 +211,7 @@ class QueueSimulation:
         """Delete a job: it leaves the queue, or ends now if it runs; False where it is over or was never admitted.
 
         Raises:
-            SchedulerError: the scheduler lets nobody out of its queue.
+            MachineError: the scheduler lets nobody out of its queue.
         """
         if number in self._running:
             self._events.cancel(self._end_tickets[number])
@@ -262,8 +262,8 @@ class QueueSimulation:
             raise self._wrong(f"must ask for a later time, got {_seconds_text(wake)}")
         return wake
 
-    def _wrong(self, what: str) -> SchedulerError:
-        return SchedulerError(
+    def _wrong(self, what: str) -> MachineError:
+        return MachineError(
             f"the scheduler {type(self._scheduler).__name__} {what} (at simulated time {_seconds_text(self._now)})"
         )
 
@@ -280,7 +280,7 @@ class QueueSimulation:
         """Let everything happen.
 
         Raises:
-            SchedulerError: the scheduler does what none may, such as to leave jobs in the queue for ever.
+            MachineError: the scheduler does what none may, such as to leave jobs in the queue for ever.
         """
         while self.step():
             pass
@@ -320,7 +320,7 @@ class QueueSimulation:
             What it kept; None where it cannot have that size, and nothing has changed.
 
         Raises:
-            SchedulerError: the job does not run, or may not change its size to that.
+            MachineError: the job does not run, or may not change its size to that.
         """
         number = request.job_id
         running = self._running.get(number)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramp.errors import ConfigurationError, SchedulerError
+from ramp.errors import ConfigurationError, MachineError
 from simulation.machines.interface import JobRequest, Machine, Placement, has_places
 from simulation.malleable.malleability import Malleability
 from simulation.queueing.job_table import JobTable
@@ -128,7 +128,7 @@ def run_log(
     Raises:
         ConfigurationError: there is no such scheduler, its options are wrong, or its order of events is not known for
             such a run.
-        SchedulerError: the scheduler fails, or leaves jobs waiting for ever.
+        MachineError: the scheduler fails, or leaves jobs waiting for ever.
     """
     declaration, its_options = options.declared()
     loop = _loop_for(machine, options, reservations)
@@ -284,9 +284,7 @@ def _run_flat(
         duration = np.minimum(duration, ran.requested_time)
     start = loop(ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, *its_options)
     if np.shape(start) != ran.submit_time.shape or (start < ran.submit_time).any():
-        raise SchedulerError(
-            f"the compiled version of {options.name} gives a job no start or one before its submission"
-        )
+        raise MachineError(f"the compiled version of {options.name} gives a job no start or one before its submission")
     end = start + duration
     schedule = Schedule(ran.submit_time, start, end, ran.size, ran.size, machine.capacity)
     return LogRun(ran, schedule, duration < ran.run_time, len(jobs) - len(ran))

@@ -1,7 +1,7 @@
 """The known workload logs and where copies of them lie on this computer.
 
 A log is looked for in the folders of the environment variable `RAMP_LOGS` (several are separated as in PATH), then in
-the cache that `ramp logs fetch` fills: `$XDG_CACHE_HOME/ramp/logs`, by default `~/.cache/ramp/logs`.
+the cache that `ramp logs --fetch` fills: `$XDG_CACHE_HOME/ramp/logs`, by default `~/.cache/ramp/logs`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def cache_dir() -> Path:
 
 
 def logs_cache_dir() -> Path:
-    """Return the folder for logs that `ramp logs fetch` downloads."""
+    """Return the folder for logs that `ramp logs --fetch` downloads."""
     return cache_dir() / "logs"
 
 

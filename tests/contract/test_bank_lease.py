@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import create_engine, text
 
-from ramp.errors import BankSuperseded, LedgerUnavailable
+from ramp.errors import LedgerUnavailable
 from ramp.ledger.account import AccountKind
 from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.model.instant import SECOND, Duration
@@ -94,9 +94,9 @@ def test_a_sign_of_an_older_epoch_is_refused(claim: Callable[[str], BankLease]) 
     first, second = claim("bank"), claim("bank-2")
     first.take()
     taken(second)
-    with pytest.raises(BankSuperseded, match=r"bank-2 has taken over \(epoch 2, this one had 1\)"):
+    with pytest.raises(LedgerUnavailable, match=r"bank-2 has taken over \(epoch 2, this one had 1\)"):
         first.renew()
-    with pytest.raises(BankSuperseded):
+    with pytest.raises(LedgerUnavailable):
         first.assert_held()
     second.renew()
     second.assert_held()
@@ -119,7 +119,7 @@ def test_reads_and_writes_of_an_older_epoch_fail_and_change_nothing(opened: Call
         lambda: old.expire_orders(10**18),
         lambda: old.deposit("more", "alice", 5, at=0),
     ):
-        with pytest.raises(BankSuperseded):
+        with pytest.raises(LedgerUnavailable):
             wrong()
     assert new.balance("alice").posted == 100
     assert new.countersign("a", at=0, starts_at=1).state is OrderState.POSTED
@@ -151,7 +151,7 @@ def test_a_transaction_whose_bank_stands_still_keeps_nobody_out(
     finally:
         may_go_on.set()
         thread.join()
-    assert [type(error) for error in ended] == [BankSuperseded]  # also when it was tried once more
+    assert [type(error) for error in ended] == [LedgerUnavailable]  # also when it was tried once more
 
 
 def test_who_takes_over_waits_for_what_is_under_way(

@@ -366,16 +366,16 @@ def test_options_that_exclude_each_other(tmp_path):
 
 
 def test_hostlist_commands():
-    assert run(hostlist, "expand", "bgl[012x013]", "linux[0-1]") == "bgl012\nbgl013\nlinux0\nlinux1\n"
-    assert json.loads(run(hostlist, "expand", "bgl[000x733]", "--json"))[-1] == "bgl733"
-    assert run(hostlist, "expand", "--count", "bgl[000xC44]") == "325\n"
-    assert run(hostlist, "compress", "bgl000", "bgl001", "bgl[010x011]") == "bgl[000x011]\n"
-    assert json.loads(run(hostlist, "compress", "--json", "bgl000,bgl000,bgl001")) == {
+    assert run(hostlist, "bgl[012x013]", "linux[0-1]") == "bgl012\nbgl013\nlinux0\nlinux1\n"
+    assert json.loads(run(hostlist, "bgl[000x733]", "--json"))[-1] == "bgl733"
+    assert run(hostlist, "--count", "bgl[000xC44]") == "325\n"
+    assert run(hostlist, "--compress", "bgl000", "bgl001", "bgl[010x011]") == "bgl[000x011]\n"
+    assert json.loads(run(hostlist, "--compress", "--json", "bgl000,bgl000,bgl001")) == {
         "hostlist": "bgl[000x001]", "count": 2,
     }  # fmt: skip
-    assert run(hostlist, "compress", input="n0000\nn0001\n") == "n[0000-0001]\n"
-    assert run(hostlist, "compress", "--dimensions", 4, input="n0000\nn0001\n") == "n[0000x0001]\n"
-    assert run(hostlist, "compress", "--dimensions", 1, "n100", "n101") == "n[100-101]\n"
+    assert run(hostlist, "--compress", input="n0000\nn0001\n") == "n[0000-0001]\n"
+    assert run(hostlist, "--compress", "--dimensions", 4, input="n0000\nn0001\n") == "n[0000x0001]\n"
+    assert run(hostlist, "--compress", "--dimensions", 1, "n100", "n101") == "n[100-101]\n"
 
 
 def test_what_is_no_trace_is_told_without_the_systems_words(tmp_path):

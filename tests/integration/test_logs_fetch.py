@@ -170,26 +170,26 @@ def test_commands_list_and_fetch(archive: Archive, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(cli_logs, "known_logs", lambda: known)
     monkeypatch.setattr(cli_logs, "known_log", known.__getitem__)
     runner = CliRunner()
-    before = {row["name"]: row for row in json.loads(runner.invoke(cli_logs.logs, ["list", "--json"]).stdout)}
+    before = {row["name"]: row for row in json.loads(runner.invoke(cli_logs.logs, ["--json"]).stdout)}
     assert before["RICC-2010-2"]["cores"] == 8192
     assert before[LOG.name]["source"] == "synthetic"
-    told = runner.invoke(cli_logs.logs, ["fetch"], catch_exceptions=False)
+    told = runner.invoke(cli_logs.logs, ["--fetch"], catch_exceptions=False)
     assert told.exit_code == 0
     assert [line.split()[0] for line in told.stdout.splitlines()] == ["RICC-2010-2", LOG.name]
     assert known["RICC-2010-2"].address in told.stdout
     assert not (tmp_path / "cache").exists()
-    fetched = runner.invoke(cli_logs.logs, ["fetch", LOG.name, "--from", archive.address], catch_exceptions=False)
+    fetched = runner.invoke(cli_logs.logs, ["--fetch", LOG.name, "--from", archive.address], catch_exceptions=False)
     expected = tmp_path / "cache" / "ramp" / "logs" / LOG.file_name
     assert fetched.exit_code == 0
     assert fetched.stdout == f"{LOG.name}: {expected}\n"
-    after = {row["name"]: row for row in json.loads(runner.invoke(cli_logs.logs, ["list", "--json"]).stdout)}
+    after = {row["name"]: row for row in json.loads(runner.invoke(cli_logs.logs, ["--json"]).stdout)}
     assert after[LOG.name] == {**before[LOG.name], "found": True, "path": str(expected), "source": "log"}
-    told = runner.invoke(cli_logs.logs, ["fetch"], catch_exceptions=False)
+    told = runner.invoke(cli_logs.logs, ["--fetch"], catch_exceptions=False)
     assert [line.split()[0] for line in told.stdout.splitlines()] == ["RICC-2010-2"]
-    table = runner.invoke(cli_logs.logs, ["list"])
+    table = runner.invoke(cli_logs.logs, [])
     assert str(expected) in table.stdout
     assert [line.split()[0] for line in table.stdout.splitlines() if line.endswith("missing")] == ["RICC-2010-2"]
-    assert "`ramp logs fetch NAME` gets one that is missing" in table.stderr
+    assert "`ramp logs --fetch NAME` gets one that is missing" in table.stderr
 
 
 def test_folders_of_the_variable_come_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

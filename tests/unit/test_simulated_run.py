@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simulation
-from ramp.errors import ConfigurationError, SchedulerError, WorkloadError
+from ramp.errors import ConfigurationError, MachineError, WorkloadError
 from simulation.machines.flat import FlatMachine
 from simulation.schedulers.policies.easy import EasyBackfill
 from simulation.workload.swf import read_swf
@@ -139,5 +139,5 @@ class Faulty(EasyBackfill):
     ],
 )
 def test_a_scheduler_that_does_what_none_may_is_named(log: Path, fault: str, words: str) -> None:
-    with pytest.raises(SchedulerError, match=words):
+    with pytest.raises(MachineError, match=words):
         simulation.simulate(log, machine="flat:64", scheduler=Faulty(fault))

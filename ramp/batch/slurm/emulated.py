@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from ramp.errors import CommandMissing, PluginError
+from ramp.errors import PluginError, command_error
 
 PROGRAMS: Final = ("munged", "slurmctld", "slurmd", "scontrol", "sinfo", "squeue")
 PACKAGES: Final = "apt-get install slurmctld slurmd slurm-client munge"
@@ -110,11 +110,11 @@ class EmulatedCluster:
         """Start munge, the controller and the nodes.
 
         Raises:
-            CommandMissing: a program is not installed.
+            BatchSystemError: a program is not installed.
             PluginError: the nodes are not idle within two minutes.
         """
         for program in missing_programs():
-            raise CommandMissing((program,), f"it is not installed ({PACKAGES})")
+            raise command_error((program,), f"cannot be run: it is not installed ({PACKAGES})")
         for each in (self.folder, self.folder / "state", self.folder / "spool"):
             each.mkdir(parents=True, exist_ok=True)
             each.chmod(0o755)  # munge trusts no folder that others may write to

@@ -17,7 +17,7 @@ from typing import Final
 from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.slurm import nodes, partition, queue, reservations
 from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
-from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
+from ramp.errors import BatchSystemError, CommandFailed, SystemRefused, command_error
 from ramp.model.instant import Instant
 from ramp.text import one_line
 
@@ -348,7 +348,7 @@ def _settings(text: str) -> dict[str, str]:
         if equals:
             found[name.strip()] = value.strip()
     if not found:
-        raise AnswerUnreadable(("scontrol", "show", "config"), "no settings")
+        raise command_error(("scontrol", "unreadable output: show", "config"), "no settings")
     return found
 
 

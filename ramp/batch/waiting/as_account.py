@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.batch.commands import TIME_LIMIT_S, CommandRunner, Completed, Runner
-from ramp.errors import AnswerUnreadable, CommandMissing, CommandTimedOut, ConfigurationError
+from ramp.errors import ConfigurationError, command_error
 from ramp.launching.acting import Acting
 from ramp.launching.worker import VERSION
 
@@ -42,22 +42,22 @@ class AccountRunner:
         try:
             command, options, _ = self.acting.command(self.account)
         except (ConfigurationError, OSError) as error:
-            raise CommandMissing(argv, str(error)) from error
+            raise command_error(argv, f"cannot be run: {error}", transient=False) from error
         question = {"version": VERSION, "verb": "command", "argv": argv, "stdin": stdin, "limit_s": limit}
         text = json.dumps({**question, "variables": dict(self.variables)})
         done = CommandRunner({}, limit + MARGIN_S, process=options)(command, text)
         if done.code:
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise CommandMissing(argv, f"as {self.account}: {last[:300]}")
+            raise command_error(argv, f"cannot be run: as {self.account}: {last[:300]}")
         try:
             answer = json.loads(done.stdout)
             if "error" in answer:
-                raise CommandMissing(argv, f"as {self.account}: {answer['error']}")
+                raise command_error(argv, f"cannot be run: as {self.account}: {answer['error']}")
             if "timed_out" in answer:
-                raise CommandTimedOut(argv, f"it took more than {limit:g} s")
+                raise command_error(argv, f"it took more than {limit:g} s")
             return Completed(argv, int(answer["code"]), str(answer["stdout"]), str(answer["stderr"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise AnswerUnreadable(argv, f"the worker says {done.stdout[:120]!r}") from error
+            raise command_error(argv, f"unreadable output: the worker says {done.stdout[:120]!r}") from error
 
 
 def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, str], time_limit_s: float) -> RunnerOf:
@@ -75,7 +75,7 @@ def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, st
         if not account:
             return own
         if how is None:
-            raise CommandMissing(("sudo",), f"no way to act as account {account} is configured")
+            raise command_error(("sudo",), f"cannot be run: no way to act as account {account} is configured")
         return AccountRunner(how, account, variables, time_limit_s)
 
     return runner

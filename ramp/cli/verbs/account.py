@@ -1,4 +1,4 @@
-"""`ramp balance` and `ramp statement`: signed queries to the bank about the user's own account."""
+"""`ramp balance`: signed queries to the bank about the user's own account."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ramp.cli.views.output import (
 from ramp.cli.views.postings import FOR, reference_object, reference_texts
 from ramp.client import dialogues
 from ramp.client.jobs.job import deliveries, job_of
+from ramp.client.market import Market
 from ramp.client.results import Account, short_name
 from ramp.model.contents import StatementLine
 from ramp.model.instant import Instant, iso
@@ -60,13 +61,50 @@ def account_object(account: Account) -> dict[str, object]:
     }
 
 
-@click.command(epilog=example("ramp balance --user bob", "ramp balance --csv"))
+@click.command(
+    epilog=example(
+        "ramp balance --user bob",
+        "ramp balance --statement --since 2026-11-21 --until now",
+        "ramp balance --statement --csv > statement.csv",
+    )
+)
+@click.option("--statement", is_flag=True, help="Show every payment and refund with the balance after it.")
+@click.option("--since", type=MomentType(), metavar="TIME", help="With --statement: start (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="With --statement: end (default: now).")
 @csv_option
 @market_options
-def balance(as_csv: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show your account's balance; the bank answers a query signed with your key."""
+def balance(
+    statement: bool,
+    since: Instant | None,
+    until: Instant | None,
+    as_csv: bool,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Show your account's balance or statement; the bank answers a query signed with your key.
+
+    A statement also shows the delivery of slots that ran jobs. --json and --csv give the reason of a line as
+    `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the bank's own.
+
+    The resource records delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), `unknown`,
+    `cancelled` (before the job started), or `pending`. Only slots with a launched job have it; see `ramp jobs` for
+    details.
+    """
     _one_format(as_csv, as_json)
-    account = ask(open_market(state, user), dialogues.account(), "asking the bank")
+    if not statement and (since is not None or until is not None):
+        raise click.UsageError("--since and --until need --statement")
+    if since is not None and until is not None and since > until:
+        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
+    market = open_market(state, user)
+    if statement:
+        _statement(market, since, until, as_csv=as_csv, as_json=as_json)
+    else:
+        _balance(market, as_csv=as_csv, as_json=as_json)
+
+
+def _balance(market: Market, *, as_csv: bool, as_json: bool) -> None:
+    account = ask(market, dialogues.account(), "asking the bank")
     if as_json or as_csv:
         found = account_object(account)
         print_csv(tuple(found), [found]) if as_csv else print_json(found)
@@ -83,32 +121,7 @@ def balance(as_csv: bool, user: str | None, state: StateFolder, as_json: bool) -
     )
 
 
-@click.command(epilog=example("ramp statement --since 2026-11-21 --until now", "ramp statement --csv > statement.csv"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
-@csv_option
-@market_options
-def statement(
-    since: Instant | None,
-    until: Instant | None,
-    as_csv: bool,
-    user: str | None,
-    state: StateFolder,
-    as_json: bool,
-) -> None:
-    """Show every payment and refund with the balance after it, and the delivery of slots that ran jobs.
-
-    --json and --csv give the reason of a line as `agreement_id`, or `deposit_id` for deposits; `transfer_id` is the
-    bank's own.
-
-    The resource records delivery: `on_time`, `late`, `undelivered` (its refund is a line of its own), `unknown`,
-    `cancelled` (before the job started), or `pending`. Only slots with a launched job have it; see `ramp jobs` for
-    details.
-    """
-    _one_format(as_csv, as_json)
-    if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
-    market = open_market(state, user)
+def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool, as_json: bool) -> None:
     account = ask(market, dialogues.account(since or 0, until), "asking the bank")
     jobs = [job_of(each, market.access.domain) for each in ask(market, dialogues.jobs(), "asking the resources")]
     delivered = {agreement_id: job.delivery for agreement_id, job in deliveries(jobs).items()}

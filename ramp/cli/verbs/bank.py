@@ -82,7 +82,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
 
 @bank.command(
     context_settings={"ignore_unknown_options": True},  # so that -5 is an amount, and refused as one
-    epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'),
+    epilog=example("ramp bank deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'),
 )
 @click.argument("account")
 @click.argument("amount", metavar="CREDITS", type=CreditsType())
@@ -126,9 +126,9 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
     made = ask_keeper(state, dialogues.refund(agreement, reason))
     if as_json:
         found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
-        print_json({**found, "refund": amount_json(made.amount)})
+        print_json({**found, "refund": amount_json(made.refund)})
     else:
-        print_line(f"Agreement {made.agreement_id}: {amount_text(made.amount)} refunded")
+        print_line(f"Agreement {made.agreement_id}: {amount_text(made.refund)} refunded")
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))

@@ -21,20 +21,27 @@ if TYPE_CHECKING:
     from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 
 
-@click.group(epilog=example("ramp config check mine.toml", "ramp config show quickstart"))
-def config() -> None:
-    """Check and show a market's configuration.
-
-    CONFIG is a TOML file, or the name of one that comes with RAMP (quickstart, table2, torus).
-    """
-
-
-@config.command("check")
-@click.argument("names", nargs=-1, required=True, metavar="CONFIG...")
+@click.command(epilog=example("ramp config", "ramp config table2 --json", "ramp config --check my-market.toml"))
+@click.argument("names", nargs=-1, metavar="[CONFIG]...")
+@click.option("--check", is_flag=True, help="Only check the configurations. Exit code 2: at least one is invalid.")
+@state_option
 @json_option
 @click.pass_context
-def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
-    """Check configurations and print all findings. Exit code 0: all valid; 2: at least one invalid."""
+def config(ctx: click.Context, names: tuple[str, ...], check: bool, state: StateFolder, as_json: bool) -> None:
+    """Show a market's configuration with all its defaults, or check configurations and print all findings.
+
+    CONFIG is a TOML file, or the name of one that comes with RAMP; by default it is that of the running market, else
+    quickstart.
+    """
+    if check:
+        if not names:
+            raise click.UsageError("--check needs a CONFIG")
+        ctx.exit(_check(names, as_json=as_json))
+    for name in names or (None,):
+        _show(name, state, as_json=as_json)
+
+
+def _check(names: tuple[str, ...], *, as_json: bool) -> int:
     results = [_checked(name) for name in names]
     if as_json:
         print_json([result.as_json() for result in results])
@@ -48,7 +55,7 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
                 say(f"ramp: {result.path}: warning: no resource has the machine {machine!r}")
         else:
             say(f"ramp: {result.findings}")
-    ctx.exit(0 if all(result.loaded is not None for result in results) else 2)
+    return 0 if all(result.loaded is not None for result in results) else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +88,7 @@ def _checked(name: str) -> _Checked:
     return _Checked(str(loaded.path), loaded, unused=tuple(sorted(set(data.get("machines", {})) - used)))
 
 
-@config.command("show")
-@click.argument("name", required=False, metavar="[CONFIG]")
-@state_option
-@json_option
-def show(name: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show a configuration with all its defaults (by default that of the running market, or quickstart)."""
+def _show(name: str | None, state: StateFolder, *, as_json: bool) -> None:
     from ramp.runtime.configuration.file import load_config
 
     loaded = load_config(_present(state) if name is None else find_config(name))

@@ -1,4 +1,4 @@
-"""`ramp restart`, `ramp reload` and `ramp changes`: changes of a running market, and their log."""
+"""`ramp restart` and `ramp reload`: changes of a running market, and their log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import moment_text, print_json, print_line, print_rows, say, waiting
 from ramp.client.connecting import operate
 from ramp.control.market_changes import MarketChanged
@@ -64,16 +63,8 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
         say("nothing was changed; apply the changes with `ramp reload`")
 
 
-@click.command(epilog=example("ramp changes", "ramp changes --since yesterday --json"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
-@click.option("--standing", is_flag=True, help="Only current differences from the configuration file.")
-@state_option
-@json_option
-def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: bool) -> None:
-    """Show the log of changes to the market, running or not.
-
-    The same lines are in `audit.log` of the state folder, as JSON.
-    """
+def print_changes(state: StateFolder, since: Instant | None, *, standing: bool, as_json: bool) -> None:
+    """Print the log of changes to a market, running or not, or its differences from its file."""
     from ramp.runtime.configuration_changes.audit_log import lines_of
     from ramp.runtime.configuration_changes.overlay import load_overlay
 

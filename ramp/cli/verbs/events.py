@@ -11,6 +11,7 @@ import click
 from ramp.cli.completing import complete_agents
 from ramp.cli.options import WholeNumber, example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
+from ramp.cli.verbs.configuration_changes import print_changes
 from ramp.cli.views.output import moment_text, print_json, print_line
 from ramp.model.instant import Instant
 from ramp.runtime.logs.events import MarketEvent, follow_events, read_events
@@ -20,22 +21,44 @@ SHOWN: int = 50
 """Events shown where nothing else is said."""
 
 
-@click.command(epilog=example("ramp events", "ramp events curie1 --follow", "ramp events --since -1h --json"))
+@click.command(
+    epilog=example(
+        "ramp events", "ramp events curie1 --follow", "ramp events --since -1h --json", "ramp events --changes"
+    )
+)
 @click.argument("name", default="", required=False, shell_complete=complete_agents())
 @click.option("--follow", "-f", is_flag=True, help="Also print new events until Ctrl-C.")
 @click.option(
     "--since", type=MomentType(), metavar="TIME", help=f"Start of the period (default: the last {SHOWN} events)."
 )
 @click.option("--last", type=WholeNumber(min=0), metavar="N", help="Number of events to show, the latest.")
+@click.option("--changes", is_flag=True, help="Show the log of changes to the market instead, with who made them.")
+@click.option("--standing", is_flag=True, help="Show the current differences from the configuration file instead.")
 @state_option
 @json_option
-def events(name: str, follow: bool, since: Instant | None, last: int | None, state: StateFolder, as_json: bool) -> None:
+def events(
+    name: str,
+    follow: bool,
+    since: Instant | None,
+    last: int | None,
+    changes: bool,
+    standing: bool,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
     """Show sales, refusals, ended requests, deposits, changes and agent restarts, one line each.
 
     NAME is an agent's local name, `server` or `supervisor`. Refusals by one resource of one buyer for one reason are
     counted and shown at most once a minute. The lines come from `logs/events` of the state folder, which remain
     after the market stops until they are rotated (`[logs]`). With --follow, --json prints one object a line.
+
+    The log of --changes is kept for ever, in `audit.log` of the state folder.
     """
+    if changes or standing:
+        if name or follow or last is not None:
+            raise click.UsageError("--changes and --standing exclude NAME, --follow and --last")
+        print_changes(state, since, standing=standing, as_json=as_json)
+        return
     found = read_events(state.events, name, since or 0)
     most = last if last is not None else None if since is not None else SHOWN
     found = found if most is None else found[len(found) - min(most, len(found)) :]

@@ -1,4 +1,4 @@
-"""`ramp launch`, `jobs` and `job`: jobs on reservations."""
+"""`ramp launch` and `ramp jobs`: jobs on reservations."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def launch(
 
     The site runs the job in its own folder, as the local account of the buyer, with a clean environment, and ends it at
     the end of the slot. Inputs may have up to 32 MiB compressed. For a simulated machine the job runs on the agent's
-    computer, and the output says so. Follow it with `ramp jobs` and `ramp job ID --follow`.
+    computer, and the output says so. Follow it with `ramp jobs` and `ramp jobs ID --follow`.
     """
     environment = dict(_variable(each) for each in variables)
     market = open_market(state, user)
@@ -100,16 +100,7 @@ def _variable(given: str) -> tuple[str, str]:
     return name, value
 
 
-@click.command(epilog=example("ramp jobs", "ramp jobs --json"))
-@market_options
-def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show all jobs with their state and the delivery of their slots.
-
-    Delivery is `on_time` or `late` if the site has delivered the slot, `undelivered` (the resource refunds it),
-    `unknown` if the site has no record (the money stays), `cancelled` if the slot or the job was cancelled before the
-    job started, or `pending` before that is known.
-    """
-    market = open_market(state, user)
+def _list(market: Market, *, as_json: bool) -> None:
     found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
     if as_json:
         print_json([job_object(each) for each in found])
@@ -141,12 +132,12 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
 
 @click.command(
     epilog=example(
-        "ramp job 3f9a1c", "ramp job 3f9a1c --wait --output", "ramp job 3f9a1c --file result.csv > result.csv",
-        "ramp job 3f9a1c --follow", "ramp job 3f9a1c --files", "ramp job 3f9a1c --fetch results/",
-        "ramp job 3f9a1c --cancel", exits=WAITED,
+        "ramp jobs", "ramp jobs 3f9a1c --wait --output", "ramp jobs 3f9a1c --file result.csv > result.csv",
+        "ramp jobs 3f9a1c --follow", "ramp jobs 3f9a1c --files", "ramp jobs 3f9a1c --fetch results/",
+        "ramp jobs 3f9a1c --cancel", exits=WAITED,
     )
 )  # fmt: skip
-@click.argument("any_id", shell_complete=complete_ids("job"), metavar="ID")
+@click.argument("any_id", required=False, shell_complete=complete_ids("job"), metavar="[ID]")
 @click.option("--output", "name", flag_value=STDOUT, help="Print its standard output so far.")
 @click.option("--errors", "name", flag_value="stderr", help="Print its standard error so far.")
 @click.option("--file", "file_name", metavar="PATH", help="Print this file of its folder.")
@@ -157,9 +148,9 @@ def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
 @click.option("--wait", is_flag=True, help="Wait until the job ends.")
 @market_options
 @click.pass_context
-def job(
+def jobs(
     ctx: click.Context,
-    any_id: str,
+    any_id: str | None,
     name: str | None,
     file_name: str | None,
     files: bool,
@@ -171,14 +162,19 @@ def job(
     state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Show a job, its output, or its files; end it, or wait for it."""
+    """Show all jobs; or one job, its output, or its files; end it, or wait for it.
+
+    Delivery is `on_time` or `late` if the site has delivered the slot, `undelivered` (the resource refunds it),
+    `unknown` if the site has no record (the money stays), `cancelled` if the slot or the job was cancelled before the
+    job started, or `pending` before that is known.
+    """
+    if any_id is None:
+        if any((name, file_name, fetch, files, follow, cancel, wait)):
+            raise click.UsageError("give the ID of a job; `ramp jobs` lists all")
+        _list(open_market(state, user), as_json=as_json)
+        return
+    _check_one_way(name, file_name, fetch, follow=follow, as_json=as_json)
     wanted = STDOUT if follow and name is None and file_name is None else name if file_name is None else file_name
-    if as_json and (wanted is not None or fetch is not None):
-        raise click.UsageError("--json excludes --output, --errors, --file, --fetch and --follow")
-    if name is not None and file_name is not None:
-        raise click.UsageError("--output, --errors and --file exclude each other; give one")
-    if fetch is not None and follow:
-        raise click.UsageError("--fetch and --follow exclude each other; give one")
     market = open_market(state, user)
     asking = f"asking for {any_id}"
     if cancel:
@@ -207,6 +203,16 @@ def job(
     if (wait or follow) and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
         ctx.exit(1)
+
+
+def _check_one_way(name: str | None, file_name: str | None, fetch: Path | None, *, follow: bool, as_json: bool) -> None:
+    """Refuse options that exclude each other."""
+    if as_json and (name is not None or file_name is not None or fetch is not None or follow):
+        raise click.UsageError("--json excludes --output, --errors, --file, --fetch and --follow")
+    if name is not None and file_name is not None:
+        raise click.UsageError("--output, --errors and --file exclude each other; give one")
+    if fetch is not None and follow:
+        raise click.UsageError("--fetch and --follow exclude each other; give one")
 
 
 def _waited(market: Market, found: Job) -> Job:

@@ -27,7 +27,7 @@ _days_option = click.option("--days", type=WholeNumber(1, 3650), default=DAYS_DE
                             help="Validity of the certificate.")  # fmt: skip
 
 
-@click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys list"))
+@click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys show"))
 def keys() -> None:
     """Make, show, renew and revoke keys and certificates.
 
@@ -78,13 +78,7 @@ def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateF
     _print_entries(store, now, names, as_json)
 
 
-@keys.command("list")
-@click.option("--all", "show_all", is_flag=True, help="Also certificates that are no longer in use.")
-@state_option
-@json_option
-def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
-    """List the certificates that were issued here."""
-    store, now = _store(state)
+def _list(store: KeyStore, now: int, *, show_all: bool, as_json: bool) -> None:
     entries = [entry for entry in store.inventory(now) if show_all or entry.current]
     if as_json:
         print_json([_object(store, entry) for entry in entries])
@@ -109,12 +103,16 @@ def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
 
 
 @keys.command("show")
-@click.argument("name")
+@click.argument("name", required=False)
+@click.option("--all", "show_all", is_flag=True, help="Without NAME: also certificates that are no longer in use.")
 @state_option
 @json_option
-def show(name: str, state: StateFolder, as_json: bool) -> None:
-    """Show a party's certificates in full."""
+def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
+    """List the certificates that were issued here, or show those of one party in full."""
     store, now = _store(state)
+    if name is None:
+        _list(store, now, show_all=show_all, as_json=as_json)
+        return
     _print_entries(store, now, (_full_name(store, name, now),), as_json)
 
 
@@ -199,7 +197,7 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
         return found[0]
     if found:
         raise ConfigurationError(f"{name!r} is ambiguous: it matches {' or '.join(found)}")
-    raise ConfigurationError(f"no certificate was issued for {name!r}; list all with `ramp keys list --all`")
+    raise ConfigurationError(f"no certificate was issued for {name!r}; list all with `ramp keys show --all`")
 
 
 def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:

@@ -112,26 +112,21 @@ def add_resource(
     show_changed(changed, as_json=as_json)
 
 
-@resource.command("drain", epilog=example("ramp resource drain curie1", exits=CHANGE_EXITS))
+@resource.command(
+    "drain", epilog=example("ramp resource drain curie1", "ramp resource drain curie1 --resume", exits=CHANGE_EXITS)
+)
 @click.argument("name", shell_complete=complete_agents("resource"))
+@click.option("--resume", is_flag=True, help="Let a resource that drains sell again.")
 @state_option
 @json_option
-def drain(name: str, state: StateFolder, as_json: bool) -> None:
-    """Stop new sales of a resource; keep existing reservations. `ramp resource resume` starts sales again.
+def drain(name: str, resume: bool, state: StateFolder, as_json: bool) -> None:
+    """Stop new sales of a resource, or resume them; existing reservations stay.
 
     The resource refuses requests, and acceptances of earlier offers, with the code `draining`. `ramp resources` shows
     it as draining. Draining outlasts a restart.
     """
-    show_changed(operate(state.path).drain_resource(name), as_json=as_json)
-
-
-@resource.command("resume", epilog=example("ramp resource resume curie1", exits=CHANGE_EXITS))
-@click.argument("name", shell_complete=complete_agents("resource"))
-@state_option
-@json_option
-def resume(name: str, state: StateFolder, as_json: bool) -> None:
-    """Let a resource that drains sell again."""
-    show_changed(operate(state.path).resume_resource(name), as_json=as_json)
+    market = operate(state.path)
+    show_changed(market.resume_resource(name) if resume else market.drain_resource(name), as_json=as_json)
 
 
 @resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))

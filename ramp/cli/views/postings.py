@@ -1,4 +1,4 @@
-"""References of the bank's postings, as `ramp statement` and `ramp bank overview` show them."""
+"""References of the bank's postings, as `ramp balance --statement` and `ramp bank overview` show them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
-signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form
+signs an Agreement or a ContractChange; the resource puts that, signature and all, into the countersigned form
 and signs the whole. All other messages that create an obligation are sealed (`ramp.rfql.signing.seals`).
 """
 
@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from lxml import etree
 
-from ramp.errors import DocumentError, MeaningViolation, SchemaViolation, SealInvalid, SignatureInvalid, SignerUnknown
+from ramp.errors import DocumentError, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
 from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
@@ -77,8 +77,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         return sealed.open(text, now)
 
     root = parse_wire(document)
-    if root.tag not in agreements.KIND_OF:
-        raise SchemaViolation(f"root element {root.tag} is no signable document")
+    if root.tag not in agreements.SIGNABLE:
+        raise DocumentError(f"root element {root.tag} is no signable document")
     told.append(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
     inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))
     if inner_tag is None:
@@ -107,7 +107,7 @@ def _read_instant(text: str) -> Instant:
     try:
         moment: Instant = INSTANT.read(text)
     except ValueError as error:
-        raise MeaningViolation(f"countersignedAt: {error}") from error
+        raise DocumentError(f"countersignedAt: {error}") from error
     return moment
 
 
@@ -288,8 +288,8 @@ class XmlNotary(PublicNotary):
         Raises:
             CertificateExpired: if the party's own certificate is not valid now.
             SealInvalid: if it is another party's message, not for this party's role, or a slot could hold a line break.
-            MeaningViolation: for values that the document cannot carry.
-            DocumentTooLarge: if the document is over the size limit.
+            DocumentError: for values that the document cannot carry;
+                or if the document is over the size limit.
         """
         if message.sender != self.name:
             raise SealInvalid(f"{self.name} may not seal for {message.sender}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from ramp.errors import MeaningViolation, SealInvalid
+from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import Message
 from ramp.model.seal import Seal
 from ramp.rfql.signing import seals
@@ -27,10 +27,10 @@ def write_sealed(seal: Seal) -> str:
     """Write the element that passes on a sealed message.
 
     Raises:
-        MeaningViolation: if the seal has no text.
+        DocumentError: if the seal has no text.
     """
     if not seal.text:
-        raise MeaningViolation(f"the passed-on message of {seal.signer} is not sealed")
+        raise DocumentError(f"the passed-on message of {seal.signer} is not sealed")
     return f"<{SEALED}>{markup.escape_text(seal.text)}</{SEALED}>"
 
 

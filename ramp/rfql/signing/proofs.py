@@ -7,17 +7,10 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from ramp.errors import (
-    CertificateExpired,
-    DocumentError,
-    MalformedXml,
-    MeaningViolation,
-    SchemaViolation,
-    SignerUnknown,
-)
+from ramp.errors import CertificateExpired, DocumentError, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model import contents
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import Instant
 from ramp.rfql import agreements
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
@@ -29,7 +22,7 @@ from ramp.text import IDENTIFIER
 
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
-AMENDED: Final = "Amended"
+DONE: Final = "ChangeDone"
 REFUND_CLAIM: Final = "RefundClaim"
 _SIGNED: Final = "SignedDocument"
 
@@ -46,7 +39,7 @@ def write_commitment(content: contents.Commitment) -> str:
     """Write a commitment.
 
     Raises:
-        MeaningViolation: if the agreement is not signed, or the vote not sealed.
+        DocumentError: if the agreement is not signed, or the vote not sealed.
     """
     proofs = _signed(content.agreement) + write_sealed(content.vote_seal)
     return f'<{COMMITMENT} xmlns="{MARKET}">{proofs}</{COMMITMENT}>'
@@ -56,7 +49,7 @@ def write_settled(content: contents.Settled) -> str:
     """Write a settlement.
 
     Raises:
-        MeaningViolation: if the agreement is not signed, or the payment not sealed.
+        DocumentError: if the agreement is not signed, or the payment not sealed.
     """
     proofs = _signed(content.agreement) + write_sealed(content.payment_seal)
     return (
@@ -65,27 +58,27 @@ def write_settled(content: contents.Settled) -> str:
     )
 
 
-def write_amended(content: contents.Amended) -> str:
-    """Write that an amendment was posted.
+def write_done(content: contents.ChangeDone) -> str:
+    """Write that a change was posted.
 
     Raises:
-        MeaningViolation: if the amendment is not signed, or the bank's answer not sealed.
+        DocumentError: if the change is not signed, or the bank's answer not sealed.
     """
-    return f'<{AMENDED} xmlns="{MARKET}">{_signed(content.amendment)}{write_sealed(content.posted_seal)}</{AMENDED}>'
+    return f'<{DONE} xmlns="{MARKET}">{_signed(content.change)}{write_sealed(content.posted_seal)}</{DONE}>'
 
 
 def write_refund_claim(content: contents.RefundClaim) -> str:
     """Write a refund claim.
 
     Raises:
-        MeaningViolation: if the failure is not sealed.
+        DocumentError: if the failure is not sealed.
     """
     return f'<{REFUND_CLAIM} xmlns="{MARKET}">{write_sealed(content.failed_seal)}</{REFUND_CLAIM}>'
 
 
 def _signed(signed: Signed) -> str:
     if not signed.document:
-        raise MeaningViolation(f"{type(signed.body).__name__} is not signed")
+        raise DocumentError(f"{type(signed.body).__name__} is not signed")
     return f"<{_SIGNED}>{markup.escape_text(signed.document)}</{_SIGNED}>"
 
 
@@ -93,13 +86,17 @@ def read_commitment(element: Element, verifier: Verifier, now: Instant) -> conte
     """Read a commitment that has passed the schema check; one with invalid proofs is `Unverified`."""
     document = _text_of(element, _SIGNED)
     try:
-        agreement = verifier.verify(document, now)
-        if not isinstance(agreement.body, Agreement):
-            raise MeaningViolation(f"Commitment: the document is a {type(agreement.body).__name__}")
+        agreement = _agreement(verifier.verify(document, now))
         vote, seal = read_sealed(element, contents.FundsReserved, _opener(verifier, now))
     except DocumentError as error:
         return unverified("agreement", claimed_by(document), error)
     return contents.Commitment(agreement, vote, seal)
+
+
+def _agreement(signed: Signed) -> Signed:
+    if not isinstance(signed.body, Agreement):
+        raise DocumentError(f"Commitment: the document is a {type(signed.body).__name__}")
+    return signed
 
 
 def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents.Settled:
@@ -120,24 +117,24 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
     body = agreement.body
     named = (settled.agreement_id, settled.offer_id, settled.agreement_id)
     if not isinstance(body, Agreement) or (body.agreement_id, body.offer.offer_id, payment.agreement_id) != named:
-        raise MeaningViolation(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
+        raise DocumentError(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
     return settled
 
 
-def read_amended(element: Element, verifier: Verifier, now: Instant) -> contents.Amended:
-    """Read that an amendment was posted, from a document that has passed the schema check.
+def read_done(element: Element, verifier: Verifier, now: Instant) -> contents.ChangeDone:
+    """Read that a change was posted, from a document that has passed the schema check.
 
     Raises:
-        DocumentError: if a proof is invalid, or of another amendment.
+        DocumentError: if a proof is invalid, or of another change.
     """
-    amendment = verifier.verify(_text_of(element, _SIGNED), now)
-    posted, seal = read_sealed(element, contents.AmendmentPosted, _opener(verifier, now))
-    body = amendment.body
-    if not isinstance(body, Amendment):
-        raise MeaningViolation(f"Amended: the document is a {type(body).__name__}")
+    change = verifier.verify(_text_of(element, _SIGNED), now)
+    posted, seal = read_sealed(element, contents.ChangePosted, _opener(verifier, now))
+    body = change.body
+    if not isinstance(body, ContractChange):
+        raise DocumentError(f"ChangeDone: the document is a {type(body).__name__}")
     if (body.agreement_id, body.number) != (posted.agreement_id, posted.number):
-        raise MeaningViolation(f"Amended: amendment {body.number} of {body.agreement_id} with the proof of another")
-    return contents.Amended(amendment, posted, seal)
+        raise DocumentError(f"ChangeDone: change {body.number} of {body.agreement_id} with the proof of another")
+    return contents.ChangeDone(change, posted, seal)
 
 
 def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> contents.RefundClaim:
@@ -183,4 +180,4 @@ def refusal_code(error: DocumentError) -> str:
         return "certificate_expired"
     if isinstance(error, SignerUnknown):
         return "unknown_signer"
-    return "malformed" if isinstance(error, MalformedXml | SchemaViolation | MeaningViolation) else "bad_signature"
+    return "bad_signature" if isinstance(error, SignatureInvalid | SealInvalid) else "malformed"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramp.errors import MeaningViolation
+from ramp.errors import DocumentError
 from ramp.model import instant
 from ramp.model.instant import DURATION_END, INSTANT_END, SECOND, Duration, Instant
 from ramp.text import printable
@@ -28,7 +28,7 @@ _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,10})(?:\.([0-9]{1,6}))?S")
 def _escaped(value: str) -> str:
     bad = _FORBIDDEN.search(value)
     if bad is not None:
-        raise MeaningViolation(f"text contains U+{ord(bad.group()):04X}, which XML cannot carry: {value[:60]!r}")
+        raise DocumentError(f"text contains U+{ord(bad.group()):04X}, which XML cannot carry: {value[:60]!r}")
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
@@ -36,7 +36,7 @@ def escape_text(value: str) -> str:
     """Escape element content, so that it reads back unchanged.
 
     Raises:
-        MeaningViolation: for characters that XML cannot carry.
+        DocumentError: for characters that XML cannot carry.
     """
     return _escaped(value) if _SPECIAL.search(value) is not None else value
 
@@ -45,7 +45,7 @@ def escape_attribute(value: str) -> str:
     """Escape an attribute's value for double quotes; tabs and line ends survive the parser's normalisation.
 
     Raises:
-        MeaningViolation: for characters that XML cannot carry.
+        DocumentError: for characters that XML cannot carry.
     """
     if _SPECIAL.search(value) is None:
         return value
@@ -71,10 +71,10 @@ def write_instant(moment: Instant) -> str:
     """Write an instant, as ISO 8601 in UTC.
 
     Raises:
-        MeaningViolation: if it is out of range.
+        DocumentError: if it is out of range.
     """
     if not 0 <= moment < INSTANT_END:
-        raise MeaningViolation("time out of range: expected the years 1970 to 9000")
+        raise DocumentError("time out of range: expected the years 1970 to 9000")
     return instant.iso(moment)
 
 
@@ -97,10 +97,10 @@ def write_duration(duration: Duration) -> str:
     """Write a duration as xs:duration in seconds: `PT30S`, `PT0.25S`.
 
     Raises:
-        MeaningViolation: if it is out of range.
+        DocumentError: if it is out of range.
     """
     if abs(duration) >= DURATION_END:
-        raise MeaningViolation("duration out of range: expected less than 317 years")
+        raise DocumentError("duration out of range: expected less than 317 years")
     sign = "-" if duration < 0 else ""
     whole, fraction = divmod(abs(duration), SECOND)
     if fraction:

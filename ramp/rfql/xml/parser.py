@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lxml import etree
 
-from ramp.errors import DocumentTooLarge, MalformedXml
+from ramp.errors import DocumentError
 
 Element = etree._Element  # noqa: SLF001 - lxml has no public name for the type
 
@@ -51,8 +51,8 @@ def check_size(document: str | bytes, source: str | None = None, limit: int = DO
         limit: maximum number of bytes.
 
     Raises:
-        DocumentTooLarge: if it is over the limit.
-        MalformedXml: if the text cannot be written in UTF-8.
+        DocumentError: if it is over the limit;
+            or if the text cannot be written in UTF-8.
     """
     if len(document) > limit:
         raise _too_large(len(document), source, limit)
@@ -61,14 +61,14 @@ def check_size(document: str | bytes, source: str | None = None, limit: int = DO
     try:
         data = document.encode()
     except UnicodeEncodeError as error:
-        raise MalformedXml(f"not text: {error.reason} at character {error.start}", source=source) from error
+        raise DocumentError(f"not text: {error.reason} at character {error.start}", source=source) from error
     if len(data) > limit:
         raise _too_large(len(data), source, limit)
     return data
 
 
-def _too_large(size: int, source: str | None, limit: int) -> DocumentTooLarge:
-    return DocumentTooLarge(
+def _too_large(size: int, source: str | None, limit: int) -> DocumentError:
+    return DocumentError(
         f"document too large: got {size} bytes, expected at most {limit} (the limit of XMPP servers); "
         "put fewer units into one document",
         source=source,
@@ -79,12 +79,12 @@ def parse_wire(document: str, source: str | None = None) -> Element:
     """Parse a message's body, strictly.
 
     Raises:
-        DocumentTooLarge: over the size limit.
-        MalformedXml: not well-formed, too deep, or with a DOCTYPE, comment, CDATA section or processing instruction.
+        DocumentError: over the size limit;
+            or not well-formed, too deep, or with a DOCTYPE, comment, CDATA section or processing instruction.
     """
     if "<!" in document or "<?" in document:
         index = min(at for at in (document.find("<!"), document.find("<?")) if at >= 0)
-        raise MalformedXml(
+        raise DocumentError(
             f"forbidden markup {document[index : index + 12]!r}: messages hold no DOCTYPE, comments, CDATA sections "
             "or processing instructions",
             source=source,
@@ -96,15 +96,15 @@ def parse_file(document: str | bytes, source: str | None = None) -> Element:
     """Parse a file written by people: comments are dropped, an XML declaration is fine.
 
     Raises:
-        DocumentTooLarge: over the size limit.
-        MalformedXml: not well-formed, too deep, or with a DOCTYPE.
+        DocumentError: over the size limit;
+            or not well-formed, too deep, or with a DOCTYPE.
     """
     data = check_size(document, source)
     # Text has lost its declared encoding already; the parser must not believe the declaration then.
     root = _parse(data, _wire_parser if isinstance(document, str) else _file_parser, source)
     info: Any = root.getroottree().docinfo
     if info.doctype or info.internalDTD is not None:
-        raise MalformedXml("a DOCTYPE is forbidden (no entities, no DTD)", source=source)
+        raise DocumentError("a DOCTYPE is forbidden (no entities, no DTD)", source=source)
     return root
 
 
@@ -116,13 +116,13 @@ def parse_output(document: str, limit: int) -> Element:
         limit: maximum number of bytes.
 
     Raises:
-        DocumentTooLarge: over the limit.
-        MalformedXml: as of `parse_wire`.
+        DocumentError: over the limit;
+            or as of `parse_wire`.
     """
     if len(document) > limit:
-        raise DocumentTooLarge(f"document too large: got {len(document)} characters, expected at most {limit}")
+        raise DocumentError(f"document too large: got {len(document)} characters, expected at most {limit}")
     if "<!" in document or "<?" in document:
-        raise MalformedXml("a DOCTYPE, comment, CDATA section or processing instruction is forbidden")
+        raise DocumentError("a DOCTYPE, comment, CDATA section or processing instruction is forbidden")
     return _parse(check_size(document, limit=limit), _wire_parser, None)
 
 
@@ -130,7 +130,7 @@ def _parse(data: bytes, parser: etree.XMLParser, source: str | None) -> Element:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise MalformedXml(f"line {error.lineno}: not well-formed XML: {error.msg}", source=source) from error
+        raise DocumentError(f"line {error.lineno}: not well-formed XML: {error.msg}", source=source) from error
     if _too_deep(root):
-        raise MalformedXml(f"elements nested deeper than {DOCUMENT_DEPTH_MAX}", source=source)
+        raise DocumentError(f"elements nested deeper than {DOCUMENT_DEPTH_MAX}", source=source)
     return root

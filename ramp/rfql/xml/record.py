@@ -90,7 +90,7 @@ class Record(Generic[Value]):
             root: whether it is the root and so declares its namespace.
 
         Raises:
-            MeaningViolation: for text that XML cannot carry.
+            DocumentError: for text that XML cannot carry.
         """
         head = self.open_tag(value, root=root)
         if self._text:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lxml import etree
 
-from ramp.errors import SchemaViolation
+from ramp.errors import DocumentError
 from ramp.rfql.xml.markup import VALUE_SHOWN_MAX, shown
 from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.rfql.xml.parser import Element
@@ -105,18 +105,18 @@ def check(root: Element, source: str | None = None, name: str = "market") -> Non
         name: of the schema.
 
     Raises:
-        SchemaViolation: with all findings, each naming line, element, value and expected value.
+        DocumentError: with all findings, each naming line, element, value and expected value.
     """
     compiled = schema(name)
     if not compiled.validate(root):
         raise schema_violation(violations_of(compiled), source)
 
 
-def schema_violation(violations: tuple[str, ...], source: str | None) -> SchemaViolation:
+def schema_violation(violations: tuple[str, ...], source: str | None) -> DocumentError:
     """Return one error for all findings; a single one takes one line."""
     if len(violations) == 1:
-        return SchemaViolation(violations[0], source=source)
-    return SchemaViolation(f"{len(violations)} errors", source=source, violations=violations)
+        return DocumentError(violations[0], source=source)
+    return DocumentError(f"{len(violations)} errors", source=source, violations=violations)
 
 
 def findings(root: Element, name: str = "market") -> tuple[str, ...]:

@@ -73,7 +73,10 @@ def _keys(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> str:
 
 def _user_steps(old: UserConfig, new: UserConfig) -> list[Step]:
     found = []
-    for key, hint in (("deposit", "credited once, at the opening; `ramp deposit` credits more"), ("overdraft", "")):
+    for key, hint in (
+        ("deposit", "credited once, at the opening; `ramp bank deposit` credits more"),
+        ("overdraft", ""),
+    ):
         before, after = getattr(old, key), getattr(new, key)
         if before != after:
             why = hint or "an account keeps the limit that it was opened with"

@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from ramp.errors import BankSuperseded, LedgerUnavailable
+from ramp.errors import LedgerUnavailable
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 from ramp.runtime.ledger.schema import open_engine
 from ramp.runtime.ledger.store import LedgerStore
@@ -138,8 +138,8 @@ class BankLease:
         """Renew the lease.
 
         Raises:
-            BankSuperseded: another agent is the active bank.
-            LedgerUnavailable: the database does not answer.
+            LedgerUnavailable: another agent is the active bank;
+                or the database does not answer.
         """
         self._work(self._renew)
 
@@ -152,7 +152,7 @@ class BankLease:
         """Check in a transaction that this agent is the active bank, and prevent a takeover until the end of it.
 
         Raises:
-            BankSuperseded: another agent is the active bank.
+            LedgerUnavailable: another agent is the active bank.
         """
         held = connection.execute(_HELD).one()
         if held.epoch != self.epoch:
@@ -194,9 +194,9 @@ class BankLease:
         if connection.execute(renewed).rowcount == 0:
             raise self._superseded(connection.execute(select(_EPOCH)).one())
 
-    def _superseded(self, held: Row[Any]) -> BankSuperseded:
+    def _superseded(self, held: Row[Any]) -> LedgerUnavailable:
         self.active = held.holder
-        return BankSuperseded(f"{held.holder} has taken over (epoch {held.epoch}, this one had {self.epoch})")
+        return LedgerUnavailable(f"{held.holder} has taken over (epoch {held.epoch}, this one had {self.epoch})")
 
     def _compare(self, connection: Connection) -> Instant:
         """Return the database's time; correct the kept offset if it has changed by more than the error of reading."""

@@ -15,7 +15,7 @@ from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
 
 SINCE: Final = "-30d"
-"""Period of the statement; `ramp statement` has all."""
+"""Period of the statement; `ramp balance --statement` has all."""
 
 ASKED_AGAIN_S: Final = 2.0
 """Minimum seconds between two queries to the bank."""

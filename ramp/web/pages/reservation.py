@@ -37,7 +37,7 @@ JOBS_S: Final = 5.0
 """Seconds between two queries for jobs."""
 
 JOBS = (
-    Column("job", "Job"),
+    Column("jobs", "Job"),
     Column("command", "Command"),
     Column("state", "State"),
     Column("started", "Started"),
@@ -244,7 +244,7 @@ class ReservationPage:
     async def _download(self, job_id: str, path: str, sizes: Mapping[str, int]) -> None:
         try:
             if sizes.get(path, 0) > DOWNLOAD_BYTES_MAX:
-                right = f"at most {DOWNLOAD_BYTES_MAX} bytes here; use `ramp job {job_id} --fetch FOLDER`"
+                right = f"at most {DOWNLOAD_BYTES_MAX} bytes here; use `ramp jobs {job_id} --fetch FOLDER`"
                 raise ConfigurationError(f"{path} is too large: expected {right}")
             data = await self._visit.market().job_output(job_id, path)
         except RampError as error:

@@ -230,7 +230,7 @@ async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
 async def _ask_to_sign_in(scope: Scope, send: Send) -> None:
     page = scope["method"] in SAFE_METHODS and not str(scope["path"]).startswith("/_nicegui")
     if not page:
-        await _refuse(scope, send, 401, "no session; `ramp web link` prints a login link")
+        await _refuse(scope, send, 401, "no session; `ramp web --link` prints a login link")
         return
     headers = [(b"location", b"/login"), (b"cache-control", b"no-store"), *HEADERS]
     await send({"type": "http.response.start", "status": 303, "headers": headers})

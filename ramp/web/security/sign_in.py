@@ -103,7 +103,7 @@ def _button(secret: str, before: Session | None) -> str:
 
 
 def _how_to() -> str:
-    return "<p>The market's owner prints a login link with <code>ramp web link --user NAME</code>.</p>"
+    return "<p>The market's owner prints a login link with <code>ramp web --link --user NAME</code>.</p>"
 
 
 def _go_on(session: Session) -> str:

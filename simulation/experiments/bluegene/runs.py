@@ -120,7 +120,7 @@ def _log_sizes(log: str, max_jobs: int | None, round_down: bool) -> JobTable:
     path = find_log(name)
     if path is None:
         raise WorkloadError(
-            f"the log {name} is not on this computer: `ramp logs fetch {name}`, or name its folder in RAMP_LOGS"
+            f"the log {name} is not on this computer: `ramp logs --fetch {name}`, or name its folder in RAMP_LOGS"
         )
     table = read_swf(path)
     if round_down:

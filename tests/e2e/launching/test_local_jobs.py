@@ -173,7 +173,7 @@ def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tm
         ) as refused:  # by the site, or before it is asked
             market.job_output(job.job_id, name)
         assert getattr(refused.value, "code", "") != "no_answer", name
-    named = ["job", job.job_id, "--state-dir", str(state)]
+    named = ["jobs", job.job_id, "--state-dir", str(state)]
     capfd.readouterr()
     assert main([*named, "--files", "--json"]) == 0
     assert {each["path"]: each["bytes"] for each in json.loads(capfd.readouterr().out)} == listed

@@ -118,7 +118,7 @@ def test_a_new_key_is_signed_with_at_once(market, operator):
 
 def test_a_deposit_is_there_at_once(market, operator, capsys):
     before = market.ask("bob", {"verb": "account"})["balance"]
-    assert main(["deposit", "bob", "99.50", "--state-dir", str(market.state.path), "--json"]) == 0
+    assert main(["bank", "deposit", "bob", "99.50", "--state-dir", str(market.state.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["amount"] == "99.50"
     assert market.ask("bob", {"verb": "account"})["balance"] - before == 9_950
 

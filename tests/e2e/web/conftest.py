@@ -89,7 +89,7 @@ class Pages:
 
     def link(self, *options):
         """A new login link."""
-        command = [*RAMP, "web", "link", *options, "--state-dir", str(self.state)]
+        command = [*RAMP, "web", "--link", *options, "--state-dir", str(self.state)]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout.strip()
 
 

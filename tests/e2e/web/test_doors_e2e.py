@@ -107,7 +107,7 @@ def test_what_the_command_says_when_it_cannot(pages, market):
     taken = run("--port", str(pages.port))
     assert (taken.returncode, f"cannot listen on 127.0.0.1:{pages.port}" in taken.stderr) == (2, True)
     stranger = subprocess.run(
-        [*RAMP, "web", "link", "--user", "mallory", "--state-dir", str(market)],
+        [*RAMP, "web", "--link", "--user", "mallory", "--state-dir", str(market)],
         capture_output=True,
         text=True,
         timeout=300,
@@ -116,7 +116,7 @@ def test_what_the_command_says_when_it_cannot(pages, market):
     assert (stranger.returncode, "unknown user 'mallory'" in stranger.stderr) == (2, True)
     told = json.loads(
         subprocess.run(
-            [*RAMP, "web", "link", "--keeper", "--json", "--state-dir", str(market)],
+            [*RAMP, "web", "--link", "--keeper", "--json", "--state-dir", str(market)],
             capture_output=True,
             text=True,
             timeout=300,

@@ -54,12 +54,12 @@ def test_a_state_folder_of_another_version_is_refused_before_anything_is_started
 def test_a_configuration_of_another_version_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "market.toml"
     path.write_text(f"version = 2\nsomething_new = true\n{CONFIG}")
-    assert main(["config", "check", str(path)]) == 2
+    assert main(["config", "--check", str(path)]) == 2
     assert f"{path}: wrong version of this configuration: got 2, expected 1" in capsys.readouterr().err
     path.write_text(f"version = 1\n{CONFIG}")
-    assert main(["config", "check", str(path)]) == 0
+    assert main(["config", "--check", str(path)]) == 0
     path.write_text(f'version = "new"\n{CONFIG}')
-    assert main(["config", "check", str(path)]) == 2
+    assert main(["config", "--check", str(path)]) == 2
     assert "version: got 'new', expected a whole number from 1" in capsys.readouterr().err
 
 
@@ -69,7 +69,7 @@ def test_a_retention_that_peers_may_outlast_is_refused(
 ) -> None:
     path = tmp_path / "market.toml"
     path.write_text(f"{CONFIG}\n[timing]\n{lines}\n")
-    assert main(["config", "check", str(path)]) == 2
+    assert main(["config", "--check", str(path)]) == 2
     given = 600.0 if "retention" in lines else 3600.0
     right = f"timing.retention_s: got {given}, expected {least} or more"
     assert right in capsys.readouterr().err
@@ -80,5 +80,5 @@ def test_agreements_that_every_bank_would_refuse_are_refused(
 ) -> None:
     path = tmp_path / "market.toml"
     path.write_text(f"{CONFIG}\n[timing]\nagreement_validity_s = 901\n")
-    assert main(["config", "check", str(path)]) == 2
+    assert main(["config", "--check", str(path)]) == 2
     assert "timing.agreement_validity_s: got 901.0, expected 900 or less" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_the_keeper_refunds_an_agreement_once(ramp, request_file):
     while ramp("show", agreement_id, "--json")[1]["state"] != "cancelled":  # the bank tells its buyer
         assert time.monotonic() < end
     assert ramp("show", agreement_id, "--json")[1]["returned"] == unit["cost"]
-    assert "down all night" in ramp("changes")[1]
+    assert "down all night" in ramp("events", "--changes")[1]
     code, _, said = ramp("bank", "refund", "nothing", "--reason", "none")
     assert (code, "there is no payment for nothing" in said) == (1, True)
 
@@ -75,18 +75,18 @@ def test_status_lists_every_request_with_its_end(ramp, request_file):
 
 def test_the_statement_adds_up(ramp, request_file):
     bought = ramp("submit", request_file(8), "--json")[1]
-    statement = ramp("statement", "--json")[1]
+    statement = ramp("balance", "--statement", "--json")[1]
     assert sum(Decimal(line["amount"]) for line in statement["lines"]) == Decimal(statement["balance"])
     assert statement["lines"][0]["kind"] == "deposit"
     last = {line["agreement_id"]: line for line in statement["lines"]}[bought["units"][0]["agreement_id"]]
     assert last["amount"] == f"-{bought['cost']}"
-    rows = list(csv.DictReader(ramp("statement", "--csv")[1].splitlines()))
+    rows = list(csv.DictReader(ramp("balance", "--statement", "--csv")[1].splitlines()))
     assert rows == [{key: value or "" for key, value in line.items()} for line in statement["lines"]]
     (row,) = csv.DictReader(ramp("balance", "--csv")[1].splitlines())
     assert row | {"time": ""} == {key: statement[key] for key in row} | {"time": ""}
-    assert ramp("statement", "--csv", "--json")[0] == 2
-    assert ramp("statement", "--since", "+1h", "--json")[1]["lines"] == []
-    assert ramp("statement", "--since", "2026-02-02", "--until", "2026-01-01")[0] == 2
+    assert ramp("balance", "--statement", "--csv", "--json")[0] == 2
+    assert ramp("balance", "--statement", "--since", "+1h", "--json")[1]["lines"] == []
+    assert ramp("balance", "--statement", "--since", "2026-02-02", "--until", "2026-01-01")[0] == 2
 
 
 def test_an_agreement_is_verified_offline(ramp, request_file, tmp_path, swarm):
@@ -153,7 +153,7 @@ def test_ps_shows_every_agent(ramp, swarm):
     assert {agent["name"] for agent in shown["agents"]} == NAMES | {"alice", "bob", "bank", "directory", "keeper"}
     assert {agent["state"] for agent in shown["agents"]} == {"ready"}
     assert "gamma" in ramp("ps")[1]
-    assert ramp("config", "show", "--json")[1]["path"].endswith("market.toml")
+    assert ramp("config", "--json")[1]["path"].endswith("market.toml")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_what_is_no_request_is_refused_before_anybody_is_asked(ramp, tmp_path, c
 
 def test_a_question_that_cannot_be_sent_is_refused_at_once(ramp, swarm):
     """Its receiver has no valid address, or no document carries its values."""
-    code, _, said = ramp("statement", "--since", "0001-01-01")
+    code, _, said = ramp("balance", "--statement", "--since", "0001-01-01")
     assert (code, "1970" in said, "no answer" in said) == (2, True, False), said
     with connect(swarm) as market, market.access.open() as line:
         for name in ("a b", "", "a/b", "a" * 1100, "a@b c", "one@elsewhere"):

@@ -16,7 +16,7 @@ from ramp.batch.slurm.held_jobs import SlurmQueue
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.waiting.inspection import disagreements
 from ramp.batch.waiting.job_queue import ListedQueue, OwnJob, Standing
-from ramp.errors import AnswerUnreadable
+from ramp.errors import BatchSystemError
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
@@ -104,7 +104,7 @@ def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
         ("ramp_queue1.offer-4", OwnJob("11", Standing.STARTED, NOW)),
     )
     assert [job.ended for _, job in found] == [False, False, True]
-    with pytest.raises(AnswerUnreadable):
+    with pytest.raises(BatchSystemError):
         queue_that_says("ramp_queue1.x|nothing\n").own("ramp_queue1.")
 
 

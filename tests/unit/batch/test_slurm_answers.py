@@ -12,7 +12,7 @@ from ramp.batch.slurm import nodes, queue, reservations
 from ramp.batch.slurm.system import PING, SlurmSystem
 from ramp.batch.slurm.times import duration_of, instant_of, told
 from ramp.batch.system import Node, RunningJob, SystemReservation, WaitingJob, WantedReservation
-from ramp.errors import AnswerUnreadable, BatchSystemError, CommandFailed, SystemRefused
+from ramp.errors import BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso
 
 RECORDED = Path(__file__).parent / "slurm_22_05"
@@ -348,7 +348,7 @@ def test_a_version_without_json_is_asked_for_it_once() -> None:
 
 def test_a_word_that_is_no_job_is_not_cancelled() -> None:
     run = lambda argv, stdin="", time_limit_s=None: Completed(argv, 0, "-u root\n", "")  # noqa: E731
-    with pytest.raises(AnswerUnreadable):
+    with pytest.raises(BatchSystemError):
         ask(reservations.jobs_question("x"), run)
     with pytest.raises(CommandFailed):
         ask(reservations.jobs_question("x"), lambda argv, stdin="", time_limit_s=None: Completed(argv, 1, "", "no"))

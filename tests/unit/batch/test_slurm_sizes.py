@@ -10,7 +10,7 @@ from ramp.batch.commands import Completed
 from ramp.batch.slurm.reservations import guard_name
 from ramp.batch.slurm.system import PING, SlurmSystem
 from ramp.batch.system import Parts, SystemReservation, WantedReservation
-from ramp.errors import CommandTimedOut, SystemRefused
+from ramp.errors import BatchSystemError, SystemRefused, command_error
 from ramp.model.instant import HOUR, Instant
 
 NAME = "ramp_s.offer-1"
@@ -128,11 +128,11 @@ def test_a_guard_that_an_earlier_crash_has_left_is_no_obstacle() -> None:
 def test_of_a_whole_reservation_of_which_nobody_knows_no_second_is_made() -> None:
     def hangs(words: str) -> Completed | None:
         if "CoreCnt=" not in words and "create" in words:
-            raise CommandTimedOut(("scontrol",), "it took more than 15 s")
+            raise command_error(("scontrol",), "it took more than 15 s")
         return None
 
     system, told = _system(hangs)
-    with pytest.raises(CommandTimedOut):
+    with pytest.raises(BatchSystemError):
         system.make(_wanted(_whole(1)))
     assert told[-1] == _gone(GUARD)
     assert sum("create" in words for words in told) == 2

@@ -9,7 +9,7 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.slurm.topology import placed_options
 from ramp.batch.system import Node
-from ramp.errors import AnswerUnreadable, CommandFailed, ConfigurationError
+from ramp.errors import BatchSystemError, CommandFailed, ConfigurationError
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from simulation.resource.places.torus import open_places
 
@@ -151,5 +151,5 @@ def test_what_is_no_grid_of_the_nodes_is_refused_with_what_would_be_right(names,
 def test_a_cluster_that_cannot_be_asked_is_no_cluster_without_topology():
     with pytest.raises(CommandFailed):
         placed(["t1"], cluster("", complaint="slurm_load_topo error: Unable to contact slurm controller", code=1))
-    with pytest.raises(AnswerUnreadable):
+    with pytest.raises(BatchSystemError):
         placed(["t1"], cluster("a plague on both your houses\n"))

@@ -47,7 +47,7 @@ def one_market(monkeypatch: pytest.MonkeyPatch) -> None:
         (("cancel", "agr"), ["agreement-1a"]),
         (("resize", "cur"), ["curie1-7"]),
         (("launch", "curie1-"), ["curie1-7"]),
-        (("job", ""), ["job-77"]),
+        (("jobs", ""), ["job-77"]),
         (("qstat", ""), ["curie1"]),
         (("resource", "drain", "c"), ["curie1"]),
         (("user", "remove", ""), ["alice"]),
@@ -84,8 +84,8 @@ def test_a_market_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: p
 
 
 LISTING = (
-    ("plugins", "list"), ("plugins", "list", "scheduler"), ("experiment", "list"), ("logs", "list"), ("ps",),
-    ("keys", "list"), ("completion", "bash"), ("config", "check", "quickstart"),
+    ("plugins", "list"), ("plugins", "list", "scheduler"), ("experiment", "list"), ("logs"), ("ps",),
+    ("keys", "show"), ("completion", "bash"), ("config", "--check", "quickstart"),
 )  # fmt: skip
 
 

@@ -172,7 +172,7 @@ class HostileMarket:
 UP = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", ServerStatus("embedded", "127.0.0.1", 5222, 2), ())
 VERBS = [
     "status", "reservations", "reservations --all", "show request-1", "show agreement-1",
-    "cancel agreement-1", "resize agreement-1 --cores 1", "jobs", "job job-1", "balance", "statement",
+    "cancel agreement-1", "resize agreement-1 --cores 1", "jobs", "jobs job-1", "balance", "balance --statement",
     "launch agreement-1 -- hostname", "qstat thunder1", "resources", "submit {job}", "quote {job}", "events",
     "bank overview", "bank deposit alice 5", "doctor",
     *(f"show agreement-1 --as {style}" for style in SNIPPETS),

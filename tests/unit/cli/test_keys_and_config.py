@@ -34,7 +34,7 @@ def test_keys_from_init_to_revocation(keys):
         "P-256",
         "P-256",
     ]
-    assert [entry["name"] for entry in keys("list")[1]] == ["carol@localhost", "dave@localhost"]
+    assert [entry["name"] for entry in keys("show")[1]] == ["carol@localhost", "dave@localhost"]
     (before,) = keys("show", "carol")[1]
     assert (before["state"], before["current"], before["role"]) == ("valid", True, "user")
     renewed = keys("renew", "carol", "--days", "10")[1]
@@ -69,7 +69,7 @@ def test_keys_in_each_role(keys, tmp_path, capsys):
         assert (issued["name"], issued["role"], issued["key"]) == (f"{role}1@localhost", role, "P-256")
     (quick,) = keys("issue", "watch@localhost", "--role", "keeper", "--kind", "ed25519")[1]
     assert quick["key"] == "Ed25519"
-    assert main(["keys", "list", "--state-dir", str(tmp_path)]) == 0
+    assert main(["keys", "show", "--state-dir", str(tmp_path)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert rows[0][:2] == ["Name", "Role"]
     assert ["keeper1@localhost", "keeper"] in [row[:2] for row in rows]
@@ -96,7 +96,7 @@ def test_keys_bad_input(keys, arguments, told):
 
 def test_shipped_configurations_are_right(capsys):
     assert {path.stem for path in swarms_dir().glob("*.toml")} == {"quickstart", "table2", "torus", "real"}
-    assert main(["config", "check", "quickstart", "table2", "torus", "--json"]) == 0
+    assert main(["config", "--check", "quickstart", "table2", "torus", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert all(each["valid"] for each in found)
     assert [each["resources"] for each in found] == [24, 20, 5]  # Table 2 has twenty
@@ -118,28 +118,28 @@ def test_the_first_market_is_table_2_and_four_live_tori():
 def test_config_check_tells_every_finding(tmp_path, capsys):
     path = tmp_path / "bad.toml"
     path.write_text('[market]\ndomian = "x"\n[[users]]\nname = "Alice"\n')
-    assert main(["config", "check", str(path)]) == 2
+    assert main(["config", "--check", str(path)]) == 2
     said = capsys.readouterr().err
     for part in (str(path), "did you mean 'domain'?", "'Alice'", "[[resources]]"):
         assert part in said
-    assert main(["config", "check", str(path), "quickstart", "--json"]) == 2
+    assert main(["config", "--check", str(path), "quickstart", "--json"]) == 2
     assert [entry["valid"] for entry in json.loads(capsys.readouterr().out)] == [False, True]
 
 
 def test_a_configuration_that_is_nowhere(capsys):
-    assert main(["config", "check", "quickstrat"]) == 2
+    assert main(["config", "--check", "quickstrat"]) == 2
     said = capsys.readouterr().err
     assert "expected a file or one of " in said
     assert "quickstart" in said.partition("expected a file or one of ")[2]
 
 
 def test_config_show_has_the_prices_of_table_2(capsys, tmp_path):
-    assert main(["config", "show", "--json", "--state-dir", str(tmp_path)]) == 0
+    assert main(["config", "--json", "--state-dir", str(tmp_path)]) == 0
     shown = json.loads(capsys.readouterr().out)
     prices = {entry["name"]: (entry["start_price"], entry["minimum_price"]) for entry in shown["resources"]}
     assert prices["atlas1"] == (33, 25)  # Table 2 of the paper
     assert prices["thunder2"] == (75, 60)
-    assert main(["config", "show", "quickstart"]) == 0
+    assert main(["config", "quickstart"]) == 0
     text = capsys.readouterr().out
     assert "credits per core-hour" in text
     assert "hold_time_s 120" in text
@@ -149,9 +149,9 @@ def test_config_check_tells_of_machines_that_nobody_has(tmp_path, capsys):
     text = (shipped_directory("agents_config/swarms") / "torus.toml").read_text("utf-8")
     path = tmp_path / "torus.toml"
     path.write_text(text + '\n[machines.never]\ncores = 5\nplugin = "steady"\n')
-    assert main(["config", "check", str(path)]) == 0
+    assert main(["config", "--check", str(path)]) == 0
     assert "warning: no resource has the machine 'never'" in capsys.readouterr().err
-    assert main(["config", "check", str(path), "torus", "--json"]) == 0
+    assert main(["config", "--check", str(path), "torus", "--json"]) == 0
     assert [each["unused_machines"] for each in json.loads(capsys.readouterr().out)] == [["never"], []]
 
 

@@ -17,7 +17,7 @@ from simulation.experiments.result import Column, write_rows, write_summary
 from simulation.experiments.running import prepare, run_into
 
 ALL_STAND_INS = "20 of 20 machines have stand-ins for their logs"
-FETCH = "fetch the logs (`ramp logs fetch all`)"
+FETCH = "fetch the logs (`ramp logs --fetch all`)"
 COLUMNS = {"x": Column("cores", "how many"), "y": Column("", "a name"), "other.csv/x": Column("s", "how long")}
 
 

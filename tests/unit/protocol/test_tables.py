@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import pytest
 
-from ramp.errors import LocalProtocolError
+from ramp.errors import ProtocolError
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
 from ramp.protocol.transition_tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
 
@@ -66,7 +66,7 @@ class _Lamp(StateMachine[CancellationState]):
 def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() -> None:
     lamp = _Lamp("r1", CANCELLATION, CancellationState.NEW)
     lamp.move(CancellationState.ASKING, "start")
-    with pytest.raises(LocalProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
+    with pytest.raises(ProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
         lamp.move(CancellationState.NEW, "start")
     assert caught.value.story == ("new -start-> asking",)
     assert caught.value.conversation_id == "r1"
@@ -82,6 +82,6 @@ def test_a_long_story_is_told_from_near_its_end() -> None:
     rounds = Rounds("r1", AUCTION, AuctionState.BIDDING)
     for _ in range(STORY_LENGTH + 5):
         rounds.move(AuctionState.BIDDING, "Proposal")
-    with pytest.raises(LocalProtocolError) as caught:
+    with pytest.raises(ProtocolError) as caught:
         rounds.move(AuctionState.NEW, "start")
     assert caught.value.story == ("bidding -Proposal-> bidding",) * STORY_LENGTH

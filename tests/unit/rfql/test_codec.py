@@ -6,17 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.errors import (
-    DocumentError,
-    DocumentTooLarge,
-    MalformedXml,
-    MeaningViolation,
-    SchemaViolation,
-    SealInvalid,
-)
+from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -135,19 +128,19 @@ def test_wrong_metadata_is_refused(metadata: dict[str, str], reason: str) -> Non
 
 
 def test_content_of_another_performative_is_not_sent() -> None:
-    with pytest.raises(MeaningViolation, match="Rejection cannot be sent as inform"):
+    with pytest.raises(DocumentError, match="Rejection cannot be sent as inform"):
         codec.encode(replace(REJECTION, performative=Performative.INFORM))
 
 
 def test_unverified_is_never_sent() -> None:
     content = contents.Unverified("agreement", "agreement-9", "bad_signature", "")
     assert contents.Unverified in CONTENT_OF[Performative.CONFIRM]
-    with pytest.raises(MeaningViolation, match="Unverified cannot be sent"):
+    with pytest.raises(DocumentError, match="Unverified cannot be sent"):
         codec.encode(Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content))
 
 
 def test_unsigned_agreement_is_not_sent(agreement: Agreement) -> None:
-    with pytest.raises(MeaningViolation, match="not signed"):
+    with pytest.raises(DocumentError, match="not signed"):
         codec.encode(Message(Performative.REQUEST, RESOURCE, "bank@localhost", "request-4", Signed(agreement)))
 
 
@@ -155,7 +148,7 @@ def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
     refusals = tuple(Refusal(1, RefusalCode.PRICE, "", "x" * 3000) for _ in range(40))
     message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), refusals))
     with pytest.raises(
-        DocumentTooLarge,
+        DocumentError,
         match=rf"request-4: document too large: got 1\d+ bytes, .* at most {DOCUMENT_BYTES_MAX}",
     ):
         codec.encode(message)
@@ -166,7 +159,7 @@ def test_limit_counts_bytes_not_characters() -> None:
         Refusal(1, RefusalCode.PRICE, "", "я" * 4000) for _ in range(12)
     )  # 48 000 characters, 96 000 bytes
     message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), refusals))
-    with pytest.raises(DocumentTooLarge):
+    with pytest.raises(DocumentError):
         codec.encode(message)
 
 
@@ -189,22 +182,22 @@ def test_sentences_for_people_never_stop_a_message() -> None:
 
 
 def test_text_that_xml_cannot_carry_is_refused() -> None:
-    with pytest.raises(MeaningViolation, match=r"U\+0007"):
+    with pytest.raises(DocumentError, match=r"U\+0007"):
         codec.encode(replace(REJECTION, content=contents.Rejection("request-4", "offer\x07", "")))
 
 
 @pytest.mark.parametrize(
     ("body", "error", "reason"),
     [
-        ("", MalformedXml, "not well-formed"),
-        ("<Acceptance", MalformedXml, "not well-formed"),
-        ("<!-- --><a/>", MalformedXml, "forbidden markup"),
-        ("<Acceptance/>", SchemaViolation, "unknown root element"),
-        ('<Acceptance xmlns="urn:ramp:market:1" requestId="r"/>', SchemaViolation, "offerId"),
-        ('<Offer xmlns="urn:ramp:market:1"/>', SchemaViolation, "unknown root element"),
-        ("\ud800", MalformedXml, "not text"),
-        ('<m:Rejection xmlns:m="urn:ramp:market:1"/>', SchemaViolation, "no prefix"),
-        ('\ufeff<Rejection xmlns="urn:ramp:market:1"/>', SchemaViolation, "must come first"),
+        ("", DocumentError, "not well-formed"),
+        ("<Acceptance", DocumentError, "not well-formed"),
+        ("<!-- --><a/>", DocumentError, "forbidden markup"),
+        ("<Acceptance/>", DocumentError, "unknown root element"),
+        ('<Acceptance xmlns="urn:ramp:market:1" requestId="r"/>', DocumentError, "offerId"),
+        ('<Offer xmlns="urn:ramp:market:1"/>', DocumentError, "unknown root element"),
+        ("\ud800", DocumentError, "not text"),
+        ('<m:Rejection xmlns:m="urn:ramp:market:1"/>', DocumentError, "no prefix"),
+        ('\ufeff<Rejection xmlns="urn:ramp:market:1"/>', DocumentError, "must come first"),
     ],
 )
 def test_wrong_bodies_are_refused(body: str, error: type[DocumentError], reason: str) -> None:
@@ -216,14 +209,14 @@ def test_request_that_makes_no_sense_is_refused_in_a_call(now: Instant) -> None:
     unit = RequestUnit(1, 70, now, TotalCores(4), not_before=now + DAY)
     call = contents.CallForProposals("request-4", 1, RequestForQuotation((unit,)))
     encoded = codec.encode(Message(Performative.CFP, USER, RESOURCE, "request-4", call))
-    with pytest.raises(MeaningViolation, match="must be after the start"):
+    with pytest.raises(DocumentError, match="must be after the start"):
         decode(encoded)
 
 
 def test_units_are_numbered_by_position(now: Instant) -> None:
     unit = RequestUnit(2, 70, now, TotalCores(4))
     call = contents.CallForProposals("request-4", 1, RequestForQuotation((unit,)))
-    with pytest.raises(MeaningViolation, match=r"numbers: got \[2\]"):
+    with pytest.raises(DocumentError, match=r"numbers: got \[2\]"):
         codec.encode(Message(Performative.CFP, USER, RESOURCE, "request-4", call))
 
 
@@ -253,7 +246,7 @@ def test_broken_document_becomes_unverified_or_is_refused(
     """What cannot even be parsed names nobody to answer about, so it is refused as a whole."""
     encoded = replace(sent(signed), body=signed.document.replace(old, new))
     if code == "malformed":
-        with pytest.raises(MalformedXml):
+        with pytest.raises(DocumentError):
             decode(encoded, resource_notary)
         return
     content = decode(encoded, resource_notary).content
@@ -286,7 +279,7 @@ def test_codes_of_unverified_documents(
 def test_reference_and_kind_of_unverified_cancellations(
     user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
 ) -> None:
-    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, reason="", issued_at=now)
+    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="")
     once = user_notary.sign(Signed(cancellation), now)
     twice = resource_notary.sign(once, now)
     for signed in (once, twice):
@@ -302,7 +295,7 @@ def test_what_must_be_sealed_is_neither_sent_nor_read_without_a_seal() -> None:
     acceptance = Message(
         Performative.ACCEPT_PROPOSAL, USER, RESOURCE, "request-4", contents.Acceptance("request-4", "offer-17")
     )
-    with pytest.raises(MeaningViolation, match="Acceptance needs a seal"):
+    with pytest.raises(DocumentError, match="Acceptance needs a seal"):
         codec.encode(acceptance)
     metadata = {**codec.encode(REJECTION).metadata, "performative": "accept-proposal"}
     body = documents.write_content(acceptance.content)
@@ -378,7 +371,7 @@ def test_whatever_moment_and_duration_pass_their_sum_is_a_moment() -> None:
     ],
 )
 def test_moments_and_durations_out_of_range_are_not_written(content: contents.Content) -> None:
-    with pytest.raises(MeaningViolation):
+    with pytest.raises(DocumentError):
         documents.write_content(content)
 
 
@@ -387,7 +380,7 @@ def test_lists_have_an_end(now: Instant) -> None:
     agents = '<Agent name="a"/>' * 1000
     head = '<DirectoryListing xmlns="urn:ramp:market:1" queryId="q-1" service="resource-trader">'
     documents.read_content(f"{head}{agents}</DirectoryListing>", NoNotary(), NOW)
-    with pytest.raises(SchemaViolation, match="Agent"):
+    with pytest.raises(DocumentError, match="Agent"):
         documents.read_content(f'{head}{agents}<Agent name="a"/></DirectoryListing>', NoNotary(), NOW)
     bids = '<Bid unit="1" resource="r" cpuHourCost="1"/>' * 2001
     call = documents.write_content(
@@ -396,7 +389,7 @@ def test_lists_have_an_end(now: Instant) -> None:
     with pytest.raises(DocumentError):
         documents.read_content(call.replace("</CallForProposals>", f"{bids}</CallForProposals>"), NoNotary(), NOW)
     units = tuple(RequestUnit(number, 70, now + DAY, TotalCores(4)) for number in range(1, 258))
-    with pytest.raises(SchemaViolation, match="Request"):
+    with pytest.raises(DocumentError, match="Request"):
         documents.read_content(
             documents.write_content(contents.CallForProposals("r-1", 1, RequestForQuotation(units))), NoNotary(), NOW
         )

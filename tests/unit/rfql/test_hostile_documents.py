@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from ramp.errors import SchemaViolation
+from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.offer import RefusalCode
 from ramp.rfql import documents
@@ -82,7 +82,7 @@ def test_a_reservation_has_an_identifier_or_none(word: str) -> None:
     """Its id becomes a word of the buyer's scripts."""
     granted = contents.HoldGranted("request-4", "offer-1", word, 60_000_000)
     assert not IDENTIFIER.fullmatch(word)
-    with pytest.raises(SchemaViolation, match=r"reservationId: got .*, expected 1 to 64 letters"):
+    with pytest.raises(DocumentError, match=r"reservationId: got .*, expected 1 to 64 letters"):
         documents.read_content(documents.write_content(granted), NoNotary(), NOW)
 
 
@@ -97,7 +97,7 @@ def test_names_and_ids_in_use_are_identifiers(name: str) -> None:
 def test_a_placement_with_a_line_break_is_refused() -> None:
     assert documents.read_content(OFFER.format(placement="n[1-4] (torus) \u00e9 \u4e2d"), NoNotary(), NOW)
     for hidden in ("&#10;touch OWNED", "&#13;", "&#9;", "\x9b", "\u202e"):
-        with pytest.raises(SchemaViolation, match=r"placement: got .*, expected one line of printable characters"):
+        with pytest.raises(DocumentError, match=r"placement: got .*, expected one line of printable characters"):
             documents.read_content(OFFER.format(placement=f"n1{hidden}"), NoNotary(), NOW)
 
 
@@ -125,5 +125,5 @@ def test_words_of_a_request_are_printable() -> None:
     before = re.search(r"<OSVersion>(.*?)</OSVersion>", text)
     assert before is not None
     for hidden in ("\x9b31m", "\u202e", "&#10;x"):
-        with pytest.raises(SchemaViolation, match=r"OSVersion: got .*, expected one line of printable characters"):
+        with pytest.raises(DocumentError, match=r"OSVersion: got .*, expected one line of printable characters"):
             parse_request(text.replace(before[0], f"<OSVersion>5.4{hidden}</OSVersion>"))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.errors import DocumentError, MeaningViolation, SealInvalid
+from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
@@ -144,11 +144,11 @@ def payment() -> contents.PaymentMade:
 def test_commitment_of_a_cancellation_is_unverified(
     passed: Pass, store: KeyStore, commitment: contents.Commitment, now: Instant
 ) -> None:
-    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, "no more", now)
+    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, now, reason="no more")
     signed = store.notary(USER).sign(Signed(cancellation), now)
     read = passed(Performative.CONFIRM, USER, RESOURCE, replace(commitment, agreement=signed))
     assert isinstance(read, contents.Unverified)
-    assert (read.code, "Cancellation" in read.detail) == ("malformed", True)
+    assert (read.code, "ContractChange" in read.detail) == ("malformed", True)
 
 
 def test_vote_by_somebody_who_is_no_bank_is_unverified(
@@ -184,7 +184,7 @@ def test_settlement_and_claim_whose_proofs_do_not_hold_are_refused(
 def test_settlement_with_another_agreement_s_proof_is_refused(
     passed: Pass, settled: contents.Settled, change: dict[str, str]
 ) -> None:
-    with pytest.raises(MeaningViolation, match="proof of something else"):
+    with pytest.raises(DocumentError, match="proof of something else"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, **change))  # type: ignore[arg-type]
 
 
@@ -193,7 +193,7 @@ def test_settlement_with_another_payment_is_refused(
 ) -> None:
     other = replace(payment(), agreement_id="agreement-10")
     seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, other, now)
-    with pytest.raises(MeaningViolation, match="proof of something else"):
+    with pytest.raises(DocumentError, match="proof of something else"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment=other, payment_seal=seal))
 
 
@@ -229,5 +229,5 @@ def test_proofs_that_are_missing_are_not_sent(
         replace(settled, payment_seal=replace(settled.payment_seal, text="")),
         replace(claim, failed_seal=replace(claim.failed_seal, text="")),
     ):
-        with pytest.raises(MeaningViolation, match=r"not signed|not sealed"):
+        with pytest.raises(DocumentError, match=r"not signed|not sealed"):
             documents.write_content(content)

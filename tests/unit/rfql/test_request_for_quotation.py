@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation
+from ramp.errors import DocumentError
 from ramp.model.instant import HOUR, SECOND, from_iso, iso
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TorusTerms, TotalCores
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
@@ -133,7 +133,7 @@ def test_intel_is_taken_as_x86_64_with_a_warning(name: str) -> None:
 @pytest.mark.parametrize(("name", "right"), [("powerPC", "powerpc"), ("amd64", "x86_64"), ("aarch64", "arm")])
 def test_unknown_architecture_names_the_nearest(name: str, right: str) -> None:
     text = document(f"<CPUHourCost>70</CPUHourCost>{END}<Architecture>{name}</Architecture>{CORES}")
-    with pytest.raises(SchemaViolation, match=f"line 2: Architecture: got '{name}', expected '{right}'"):
+    with pytest.raises(DocumentError, match=f"line 2: Architecture: got '{name}', expected '{right}'"):
         parse_request(text)
 
 
@@ -156,7 +156,7 @@ def test_all_findings_of_a_document_are_told_at_once_in_line_order() -> None:
         "<OperatingSystem>Linus</OperatingSystem>\n<WallTime>x</WallTime>\n<Cores><TotalCores>0</TotalCores></Cores>",
         f"<CPUHourCost>70</CPUHourCost>{END}",
     )
-    with pytest.raises(SchemaViolation) as caught:
+    with pytest.raises(DocumentError) as caught:
         parse_request(text, "job.xml")
     assert str(caught.value).startswith("job.xml: 6 errors\n")
     places = [violation.split(": ")[:2] for violation in caught.value.violations]
@@ -171,7 +171,7 @@ def test_all_findings_of_a_document_are_told_at_once_in_line_order() -> None:
 
 
 def test_a_single_finding_is_one_line() -> None:
-    with pytest.raises(MeaningViolation) as caught:
+    with pytest.raises(DocumentError) as caught:
         parse_request(document(f"<CPUHourCost>0</CPUHourCost>{END}{CORES}"), "job.xml")
     assert str(caught.value) == ("job.xml: line 2: CPUHourCost: got 0, expected a whole number from 1 to 1000000000000")
 
@@ -179,13 +179,13 @@ def test_a_single_finding_is_one_line() -> None:
 def test_window_must_hold_the_wall_time() -> None:
     exact = document(f"<CPUHourCost>1</CPUHourCost>{END}{START}<WallTime>10800</WallTime>{CORES}")
     assert parse_request(exact).units[0].wall_time == 3 * HOUR
-    with pytest.raises(MeaningViolation, match=r"got 10801 s, expected at most 10800 s"):
+    with pytest.raises(DocumentError, match=r"got 10801 s, expected at most 10800 s"):
         parse_request(exact.replace("10800", "10801"))
 
 
 def test_end_must_lie_after_the_start() -> None:
     same = START.replace("Start", "End")
-    with pytest.raises(MeaningViolation, match="the end must be after the start: got end 2026-11-21T09:00:00Z"):
+    with pytest.raises(DocumentError, match="the end must be after the start: got end 2026-11-21T09:00:00Z"):
         parse_request(document(f"<CPUHourCost>1</CPUHourCost>{same}{START}{CORES}"))
 
 
@@ -219,13 +219,13 @@ def test_comments_are_allowed_in_files_and_cut_no_value() -> None:
     ],
 )
 def test_document_type_is_refused(text: str) -> None:
-    with pytest.raises(MalformedXml, match="DOCTYPE"):
+    with pytest.raises(DocumentError, match="DOCTYPE"):
         parse_request(text)
 
 
 def test_billion_laughs_expand_to_nothing() -> None:
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
-    with pytest.raises(MalformedXml):
+    with pytest.raises(DocumentError):
         parse_request(f'<!DOCTYPE a [<!ENTITY e0 "ha">{entities}]><a>&e11;</a>')
 
 
@@ -238,7 +238,7 @@ def test_encodings_of_files() -> None:
 
 
 def test_oversize_document_is_refused() -> None:
-    with pytest.raises(DocumentTooLarge, match="at most 90000"):
+    with pytest.raises(DocumentError, match="at most 90000"):
         parse_request(document(f"<CPUHourCost>70</CPUHourCost>{END}{CORES}") + " " * 90_000)
 
 
@@ -247,10 +247,10 @@ def test_file_errors_name_the_file(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"job\.xml: cannot be read"):
         load_request(path)
     path.write_text("<RequestForQuotation>", "utf-8")
-    with pytest.raises(MalformedXml, match=r"job\.xml: line 1: not well-formed"):
+    with pytest.raises(DocumentError, match=r"job\.xml: line 1: not well-formed"):
         load_request(path)
     path.write_text("<Request/>", "utf-8")
-    with pytest.raises(SchemaViolation, match=r"job\.xml: line 1: wrong root element: got Request, expected"):
+    with pytest.raises(DocumentError, match=r"job\.xml: line 1: wrong root element: got Request, expected"):
         load_request(path)
 
 
@@ -267,5 +267,5 @@ def test_written_document_is_the_published_form() -> None:
 
 def test_wall_time_below_a_second_is_not_written() -> None:
     unit = RequestUnit(1, 70, from_iso("2026-11-21T12:00:00Z"), TotalCores(128), wall_time=SECOND + 1)
-    with pytest.raises(MeaningViolation, match="whole seconds"):
+    with pytest.raises(DocumentError, match="whole seconds"):
         write_request(RequestForQuotation((unit,)))

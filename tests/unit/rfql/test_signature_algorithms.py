@@ -11,9 +11,7 @@ from forgery import EXCLUSIVE, USER, certificate_for, naive_cost, sign_with
 from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
-from ramp.errors import (
-    SignatureInvalid,
-)
+from ramp.errors import SignatureInvalid
 from ramp.model.agreement import Signed
 from ramp.model.instant import Instant
 from ramp.rfql.signing.notary import XmlNotary

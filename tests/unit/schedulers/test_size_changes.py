@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ramp.errors import SchedulerError
+from ramp.errors import MachineError
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
@@ -120,13 +120,13 @@ def test_no_room_changes_nothing() -> None:
 )
 def test_a_size_that_a_job_may_not_have_is_the_schedulers_fault(how, size: int, words: str) -> None:
     """Told with the scheduler, the job and what it may have."""
-    with pytest.raises(SchedulerError, match=words):
+    with pytest.raises(MachineError, match=words):
         run(Scripted((10, 1, size)), job(1, 100, 2, how))
 
 
 def test_who_does_not_run_cannot_change() -> None:
     """Not started yet, or over."""
-    with pytest.raises(SchedulerError, match="job 7, which is not running"):
+    with pytest.raises(MachineError, match="job 7, which is not running"):
         run(Scripted((0, 7, 2)), job(1, 100, 2, malleable()))
 
 

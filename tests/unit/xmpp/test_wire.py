@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
+from ramp.errors import DocumentError, TransportError
 from ramp.xmpp import spade_patches, wire
 
 # XML 1.0, production [2]: the ranges of Char
@@ -76,11 +76,11 @@ def test_body_of_noise_is_not_blown_up():
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x0b", "\x1f", "\ud800", "\ufffe", "\uffff"])
 def test_characters_that_end_a_stream_are_refused_with_their_number(character):
-    with pytest.raises(MalformedXml, match=f"U\\+{ord(character):04X} at position 2"):
+    with pytest.raises(DocumentError, match=f"U\\+{ord(character):04X} at position 2"):
         encode(f"ab{character}c")
-    with pytest.raises(MalformedXml, match="reply-by"):
+    with pytest.raises(DocumentError, match="reply-by"):
         encode(metadata={"reply-by": character})
-    with pytest.raises(MalformedXml, match="thread"):
+    with pytest.raises(DocumentError, match="thread"):
         encode(thread=character)
 
 
@@ -91,7 +91,7 @@ def test_what_servers_swallow_is_refused():
         encode(metadata={})
     with pytest.raises(TransportError, match="reply-by is empty"):
         encode(metadata={"performative": "cfp", "reply-by": ""})
-    with pytest.raises(MalformedXml, match="carriage return"):
+    with pytest.raises(DocumentError, match="carriage return"):
         encode(metadata={"performative": "c\rfp"})
     with pytest.raises(TransportError, match="reserved"):
         encode(metadata={"_thread_node": "x"})
@@ -103,19 +103,19 @@ def test_limit_counts_the_escaped_bytes():
     frame = len(encode("x").encode()) - 1
     body = "<" * 100  # four bytes each once escaped
     encode(body, stanza_max_bytes=frame + 400)
-    with pytest.raises(DocumentTooLarge, match=f"{frame + 400} bytes.*maximum {frame + 399}"):
+    with pytest.raises(DocumentError, match=f"{frame + 400} bytes.*maximum {frame + 399}"):
         encode(body, stanza_max_bytes=frame + 399)
 
 
 def test_default_limit_lets_90_kb_pass_and_not_more():
     noise = base64.b64encode(bytes((i * i * 7919 >> 5) & 255 for i in range(60_000))).decode()
     encode(noise, compress_from_bytes=10**9)
-    with pytest.raises(DocumentTooLarge):
+    with pytest.raises(DocumentError):
         encode(noise + noise[:12_000], compress_from_bytes=10**9)
 
 
 def test_body_that_no_receiver_would_unfold_is_not_sent():
-    with pytest.raises(DocumentTooLarge, match="body too large"):
+    with pytest.raises(DocumentError, match="body too large"):
         encode("a" * (wire.INFLATED_MAX_BYTES + 1))
     assert len(decode(encode("a" * wire.INFLATED_MAX_BYTES)).body) == wire.INFLATED_MAX_BYTES
 
@@ -133,7 +133,7 @@ def packed(raw: bytes) -> str:
 
 
 def test_bomb_is_refused_without_unfolding_it():
-    with pytest.raises(DocumentTooLarge, match="larger than 1000 bytes"):
+    with pytest.raises(DocumentError, match="larger than 1000 bytes"):
         wire.decode_body(packed(b"0" * 50_000_000), wire.ENCODING_ZLIB, source="m", inflated_max_bytes=1000)
     assert len(wire.decode_body(packed(b"0" * 1000), wire.ENCODING_ZLIB, source="m", inflated_max_bytes=1000)) == 1000
 
@@ -206,5 +206,5 @@ def test_the_limit_of_a_prepared_message_counts_its_addresses():
     size = len(prepared.addressed(to="a@localhost", sender="me@localhost", stanza_id="1"))
     limited = {"sender": "me@localhost", "stanza_id": "1", "stanza_max_bytes": size}
     prepared.addressed(to="a@localhost", **limited)
-    with pytest.raises(DocumentTooLarge, match=f"got {size + 1} bytes"):
+    with pytest.raises(DocumentError, match=f"got {size + 1} bytes"):
         prepared.addressed(to="aa@localhost", **limited)
