@@ -9,6 +9,7 @@ sent, and final. The ledger is the bank's journal; memory has only the open orde
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -50,12 +51,13 @@ from ramp.protocol.bank import amending
 from ramp.protocol.bank.amending import BAD_TERMS
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
+from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
-from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.timing import Timing
 
 BAD_SIGNATURE = "bad_signature"
 BAD_PRICE = "bad_price"
@@ -63,15 +65,32 @@ UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
 
 
-class BankParty:
+@dataclass(slots=True)
+class OpenOrder:
+    """A reserved order, as the ledger described it last, until it is posted, voided or expired."""
+
+    standing: OrderStanding
+
+    @property
+    def deadline(self) -> Instant:
+        return self.standing.valid_until
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Void all expired orders, this one included."""
+        return [fx.SweepOrders()]
+
+    def clock_set(self, by: Duration) -> None:
+        """Do nothing: the end of an order is a signed date."""
+
+
+class BankParty(ConversingParty):
     """Everything the Banking Agent does."""
 
     def __init__(self, name: str, *, timing: Timing) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
         self._timing = timing
         self._asked: dict[str, Message] = {}
-        self._open: dict[str, OrderStanding] = {}
+        self._open: Conversations[OpenOrder] = Conversations(self.registry)
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -81,21 +100,13 @@ class BankParty:
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         return self.start(now)
 
-    def tick(self, now: Instant) -> list[Effect]:
-        """Void expired orders."""
-        if self.deadline is None or now < self.deadline:
-            return []
-        return [fx.SweepOrders()]
-
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the ledger's answer.
 
         Raises:
             RemoteProtocolError: if a message is not for a bank, or not sealed by its sender.
         """
-        effects = guarded("", lambda: self._on_event(event, now))
-        self.deadline = earliest(*(order.valid_until for order in self._open.values()))
-        return effects
+        return guarded("", lambda: self._on_event(event, now))
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Load the open orders from the ledger again; unanswered parties repeat their questions."""
@@ -105,13 +116,10 @@ class BankParty:
     def forget(self, reference: str) -> None:
         """Do nothing: the ledger keeps every order."""
 
-    def clock_set(self, by: Duration) -> None:
-        """Do nothing: the end of an order is a signed date."""
-
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case MessageReceived(message) if amending.is_about(message):
-                return [amending.asked(message, self.name, now, self._timing, self._wait, self._open)]
+                return [amending.asked(message, self.name, now, self._timing, self._wait, self._open_order)]
             case MessageReceived(message):
                 return self._on_message(message, now)
             case said.OrderStands():
@@ -194,7 +202,7 @@ class BankParty:
         An invalid agreement from its resource voids the order, as the resource releases the slot then; from any other
         sender it leaves no trace.
         """
-        order = self._open.get(agreement.order_id)
+        order = self._open_order(agreement.order_id)
         if order is None:
             return [fx.LookUpAgreement(self._wait(message), agreement.agreement_id)]
         named = {(line.agreement_id, line.resource) for line in order.lines}
@@ -271,10 +279,10 @@ class BankParty:
         if content.kind == "cancellation":
             refused = ChangeRefused(content.reference, TERMINAL, content.code, content.detail)
             return [reply(message, Performative.REFUSE, refused)]
-        for order in self._open.values():
-            for line in order.lines:
+        for each in self._open.values():
+            for line in each.standing.lines:
                 if (line.agreement_id, line.resource) == (content.reference, message.sender):
-                    return self._refuse_order(message, order, content.code, content.detail, "")
+                    return self._refuse_order(message, each.standing, content.code, content.detail, "")
         return [fx.LookUpAgreement(self._wait(message), content.reference)]
 
     # -- the ledger's answers ------------------------------------------------------------------------------------
@@ -300,12 +308,10 @@ class BankParty:
 
     def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
         """Keep open orders; tell all parties of an order that was just posted, voided or refunded."""
-        known = self._open.get(order.order_id)
         if order.fate is OrderFate.RESERVED:
-            self._open[order.order_id] = order
+            self._keep(order)
             return []
-        if known is not None:
-            del self._open[order.order_id]
+        if self._open.drop(order.order_id) is not None:
             return self._announce(order, message)
         if message is not None and isinstance(message.content, Failed | RefundClaim):
             failed = message.content if isinstance(message.content, Failed) else message.content.failed
@@ -363,12 +369,12 @@ class BankParty:
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
-        effects: list[Effect] = []
-        for order in swept.voided:
-            self._open.setdefault(order.order_id, order)
-            effects += self._changed(order, None)
-        self._open = {order.order_id: order for order in swept.reserved}
-        return effects
+        reserved = {order.order_id for order in swept.reserved}
+        for order_id in [each for each in self._open if each not in reserved]:
+            self._open.drop(order_id)
+        for order in swept.reserved:
+            self._keep(order)
+        return [effect for order in swept.voided for effect in self._announce(order, None)]
 
     def _on_refund_posted(self, posted: said.RefundPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
@@ -418,6 +424,18 @@ class BankParty:
         return [reply(message, Performative.INFORM, overview)]
 
     # -- common --------------------------------------------------------------------------------------------------
+
+    def _keep(self, order: OrderStanding) -> None:
+        known = self._open.get(order.order_id)
+        if known is not None:
+            known.standing = order
+            return
+        self._open.add(order.order_id, OpenOrder(order))
+        self._open.arm(order.order_id)
+
+    def _open_order(self, order_id: str) -> OrderStanding | None:
+        found = self._open.get(order_id)
+        return None if found is None else found.standing
 
     def _wait(self, message: Message) -> str:
         self._calls += 1
