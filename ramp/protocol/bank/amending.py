@@ -6,7 +6,7 @@ order with its last line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
@@ -45,7 +45,7 @@ def asked(
     now: Instant,
     timing: Timing,
     wait: Callable[[Message], str],
-    open_order: Callable[[str], OrderStanding | None],
+    orders: Mapping[str, OrderStanding],
 ) -> PostAmendment | VoidAmendment | CountersignLine | VoidOrder | LookUpAgreement | Send:
     """Return the question to the ledger when a resource sends an amendment, or its buyer withdraws it.
 
@@ -58,7 +58,7 @@ def asked(
         now: the present.
         timing: the protocol's limits.
         wait: keeps the message until the ledger answers, and names the question.
-        open_order: returns an open order by its id.
+        orders: the open orders by id.
 
     Returns:
         The question, or the answer if none is needed.
@@ -81,7 +81,7 @@ def asked(
     if body.bank != bank:
         raise RemoteProtocolError(f"the amendment names another bank: {body.bank}")
     if body.grows:
-        return _paid_by_order(message, content, body, wait, open_order(body.order_id))
+        return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
     return PostAmendment(wait(message), body, content.document)
 
 

@@ -65,18 +65,14 @@ UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
 
 
-@dataclass(slots=True)
-class OpenOrder:
-    """A reserved order, as the ledger described it last, until it is posted, voided or expired."""
+@dataclass(frozen=True, slots=True)
+class OrderEnd:
+    """The end of an open order's validity."""
 
-    standing: OrderStanding
-
-    @property
-    def deadline(self) -> Instant:
-        return self.standing.valid_until
+    deadline: Instant
 
     def on_timer(self, now: Instant) -> list[Effect]:
-        """Void all expired orders, this one included."""
+        """Void all expired orders."""
         return [fx.SweepOrders()]
 
     def clock_set(self, by: Duration) -> None:
@@ -90,7 +86,8 @@ class BankParty(ConversingParty):
         super().__init__(name)
         self._timing = timing
         self._asked: dict[str, Message] = {}
-        self._open: Conversations[OpenOrder] = Conversations(self.registry)
+        self._open: dict[str, OrderStanding] = {}
+        self._ends: Conversations[OrderEnd] = Conversations(self.registry)
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -119,7 +116,7 @@ class BankParty(ConversingParty):
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case MessageReceived(message) if amending.is_about(message):
-                return [amending.asked(message, self.name, now, self._timing, self._wait, self._open_order)]
+                return [amending.asked(message, self.name, now, self._timing, self._wait, self._open)]
             case MessageReceived(message):
                 return self._on_message(message, now)
             case said.OrderStands():
@@ -202,7 +199,7 @@ class BankParty(ConversingParty):
         An invalid agreement from its resource voids the order, as the resource releases the slot then; from any other
         sender it leaves no trace.
         """
-        order = self._open_order(agreement.order_id)
+        order = self._open.get(agreement.order_id)
         if order is None:
             return [fx.LookUpAgreement(self._wait(message), agreement.agreement_id)]
         named = {(line.agreement_id, line.resource) for line in order.lines}
@@ -279,10 +276,10 @@ class BankParty(ConversingParty):
         if content.kind == "cancellation":
             refused = ChangeRefused(content.reference, TERMINAL, content.code, content.detail)
             return [reply(message, Performative.REFUSE, refused)]
-        for each in self._open.values():
-            for line in each.standing.lines:
+        for order in self._open.values():
+            for line in order.lines:
                 if (line.agreement_id, line.resource) == (content.reference, message.sender):
-                    return self._refuse_order(message, each.standing, content.code, content.detail, "")
+                    return self._refuse_order(message, order, content.code, content.detail, "")
         return [fx.LookUpAgreement(self._wait(message), content.reference)]
 
     # -- the ledger's answers ------------------------------------------------------------------------------------
@@ -311,7 +308,7 @@ class BankParty(ConversingParty):
         if order.fate is OrderFate.RESERVED:
             self._keep(order)
             return []
-        if self._open.drop(order.order_id) is not None:
+        if self._close(order.order_id):
             return self._announce(order, message)
         if message is not None and isinstance(message.content, Failed | RefundClaim):
             failed = message.content if isinstance(message.content, Failed) else message.content.failed
@@ -371,7 +368,7 @@ class BankParty(ConversingParty):
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
         reserved = {order.order_id for order in swept.reserved}
         for order_id in [each for each in self._open if each not in reserved]:
-            self._open.drop(order_id)
+            self._close(order_id)
         for order in swept.reserved:
             self._keep(order)
         return [effect for order in swept.voided for effect in self._announce(order, None)]
@@ -426,16 +423,15 @@ class BankParty(ConversingParty):
     # -- common --------------------------------------------------------------------------------------------------
 
     def _keep(self, order: OrderStanding) -> None:
-        known = self._open.get(order.order_id)
-        if known is not None:
-            known.standing = order
-            return
-        self._open.add(order.order_id, OpenOrder(order))
-        self._open.arm(order.order_id)
+        if order.order_id not in self._open:
+            self._ends.add(order.order_id, OrderEnd(order.valid_until))
+            self._ends.arm(order.order_id)
+        self._open[order.order_id] = order
 
-    def _open_order(self, order_id: str) -> OrderStanding | None:
-        found = self._open.get(order_id)
-        return None if found is None else found.standing
+    def _close(self, order_id: str) -> bool:
+        """Drop an order; return whether it was open."""
+        self._ends.drop(order_id)
+        return self._open.pop(order_id, None) is not None
 
     def _wait(self, message: Message) -> str:
         self._calls += 1

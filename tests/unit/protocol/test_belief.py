@@ -244,7 +244,7 @@ def fingerprint(one: Any) -> Any:
         case "directory":
             return party.registered, party.changes, sorted((k, e.number) for k, e in party._entries.items())
         case "bank":
-            return {key: each.standing for key, each in party._open.items()}
+            return dict(party._open)
     return party.deadline
 
 
