@@ -148,15 +148,16 @@ class Confirmation(StateMachine[ConfirmationState]):
             elif isinstance(record, OrderClosed) and record.order_id == self.order_id:
                 return self._recover_closed(record)
         if self._all_settled:
-            self._enter(S.ENDED, "recover")
+            self._resume(S.ENDED)
             self._conclude_posted()
             return self._armed([])
         failed = any(unit.failed is not None for unit in self._units.values())
         if self._vote is None or void is not None or failed:
             undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
             cancelled = self._cancel_holds() if self._vote is None else []
-            return self._armed(cancelled + self._void(void.reason if void else undecided, "recover", now))
-        self._enter(S.CONFIRMING, "recover")
+            self._resume(S.VOIDING)
+            return self._armed(cancelled + self._ask_to_void(void.reason if void else undecided, now))
+        self._resume(S.CONFIRMING)
         return self._armed(self._confirm_all(now))
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
@@ -325,7 +326,7 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
         """Resume a posted order; a void one is never resumed."""
-        self._enter(S.ENDED, "recover")
+        self._resume(S.ENDED)
         for payment in closed.transfers:
             self._units[payment.agreement_id].transfer_id = payment.transfer_id
         self._conclude_posted()
@@ -335,6 +336,9 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _void(self, reason: str, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.VOIDING, stimulus)
+        return self._ask_to_void(reason, now)
+
+    def _ask_to_void(self, reason: str, now: Instant) -> list[Effect]:
         self._reason = reason
         self._limit = None
         for unit in self._units.values():
