@@ -20,13 +20,11 @@ from ramp.model.contents import (
     RevocationQuery,
 )
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
-from ramp.protocol.conversations import ConversingParty, Task
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.progress import EnrolmentAnswered
 from ramp.protocol.records import Record
-from ramp.protocol.timing import moved
 
 LOOK: Final[Duration] = 2 * SECOND
 """Pause between two reads of the revocation list, which other processes may change."""
@@ -71,7 +69,7 @@ class Attempts:
             self._begun += by
 
 
-class EnrolmentOffice(ConversingParty):
+class EnrolmentOffice:
     """Everything the enrolment office does.
 
     Args:
@@ -81,9 +79,8 @@ class EnrolmentOffice(ConversingParty):
     """
 
     def __init__(self, name: str, *, per_sender: int, in_all: int) -> None:
-        super().__init__(name)
-        self._look_at: Instant | None = None
-        self.registry.task(Task(lambda: self._look_at, self.start, self._clock_set))
+        self.name = name
+        self.deadline: Instant | None = None
         self._attempts = Attempts(per_sender, in_all)
         self._queries = Attempts(QUERIES_PER_ATTEMPT * per_sender, QUERIES_PER_ATTEMPT * in_all)
         self._asked: dict[str, Message] = {}
@@ -91,18 +88,24 @@ class EnrolmentOffice(ConversingParty):
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:
-        """Read the revocation list, now and at every look."""
-        self._look_at = now + LOOK
+        self.deadline = now + LOOK
         return [ReadRevocations()]
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Start afresh: the register has all issued certificates."""
         return self.start(now)
 
-    def _clock_set(self, by: Duration) -> None:
+    def tick(self, now: Instant) -> list[Effect]:
+        if self.deadline is None or now < self.deadline:
+            return []
+        self.deadline = now + LOOK
+        return [ReadRevocations()]
+
+    def clock_set(self, by: Duration) -> None:
         self._attempts.clock_set(by)
         self._queries.clock_set(by)
-        self._look_at = moved(self._look_at, by)
+        if self.deadline is not None:
+            self.deadline += by
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a request, a question or the authority's answer.

@@ -11,19 +11,18 @@ from ramp.model.contents import RevocationNotice, RevocationQuery
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
-from ramp.protocol.conversations import ConversingParty, Task
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.enrolment.authority import KeepRevocations, RevocationsKept
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.progress import MembershipEnded, RevocationsFollowed
 from ramp.protocol.records import Record
-from ramp.protocol.timing import earliest, moved
+from ramp.protocol.timing import earliest
 
 ASK_AGAIN: Final[Duration] = 10 * SECOND
 """Pause before an unanswered question is asked again."""
 
 
-class RevocationWatch(ConversingParty):
+class RevocationWatch:
     """Follows the revocation list for one agent.
 
     Args:
@@ -35,13 +34,13 @@ class RevocationWatch(ConversingParty):
     """
 
     def __init__(self, name: str, *, office: str, pause: Duration, number: int = 0, expires_at: Instant = 0) -> None:
-        super().__init__(name)
-        self.registry.task(Task(self._due, self._on_timer, self._clock_set))
+        self.name = name
+        self.deadline: Instant | None = None
         self._office = office
         self._pause = pause
         self._number = number
         self._expires_at = expires_at
-        self._ask_at: Instant | None = None
+        self._ask_at: Instant = 0
         self._asked = 0
         self._told_expired = False
 
@@ -52,17 +51,13 @@ class RevocationWatch(ConversingParty):
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         return self.start(now)
 
-    def _due(self) -> Instant | None:
-        ends = self._expires_at + 1 if self._number and not self._told_expired else None
-        return None if self._ask_at is None else earliest(self._ask_at, ends)
-
-    def _on_timer(self, now: Instant) -> list[Effect]:
+    def tick(self, now: Instant) -> list[Effect]:
         """Ask again; report an expired list."""
-        asked = self._ask(now) if self._ask_at is not None and now >= self._ask_at else []
-        return [*asked, *self._look(now)]
+        return [*(self._ask(now) if now >= self._ask_at else []), *self._look(now)]
 
-    def _clock_set(self, by: Duration) -> None:
-        self._ask_at = moved(self._ask_at, by)
+    def clock_set(self, by: Duration) -> None:
+        self._ask_at += by
+        self._arm()
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a list, or the result of storing it.
@@ -83,6 +78,7 @@ class RevocationWatch(ConversingParty):
             raise RemoteProtocolError(f"{type(notice).__name__} is not a message for a follower of revocations")
         said_by(message, self._office, Role.ENROLMENT)
         self._ask_at = now + self._pause
+        self._arm()
         effects: list[Effect] = []
         if notice.revocations and notice.number > self._number:
             effects.append(KeepRevocations(notice.revocations))
@@ -99,12 +95,19 @@ class RevocationWatch(ConversingParty):
     def _ask(self, now: Instant) -> list[Effect]:
         self._asked += 1
         self._ask_at = now + min(self._pause, ASK_AGAIN)
+        self._arm()
         query = RevocationQuery(f"revocations-{self._asked}", self._number)
         return [Send(Message(Performative.QUERY_REF, self.name, self._office, query.query_id, query))]
 
     def _look(self, now: Instant) -> list[Effect]:
         """Report once that the list has expired; its revocations stay in force."""
+        self._arm()
         if not self._number or now <= self._expires_at or self._told_expired:
             return []
         self._told_expired = True
+        self._arm()
         return [Report(RevocationsFollowed(self._number, "the list has expired and no newer one has arrived"))]
+
+    def _arm(self) -> None:
+        ends = self._expires_at + 1 if self._number and not self._told_expired else None
+        self.deadline = earliest(self._ask_at, ends)

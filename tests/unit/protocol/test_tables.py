@@ -9,17 +9,15 @@ import pytest
 
 from ramp.errors import ProtocolError
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
-from ramp.protocol.transition_tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
+from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, TABLES, AuctionState, BuyerChangeState, mermaid
 
 FINAL = {
     "auction": {"closed"},
     "voting": {"ended"},
     "confirmation": {"ended"},
     "participant": {"released"},
-    "cancellation": {"ended"},
+    "buyer_change": {"ended"},
     "job": {"done", "failed", "cancelled"},
-    "amendment": {"ended"},
-    "addition": {"ended"},
     "size_change": {"ended"},
 }
 FIRST = {"job": "taken"}  # the others begin as new
@@ -58,37 +56,37 @@ def test_the_diagram_is_one_that_mermaid_draws() -> None:
     assert {mermaid(name).partition("\n")[0] for name in TABLES} == {"stateDiagram-v2"}
 
 
-class _Lamp(StateMachine[CancellationState]):
-    def move(self, state: CancellationState, stimulus: str) -> None:
+class _Lamp(StateMachine[BuyerChangeState]):
+    def move(self, state: BuyerChangeState, stimulus: str) -> None:
         self._enter(state, stimulus)
 
 
 def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() -> None:
-    lamp = _Lamp("r1", CANCELLATION, CancellationState.NEW)
-    lamp.move(CancellationState.ASKING, "start")
+    lamp = _Lamp("r1", BUYER_CHANGE, BuyerChangeState.NEW)
+    lamp.move(BuyerChangeState.ASKING, "start")
     with pytest.raises(ProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
-        lamp.move(CancellationState.NEW, "start")
+        lamp.move(BuyerChangeState.NEW, "start")
     assert caught.value.story == ("new -start-> asking",)
     assert caught.value.conversation_id == "r1"
-    assert lamp.state is CancellationState.ASKING
+    assert lamp.state is BuyerChangeState.ASKING
     assert len(caught.value.story) <= STORY_LENGTH
 
 
-class _Again(StateMachine[CancellationState]):
-    def again(self, state: CancellationState) -> None:
+class _Again(StateMachine[AuctionState]):
+    def again(self, state: AuctionState) -> None:
         self._resume(state)
 
 
 def test_a_machine_resumes_only_once_and_only_in_a_state_of_its_table() -> None:
-    again = _Again("r1", CANCELLATION, CancellationState.NEW)
+    again = _Again("r1", AUCTION, AuctionState.NEW)
     with pytest.raises(ProtocolError, match="_Again cannot resume as new from new"):
-        again.again(CancellationState.NEW)
-    again.again(CancellationState.ASKING_BANK)
-    assert again.state is CancellationState.ASKING_BANK
-    with pytest.raises(ProtocolError, match="_Again cannot resume as ended from asking_bank") as caught:
-        again.again(CancellationState.ENDED)
-    assert caught.value.story == ("resumed as asking_bank",)
-    assert again.state is CancellationState.ASKING_BANK
+        again.again(AuctionState.NEW)
+    again.again(AuctionState.BIDDING)
+    assert again.state is AuctionState.BIDDING
+    with pytest.raises(ProtocolError, match="_Again cannot resume as closed from bidding") as caught:
+        again.again(AuctionState.CLOSED)
+    assert caught.value.story == ("resumed as bidding",)
+    assert again.state is AuctionState.BIDDING
 
 
 def test_a_long_story_is_told_from_near_its_end() -> None:
