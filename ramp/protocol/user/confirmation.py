@@ -25,6 +25,7 @@ from ramp.model.contents import (
     OrderRefused,
     OrderVoided,
     OrderWithdrawal,
+    PaymentMade,
     PaymentOrder,
     Settled,
 )
@@ -146,11 +147,9 @@ class Confirmation(StateMachine[ConfirmationState]):
             elif isinstance(record, VoidAsked) and record.order_id == self.order_id:
                 void = record
             elif isinstance(record, OrderClosed) and record.order_id == self.order_id:
-                return self._recover_closed(record)
+                return self._recover_posted(record.transfers)
         if self._all_settled:
-            self._resume(S.ENDED)
-            self._conclude_posted()
-            return self._armed([])
+            return self._recover_posted(())
         failed = any(unit.failed is not None for unit in self._units.values())
         if self._vote is None or void is not None or failed:
             undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
@@ -213,7 +212,9 @@ class Confirmation(StateMachine[ConfirmationState]):
             if self.state is S.RESERVING:
                 effects += [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
             else:
-                effects += self._give_up(now)
+                self._blamed = self._laggards()
+                reason = f"{', '.join(sorted(self._blamed))} did not settle in time"
+                effects += self._void(reason, "deadline", now)
         if self._to_bank.is_due(now):
             self._to_bank.again(now)
             effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())
@@ -324,10 +325,10 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._conclude_posted()
         return effects
 
-    def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
+    def _recover_posted(self, transfers: Sequence[PaymentMade]) -> list[Effect]:
         """Resume a posted order; a void one is never resumed."""
         self._resume(S.ENDED)
-        for payment in closed.transfers:
+        for payment in transfers:
             self._units[payment.agreement_id].transfer_id = payment.transfer_id
         self._conclude_posted()
         return self._armed([])
@@ -345,10 +346,6 @@ class Confirmation(StateMachine[ConfirmationState]):
             unit.retry.stop()
         self._to_bank.begin(now)
         return [Persist(VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
-
-    def _give_up(self, now: Instant) -> list[Effect]:
-        self._blamed = self._laggards()
-        return self._void(f"{', '.join(sorted(self._blamed))} did not settle in time", "deadline", now)
 
     @property
     def _failed(self) -> frozenset[str]:
