@@ -51,6 +51,21 @@ class StateMachine(Generic[State]):
         self._story.append(f"{self.state} -{stimulus}-> {next_state}")
         self.state = next_state
 
+    def _resume(self, state: State) -> None:
+        """Begin in a state that is on record, after a restart.
+
+        Raises:
+            ProtocolError: if the machine has begun already, or its table never leads to the state.
+        """
+        if self._story or not any(move.next_state is state for move in self._table):
+            raise ProtocolError(
+                f"{type(self).__name__} cannot resume as {state} from {self.state}",
+                conversation_id=self.conversation_id,
+                story=tuple(self._story),
+            )
+        self._story.append(f"resumed as {state}")
+        self.state = state
+
 
 class PatientMachine(StateMachine[State], ABC):
     """A machine that repeats one question in each state, until it is answered or its limit is over."""

@@ -355,7 +355,7 @@ Record = (
 def reference_of(record: Record) -> str:
     """Return the subject of a record: a request, a cancelled or resized agreement, or an accepted offer.
 
-    Records with one reference are archived together (`ramp.protocol.retention`).
+    Records with one reference are archived together (`ramp.protocol.conversations`).
     """
     if isinstance(record, ParticipantRecord | SlotJobRecord | SizeRecord):
         return record.offer_id

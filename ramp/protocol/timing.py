@@ -37,7 +37,7 @@ class Timing:
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
         approval_limit: how long the owner may consider offers.
-        retention: how long ended conversations stay in memory and journal (see `ramp.protocol.retention`).
+        retention: how long ended conversations stay in memory and journal (see `ramp.protocol.conversations`).
     """
 
     retry_first: Duration = 1 * SECOND

@@ -1,8 +1,9 @@
 """States and transitions of every protocol machine, as data.
 
 The machines refuse any other transition, and the documentation's diagrams are drawn from here. A stimulus is the name
-of a message content, an answer of plug-in or ledger, a command, or `deadline`; `posted` and `void` are the bank's final
-answers about a change, whatever message proves them.
+of a message content, an answer of plug-in or ledger, a command, `RoundClosed`, or `deadline`; `posted` and `void` are
+the bank's final answers about a change, whatever message proves them. After a restart a machine resumes in the state
+that its records show (`StateMachine._resume`), which is no transition; a change enters it by `recover`.
 """
 
 from __future__ import annotations
@@ -106,18 +107,17 @@ AUCTION: Final = _moves(
     (_A.NEW, _A.DISCOVERING, "start"),
     (_A.DISCOVERING, _A.BIDDING, "DirectoryListing"),
     (_A.DISCOVERING, _A.CLOSED, "deadline", "RequestWithdrawn"),
-    (_A.BIDDING, _A.BIDDING, "Proposal", "deadline"),
-    (_A.BIDDING, _A.BEST_OFFERS, "Proposal", "deadline"),
-    (_A.BIDDING, _A.APPROVING, "Proposal", "deadline"),
-    (_A.BIDDING, _A.CLOSED, "Proposal", "deadline", "RequestWithdrawn"),
-    (_A.BEST_OFFERS, _A.APPROVING, "Proposal", "deadline"),
-    (_A.BEST_OFFERS, _A.CLOSED, "Proposal", "deadline", "RequestWithdrawn"),
+    (_A.BIDDING, _A.BIDDING, "RoundClosed"),
+    (_A.BIDDING, _A.BEST_OFFERS, "RoundClosed"),
+    (_A.BIDDING, _A.APPROVING, "RoundClosed"),
+    (_A.BIDDING, _A.CLOSED, "RoundClosed", "RequestWithdrawn"),
+    (_A.BEST_OFFERS, _A.APPROVING, "RoundClosed"),
+    (_A.BEST_OFFERS, _A.CLOSED, "RoundClosed", "RequestWithdrawn"),
     (_A.APPROVING, _A.CLOSED, "OffersApproved", "deadline", "RequestWithdrawn"),
 )
 
 VOTING: Final = _moves(
     (_V.NEW, _V.VOTING, "start"),
-    (_V.NEW, _V.ABORTING, "recover"),
     (_V.VOTING, _V.AGREED, "HoldGranted"),
     (_V.VOTING, _V.ABORTING, "HoldGranted", "HoldRefused", "deadline", "RequestWithdrawn"),
     (_V.ABORTING, _V.ENDED, "HoldCancelled", "deadline", "nothing to cancel"),
@@ -125,9 +125,6 @@ VOTING: Final = _moves(
 
 CONFIRMATION: Final = _moves(
     (_C.NEW, _C.RESERVING, "start"),
-    (_C.NEW, _C.CONFIRMING, "recover"),
-    (_C.NEW, _C.VOIDING, "recover"),
-    (_C.NEW, _C.ENDED, "recover"),
     (_C.RESERVING, _C.CONFIRMING, "FundsReserved"),
     (_C.RESERVING, _C.VOIDING, "FundsReserved", "RequestWithdrawn", "deadline"),
     (_C.RESERVING, _C.ENDED, "OrderRefused", "OrderVoided"),
@@ -137,21 +134,16 @@ CONFIRMATION: Final = _moves(
 )
 
 PARTICIPANT: Final = _moves(
-    (_P.NEW, _P.HOLDING, "Acceptance", "recover"),
-    (_P.NEW, _P.HELD, "recover"),
-    (_P.NEW, _P.CONFIRMING, "recover"),
-    (_P.NEW, _P.SOLD, "recover"),
-    (_P.NEW, _P.ENDING, "recover"),
-    (_P.NEW, _P.RELEASED, "recover"),
-    (_P.HOLDING, _P.HELD, "SlotHeld", "SlotLookedUp"),
-    (_P.HOLDING, _P.RELEASED, "SlotHeld", "SlotLookedUp", "HoldCancelled", "deadline"),
+    (_P.NEW, _P.HOLDING, "Acceptance"),
+    (_P.HOLDING, _P.HELD, "SlotSeen"),
+    (_P.HOLDING, _P.RELEASED, "SlotSeen", "HoldCancelled", "deadline"),
     (_P.HELD, _P.CONFIRMING, "Commitment"),
     (_P.HELD, _P.RELEASED, "deadline", "HoldCancelled"),
-    (_P.CONFIRMING, _P.QUEUED, "SlotConfirmed", "SlotLookedUp"),
-    (_P.CONFIRMING, _P.SETTLING, "SlotConfirmed", "SlotLookedUp"),
-    (_P.CONFIRMING, _P.RELEASED, "SlotConfirmed", "SlotLookedUp", "PaymentRefused"),
-    (_P.QUEUED, _P.SETTLING, "SlotLookedUp"),
-    (_P.QUEUED, _P.RELEASED, "SlotLookedUp", "PaymentRefused"),
+    (_P.CONFIRMING, _P.QUEUED, "SlotSeen"),
+    (_P.CONFIRMING, _P.SETTLING, "SlotSeen"),
+    (_P.CONFIRMING, _P.RELEASED, "SlotSeen", "PaymentRefused"),
+    (_P.QUEUED, _P.SETTLING, "SlotSeen"),
+    (_P.QUEUED, _P.RELEASED, "SlotSeen", "PaymentRefused"),
     (_P.SETTLING, _P.SOLD, "PaymentMade"),
     (_P.SETTLING, _P.ENDING, "PaymentMade"),
     (_P.SETTLING, _P.RELEASED, "PaymentRefused", "ChangePosted"),

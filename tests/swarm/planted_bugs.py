@@ -280,7 +280,7 @@ def _doubtful_hold_refused() -> Context:
         def on_held(participant: Participant, answer: Any, now: Instant) -> Any:
             if participant.state is not ParticipantState.HOLDING or not isinstance(answer, MachineInDoubt):
                 return original(participant, answer, now)
-            effects = participant._not_held(RefusalCode.PLUGIN_FAILED, answer.reason, "SlotHeld", now)
+            effects = participant._not_held(RefusalCode.PLUGIN_FAILED, answer.reason, now)
             return [each for each in effects if not isinstance(each, fx.ReleaseSlot)]
 
         return on_held
@@ -296,7 +296,7 @@ def _doubt_taken_for_firm() -> Context:
             if participant.state is ParticipantState.CONFIRMING and isinstance(answer, MachineInDoubt):
                 slot = Slot(participant.offer.start, participant.offer.end, participant.offer.cores, 0.0)
                 firm = Reservation(participant.offer.offer_id, participant.reservation_id, slot, True, None)
-                return participant._firm(firm, "SlotConfirmed", now)
+                return participant._firm(firm, now)
             return original(participant, answer, now)
 
         return on_confirmed

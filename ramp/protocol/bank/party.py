@@ -9,6 +9,7 @@ sent, and final. The ledger is the bank's journal; memory has only the open orde
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -48,27 +49,42 @@ from ramp.protocol.bank import changes
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_by, sealed_lately
+from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
-from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.timing import Timing
 
 BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
 
 
-class BankParty:
+@dataclass(frozen=True, slots=True)
+class OrderEnd:
+    """The end of an open order's validity."""
+
+    deadline: Instant
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Void all expired orders."""
+        return [fx.SweepOrders()]
+
+    def clock_set(self, by: Duration) -> None:
+        """Do nothing: the end of an order is a signed date."""
+
+
+class BankParty(ConversingParty):
     """Everything the Banking Agent does."""
 
     def __init__(self, name: str, *, timing: Timing) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
         self._timing = timing
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
+        self._ends: Conversations[OrderEnd] = Conversations(self.registry)
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -78,21 +94,13 @@ class BankParty:
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         return self.start(now)
 
-    def tick(self, now: Instant) -> list[Effect]:
-        """Void expired orders."""
-        if self.deadline is None or now < self.deadline:
-            return []
-        return [fx.SweepOrders()]
-
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the ledger's answer.
 
         Raises:
             RemoteProtocolError: if a message is not for a bank, or not sealed by its sender.
         """
-        effects = guarded("", lambda: self._on_event(event, now))
-        self.deadline = earliest(*(order.valid_until for order in self._open.values()))
-        return effects
+        return guarded("", lambda: self._on_event(event, now))
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Load the open orders from the ledger again; unanswered parties repeat their questions."""
@@ -101,9 +109,6 @@ class BankParty:
 
     def forget(self, reference: str) -> None:
         """Do nothing: the ledger keeps every order."""
-
-    def clock_set(self, by: Duration) -> None:
-        """Do nothing: the end of an order is a signed date."""
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
@@ -277,12 +282,10 @@ class BankParty:
 
     def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
         """Keep open orders; tell all parties of an order that was just posted, voided or refunded."""
-        known = self._open.get(order.order_id)
         if order.fate is OrderFate.RESERVED:
-            self._open[order.order_id] = order
+            self._keep(order)
             return []
-        if known is not None:
-            del self._open[order.order_id]
+        if self._close(order.order_id):
             return self._announce(order, message)
         if message is not None and isinstance(message.content, Failed | RefundClaim):
             failed = message.content if isinstance(message.content, Failed) else message.content.failed
@@ -340,12 +343,12 @@ class BankParty:
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
-        effects: list[Effect] = []
-        for order in swept.voided:
-            self._open.setdefault(order.order_id, order)
-            effects += self._changed(order, None)
-        self._open = {order.order_id: order for order in swept.reserved}
-        return effects
+        reserved = {order.order_id for order in swept.reserved}
+        for order_id in [each for each in self._open if each not in reserved]:
+            self._close(order_id)
+        for order in swept.reserved:
+            self._keep(order)
+        return [effect for order in swept.voided for effect in self._announce(order, None)]
 
     def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
@@ -377,6 +380,17 @@ class BankParty:
         return [reply(message, Performative.INFORM, overview)]
 
     # -- common --------------------------------------------------------------------------------------------------
+
+    def _keep(self, order: OrderStanding) -> None:
+        if order.order_id not in self._open:
+            self._ends.add(order.order_id, OrderEnd(order.valid_until))
+            self._ends.arm(order.order_id)
+        self._open[order.order_id] = order
+
+    def _close(self, order_id: str) -> bool:
+        """Drop an order; return whether it was open."""
+        self._ends.drop(order_id)
+        return self._open.pop(order_id, None) is not None
 
     def _wait(self, message: Message) -> str:
         self._calls += 1

@@ -6,9 +6,8 @@ so a captured message cannot remove or keep an agent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -25,11 +24,12 @@ from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.services import ROLE_OF_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
+from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.records import Record
-from ramp.protocol.timing import Timing
+from ramp.protocol.timing import Timing, moved
 
 LEASE_MAX: Duration = 10 * MINUTE
 """Maximum lease; longer ones are shortened, so that every listing expires."""
@@ -46,17 +46,30 @@ UNFIT_MAX = 100
 
 @dataclass(slots=True)
 class _Entry:
-    """The registration of one agent.
+    """The registration of one agent, which acts when its lease ends.
 
     Attributes:
         number: highest so far.
-        until: end of the lease, or 0 if not listed.
-        watched: when the heap of ends checks it next; older items of the heap are stale.
+        until: end of the lease, or None if not listed.
+        deadline: when to look at the lease next; a heartbeat leaves it, so that it costs no new alarm.
+        ended: called when the lease has ended.
     """
 
+    service: str
+    name: str
     number: int
-    until: Instant = 0
-    watched: Instant = 0
+    ended: Callable[[_Entry], None] = field(repr=False)
+    until: Instant | None = None
+    deadline: Instant | None = None
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        if self.until is not None and self.until <= now:
+            self.ended(self)
+        self.deadline = self.until
+        return []
+
+    def clock_set(self, by: Duration) -> None:
+        self.until, self.deadline = moved(self.until, by), moved(self.deadline, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,7 @@ class KnownAgent:
     number: int
 
 
-class DirectoryParty:
+class DirectoryParty(ConversingParty):
     """Everything the directory agent does.
 
     After a restart it lists the agents registered before, for one lease. If it waited for heartbeats, the first
@@ -81,55 +94,30 @@ class DirectoryParty:
     """
 
     def __init__(self, name: str, *, timing: Timing, known: Iterable[KnownAgent] = ()) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
         self.changes = 0
         self._timing = timing
         self._known = tuple(known)
-        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._entries: Conversations[_Entry] = Conversations(self.registry)
         self._listed: dict[str, Listed] = {service: Listed() for service in ROLE_OF_SERVICE}
-        self._ends: list[tuple[Instant, str, str]] = []
 
     def start(self, now: Instant) -> list[Effect]:
         for agent in self._known:
             if agent.service in ROLE_OF_SERVICE:
                 self._list(agent.service, agent.name, agent.number, self._timing.lease, None, now)
-        self._arm()
         return []
 
     @property
     def registered(self) -> tuple[KnownAgent, ...]:
         """All listed agents, in order; `changes` counts changes of their names."""
         return tuple(
-            KnownAgent(service, name, self._entries[service, name].number)
+            KnownAgent(service, name, self._entries[_key(service, name)].number)
             for service, listed in self._listed.items()
             for name in listed.names
         )
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         return self.start(now)
-
-    def tick(self, now: Instant) -> list[Effect]:
-        """Remove agents whose lease has ended."""
-        while self._ends and self._ends[0][0] <= now:
-            looked_at, service, name = heappop(self._ends)
-            entry = self._entries[service, name]
-            if entry.watched != looked_at:
-                continue
-            entry.watched = 0
-            if entry.until > now:
-                self._watch(service, name, entry)
-            else:
-                self._strike_out(service, name, entry)
-        self._arm()
-        return []
-
-    def clock_set(self, by: Duration) -> None:
-        for entry in self._entries.values():
-            entry.until += by if entry.until else 0
-            entry.watched += by if entry.watched else 0
-        self._ends = [(end + by, service, name) for end, service, name in self._ends]  # in the same order
-        self._arm()
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Register, remove or list agents.
@@ -145,16 +133,15 @@ class DirectoryParty:
                 self._check(message, service, now)
                 changes = self.changes
                 highest = self._list(service, message.sender, number, lease, terms[0] if terms else None, now)
-                self._arm()
                 if highest == number and self.changes == changes:
                     return []  # a heartbeat; answer only new agents and too low numbers
                 return [reply(message, Performative.INFORM, Registered(service, highest))]
             case Deregistration(service, number):
                 self._check(message, service, now)
-                entry = self._entries.get((service, message.sender))
+                entry = self._entries.get(_key(service, message.sender))
                 if entry is not None and number > entry.number:
                     entry.number = number
-                    self._strike_out(service, message.sender, entry)
+                    self._strike_out(entry)
                 return []
             case DirectoryQuery(query_id, service, after, needs):
                 self.tick(now)
@@ -175,33 +162,30 @@ class DirectoryParty:
         self, service: str, name: str, number: int, lease: Duration, terms: StaticTerms | None, now: Instant
     ) -> int:
         """Renew a lease and its terms if the number is new; return the highest number known."""
-        entry = self._entries.get((service, name))
+        key = _key(service, name)
+        entry = self._entries.get(key)
         if entry is None:
             if len(self._entries) >= REGISTRATIONS_MAX:
                 return number
-            entry = self._entries[service, name] = _Entry(number - 1)
+            entry = self._entries.add(key, _Entry(service, name, number - 1, self._strike_out))
         if number <= entry.number:
             return entry.number
-        listed = entry.until != 0
+        listed = entry.until is not None
         entry.number, entry.until = number, now + min(lease, LEASE_MAX)
         if listed:
             self._listed[service].state(name, terms)
         else:
             self._listed[service].add(name, terms)
             self.changes += 1
-        if not entry.watched or entry.until < entry.watched:
-            self._watch(service, name, entry)
+        if entry.deadline is None or entry.until < entry.deadline:
+            entry.deadline = entry.until
+            self._entries.arm(key)
         return number
 
-    def _watch(self, service: str, name: str, entry: _Entry) -> None:
-        """Put an end on the heap; a renewal keeps the item there, which is then checked too early."""
-        entry.watched = entry.until
-        heappush(self._ends, (entry.until, service, name))
-
-    def _strike_out(self, service: str, name: str, entry: _Entry) -> None:
-        if entry.until:
-            entry.until = 0
-            self._listed[service].remove(name)
+    def _strike_out(self, entry: _Entry) -> None:
+        if entry.until is not None:
+            entry.until = None
+            self._listed[entry.service].remove(entry.name)
             self.changes += 1
 
     def _page(self, query_id: str, service: str, after: str, needs: tuple[StaticNeeds, ...]) -> DirectoryListing:
@@ -212,5 +196,6 @@ class DirectoryParty:
             return DirectoryListing(query_id, service, *listed.page_by_need(needs, after, PAGE_NAMES_MAX, UNFIT_MAX))
         return DirectoryListing(query_id, service, *listed.page(after, PAGE_NAMES_MAX))
 
-    def _arm(self) -> None:
-        self.deadline = self._ends[0][0] if self._ends else None
+
+def _key(service: str, name: str) -> str:
+    return f"{service} {name}"

@@ -58,6 +58,9 @@ S = ParticipantState
 NEXT = "next-"
 """Start of a quote's name that asks for the slot after one that was taken."""
 
+SEEN = "SlotSeen"
+"""Stimulus of every answer of the machine about the slot, whether it was asked to act or to look."""
+
 IN_DOUBT = (S.HOLDING, S.CONFIRMING)
 """States with an open request to the machine; if it fails, the slot is looked up."""
 
@@ -94,7 +97,7 @@ class Participant(ParticipantAnswers):
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
         if taken:
-            return [Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, "SlotHeld", now)]
+            return [Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, now)]
         return [Persist(self._intended), self._hold()]
 
     def replay(self, record: Record) -> None:
@@ -116,27 +119,27 @@ class Participant(ParticipantAnswers):
     def recover(self, now: Instant) -> list[Effect]:
         """Resume after a restart; every call to plug-in and bank may be repeated."""
         if self.released is not None:
-            self._enter(S.RELEASED, "recover")
+            self._resume(S.RELEASED)
             # an earlier request may still reach the machine, unless the slot is over
             over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
             return [ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self.failed is not None or (self._paid is not None and self._cancellation is not None):
-            self._enter(S.ENDING, "recover")
+            self._resume(S.ENDING)
             return [self._request(now)]
         if self._paid is not None:
-            self._enter(S.SOLD, "recover")
+            self._resume(S.SOLD)
             # the bank may have refunded on the buyer's word while this agent was away
             return [self._request(now)] if now < max(self.offer.end, self.size[1]) else []
         if self.agreement is not None:
-            self._enter(S.CONFIRMING, "recover")
+            self._resume(S.CONFIRMING)
             return [ConfirmSlot(self.offer.offer_id)]
         # the clock may have been set back meanwhile
         self.until = self._time_promised = min(self.until, now + self._hold_time)
         if self.reservation_id:
-            self._enter(S.HELD, "recover")
+            self._resume(S.HELD)
             self.deadline = self.until
             return []
-        self._enter(S.HOLDING, "recover")
+        self._resume(S.HOLDING)
         self.deadline = self.until
         return [self._hold()]
 
@@ -178,8 +181,8 @@ class Participant(ParticipantAnswers):
         if isinstance(answer, MachineInDoubt):
             return self._in_doubt(answer, now)
         if isinstance(answer, Refusal):
-            return self._not_held(answer.code, answer.detail, "SlotHeld", now)
-        return self._held(answer, "SlotHeld", now)
+            return self._not_held(answer.code, answer.detail, now)
+        return self._held(answer, now)
 
     def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
         """Turn to the bank after the plug-in's answer, give up, or look the slot up."""
@@ -188,8 +191,8 @@ class Participant(ParticipantAnswers):
         if isinstance(answer, MachineInDoubt):
             return self._in_doubt(answer, now)
         if isinstance(answer, Refusal):
-            return self._not_firm(answer.code, answer.detail, "SlotConfirmed", now)
-        return self._firm(answer, "SlotConfirmed", now)
+            return self._not_firm(answer.code, answer.detail, now)
+        return self._firm(answer, now)
 
     def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[Effect]:
         """Handle a late answer: after a release, release the slot again.
@@ -215,29 +218,29 @@ class Participant(ParticipantAnswers):
             if answer is None and self._transient:
                 return [self._hold()]
             if answer is None:
-                return self._not_held(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
-            return self._held(answer, "SlotLookedUp", now)
+                return self._not_held(RefusalCode.PLUGIN_FAILED, gone, now)
+            return self._held(answer, now)
         if answer is None:
-            return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
+            return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, now)
         if answer.firm:
-            return self._firm(answer, "SlotLookedUp", now)
+            return self._firm(answer, now)
         if self._transient or (self._transient is None and not self._repeated):
             self._repeated = self._transient is None
             return [ConfirmSlot(self.offer.offer_id)]
         detail = "the machine failed and has not confirmed the slot"
-        return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, "SlotLookedUp", now)
+        return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, now)
 
-    def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
-        self._enter(S.HELD, stimulus)
+    def _held(self, reservation: Reservation, now: Instant) -> list[Effect]:
+        self._enter(S.HELD, SEEN)
         self._doubted = False
         self._retry.stop()
         self.reservation_id = reservation.reservation_id
         self.deadline = self.until
         return [Persist(HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
 
-    def _not_held(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+    def _not_held(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """Vote no; if the slot was taken, ask the machine for its next one first."""
-        effects = self._release(code, detail, stimulus, now)
+        effects = self._release(code, detail, SEEN, now)
         if code is not RefusalCode.SLOT_TAKEN or self._intended.rule or self.offer.in_queue:
             return [*effects, self._refuse()]
         self._asks_for_next = True
@@ -248,28 +251,28 @@ class Participant(ParticipantAnswers):
         self._asks_for_next = False
         return [self._refuse(instead)]
 
-    def _firm(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
+    def _firm(self, reservation: Reservation, now: Instant) -> list[Effect]:
         if self.offer.in_queue and reservation.started_at is None:
-            self._enter(S.QUEUED, stimulus)
+            self._enter(S.QUEUED, SEEN)
             self._retry.begin(now)
             self._await()
             return [self._acknowledge(), self._to_bank()]  # which may have voided it while this agent was away
-        self._enter(S.SETTLING, stimulus)
+        self._enter(S.SETTLING, SEEN)
         return [self._acknowledge(), self._request(now)]
 
     def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
         """Request payment when the queued job has started; ask the bank after its deadline."""
         if answer is None:
-            return self._not_firm(RefusalCode.NOT_DELIVERED, "the job ended without starting", "SlotLookedUp", now)
+            return self._not_firm(RefusalCode.NOT_DELIVERED, "the job ended without starting", now)
         if isinstance(answer, Reservation) and answer.started_at is not None:
-            self._enter(S.SETTLING, "SlotLookedUp")
+            self._enter(S.SETTLING, SEEN)
             return [self._request(now)]
         self._retry.again(now)
         self._await()
         return [self._to_bank()] if now >= self.agreed.valid_until else []
 
-    def _not_firm(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
-        effects = self._release(code, detail, stimulus, now)
+    def _not_firm(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        effects = self._release(code, detail, SEEN, now)
         return [*effects, self._failure(), self._failure_to_bank()]
 
     def _in_doubt(self, doubt: MachineInDoubt, now: Instant) -> list[Effect]:

@@ -39,7 +39,7 @@ from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import ConversingParty
+from ramp.protocol.conversations import ConversingParty, Retention
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
@@ -74,7 +74,6 @@ from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
 from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
-from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Pace, Timing
 
 BankWord = PaymentMade | PaymentRefused | ChangePosted | ChangeRefused

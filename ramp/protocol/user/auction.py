@@ -48,6 +48,9 @@ from ramp.protocol.user.final_refusals import FinalRefusals, known_refusals
 from ramp.protocol.user.offers_made import OffersMade
 from ramp.protocol.user.voting import REQUEST_ENDED, reject
 
+ROUND_CLOSED = "RoundClosed"
+"""Stimulus of what follows a round, whether its last answer or its time closed it."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuctionResult:
@@ -265,7 +268,7 @@ class Auction(StateMachine[AuctionState]):
         again = bidding.answered(sender, refusals, now)
         self._silent.discard(sender)
         if bidding.is_over(self._silent):
-            return effects + self._close_round(bidding, "Proposal", now)
+            return effects + self._close_round(bidding, now)
         self._arm()
         return effects + self._call(bidding, again) if again else effects
 
@@ -323,9 +326,9 @@ class Auction(StateMachine[AuctionState]):
         if self.state is AuctionState.APPROVING:
             return self._decide(False, "deadline", "the offers were not approved in time", now)
         assert self._round is not None, "bids are awaited in an open round only"
-        return self._close_round(self._round, "deadline", now)
+        return self._close_round(self._round, now)
 
-    def _close_round(self, bidding: BiddingRound, stimulus: str, now: Instant) -> list[Effect]:
+    def _close_round(self, bidding: BiddingRound, now: Instant) -> list[Effect]:
         not_called = [
             refusal
             for name in self._resources
@@ -340,28 +343,28 @@ class Auction(StateMachine[AuctionState]):
         effects: list[Effect] = [Report(closed)]
         self._last_bids = () if self.rule.sealed else lowest_bids(record.bids)
         try:
-            return effects + self._after_round(stimulus, now)
+            return effects + self._after_round(now)
         except RuleFailed as failed:
-            return effects + self._close(RequestStatus.FAILED, failed.reason, stimulus, now, failed.code)
+            return effects + self._close(RequestStatus.FAILED, failed.reason, ROUND_CLOSED, now, failed.code)
 
-    def _after_round(self, stimulus: str, now: Instant) -> list[Effect]:
+    def _after_round(self, now: Instant) -> list[Effect]:
         unmet = self._made.unmet()
         if self.state is not AuctionState.BIDDING or self._final.hopeless(self._resources, unmet):
-            return self._evaluate(unmet, stimulus, now)
+            return self._evaluate(unmet, now)
         asks = self.rule.next_asks(Bidding(self._round_number, self.options.rounds, self._made.bids(self._asked)))
         if asks is not None and self._may_bid(AuctionState.BIDDING):
             for number, price in asks.items():
                 self._asked[number] = replace(self._asked[number], cpu_hour_cost=price)
-            return self._open_round(AuctionState.BIDDING, stimulus, now)
+            return self._open_round(AuctionState.BIDDING, ROUND_CLOSED, now)
         if unmet and self.rule.sealed:  # a second bid for a decided unit would have an advantage
             self._decided = frozenset(self._asked) - frozenset(unmet)
         if unmet and self._may_bid(AuctionState.BEST_OFFERS):
-            return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
-        return self._evaluate(unmet, stimulus, now)
+            return self._open_round(AuctionState.BEST_OFFERS, ROUND_CLOSED, now)
+        return self._evaluate(unmet, now)
 
     # -- the end of the bidding ----------------------------------------------------------------------------------
 
-    def _evaluate(self, unmet: list[int], stimulus: str, now: Instant) -> list[Effect]:
+    def _evaluate(self, unmet: list[int], now: Instant) -> list[Effect]:
         hopeless = self._made.hopeless()
         quote_only = self.options.quote_only
         self._made.choose(self._asked)
@@ -369,19 +372,19 @@ class Auction(StateMachine[AuctionState]):
             which = ", ".join(str(number) for number in hopeless or unmet)
             extra = "" if hopeless else "; the best other offers are shown"
             reason = f"no offer meets the request for unit {which}{extra}"
-            return self._close(RequestStatus.NO_OFFERS, reason, stimulus, now)
+            return self._close(RequestStatus.NO_OFFERS, reason, ROUND_CLOSED, now)
         costs = [priced.cost for priced in self._made.best_prices(now)]
         if quote_only:
-            return self._close(RequestStatus.QUOTED, "", stimulus, now)
+            return self._close(RequestStatus.QUOTED, "", ROUND_CLOSED, now)
         over = over_limit(costs, self.options.max_cost)
         if over:
-            return self._close(RequestStatus.REJECTED, over, stimulus, now)
+            return self._close(RequestStatus.REJECTED, over, ROUND_CLOSED, now)
         if self.options.approval is Approval.ASK:
-            return self._ask_owner(costs, stimulus, now)
-        return self._close(None, "", stimulus, now)
+            return self._ask_owner(costs, now)
+        return self._close(None, "", ROUND_CLOSED, now)
 
-    def _ask_owner(self, costs: Sequence[int], stimulus: str, now: Instant) -> list[Effect]:
-        self._enter(AuctionState.APPROVING, stimulus)
+    def _ask_owner(self, costs: Sequence[int], now: Instant) -> list[Effect]:
+        self._enter(AuctionState.APPROVING, ROUND_CLOSED)
         self._limit = now + self._timing.approval_limit
         self._round = None
         self._arm()

@@ -25,6 +25,7 @@ from ramp.model.contents import (
     OrderRefused,
     OrderVoided,
     OrderWithdrawal,
+    PaymentMade,
     PaymentOrder,
     Settled,
 )
@@ -146,17 +147,16 @@ class Confirmation(StateMachine[ConfirmationState]):
             elif isinstance(record, VoidAsked) and record.order_id == self.order_id:
                 void = record
             elif isinstance(record, OrderClosed) and record.order_id == self.order_id:
-                return self._recover_closed(record)
+                return self._recover_posted(record.transfers)
         if self._all_settled:
-            self._enter(S.ENDED, "recover")
-            self._conclude_posted()
-            return self._armed([])
+            return self._recover_posted(())
         failed = any(unit.failed is not None for unit in self._units.values())
         if self._vote is None or void is not None or failed:
             undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
             cancelled = self._cancel_holds() if self._vote is None else []
-            return self._armed(cancelled + self._void(void.reason if void else undecided, "recover", now))
-        self._enter(S.CONFIRMING, "recover")
+            self._resume(S.VOIDING)
+            return self._armed(cancelled + self._ask_to_void(void.reason if void else undecided, now))
+        self._resume(S.CONFIRMING)
         return self._armed(self._confirm_all(now))
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
@@ -212,7 +212,9 @@ class Confirmation(StateMachine[ConfirmationState]):
             if self.state is S.RESERVING:
                 effects += [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
             else:
-                effects += self._give_up(now)
+                self._blamed = self._laggards()
+                reason = f"{', '.join(sorted(self._blamed))} did not settle in time"
+                effects += self._void(reason, "deadline", now)
         if self._to_bank.is_due(now):
             self._to_bank.again(now)
             effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())
@@ -323,10 +325,10 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._conclude_posted()
         return effects
 
-    def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
+    def _recover_posted(self, transfers: Sequence[PaymentMade]) -> list[Effect]:
         """Resume a posted order; a void one is never resumed."""
-        self._enter(S.ENDED, "recover")
-        for payment in closed.transfers:
+        self._resume(S.ENDED)
+        for payment in transfers:
             self._units[payment.agreement_id].transfer_id = payment.transfer_id
         self._conclude_posted()
         return self._armed([])
@@ -335,16 +337,15 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _void(self, reason: str, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.VOIDING, stimulus)
+        return self._ask_to_void(reason, now)
+
+    def _ask_to_void(self, reason: str, now: Instant) -> list[Effect]:
         self._reason = reason
         self._limit = None
         for unit in self._units.values():
             unit.retry.stop()
         self._to_bank.begin(now)
         return [Persist(VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
-
-    def _give_up(self, now: Instant) -> list[Effect]:
-        self._blamed = self._laggards()
-        return self._void(f"{', '.join(sorted(self._blamed))} did not settle in time", "deadline", now)
 
     @property
     def _failed(self) -> frozenset[str]:

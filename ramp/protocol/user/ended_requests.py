@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ramp.model.agreement import Agreement
 from ramp.model.instant import Duration, Instant
+from ramp.protocol.conversations import Retention
 from ramp.protocol.effects import Archive, Effect
-from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.purchase import Purchase
 

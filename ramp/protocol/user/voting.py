@@ -132,7 +132,7 @@ class Voting(StateMachine[VotingState]):
         return self._armed(effects)
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        self._enter(VotingState.ABORTING, "recover")
+        self._resume(VotingState.ABORTING)
         effects: list[Effect] = [
             self._cancel_hold(record.offer, now) for record in records if isinstance(record, AcceptanceAsked)
         ]

@@ -166,7 +166,7 @@ def test_two_keepers_of_one_job_are_one(job: KeptJob) -> None:
 
 def test_a_job_that_the_site_cannot_start_in_time_never_starts(job: KeptJob) -> None:
     worker = ("/bin/sh", "-c", "echo first >&2; echo sudo: a password is required >&2; exit 1")
-    job.start("true", late=0.5, worker=worker)
+    job.start("true", late=2, worker=worker)
     seen = job.ended()
     assert (seen["state"], seen["started_at"]) == ("failed", None)
     assert seen["detail"] == "sudo: a password is required"
@@ -174,7 +174,7 @@ def test_a_job_that_the_site_cannot_start_in_time_never_starts(job: KeptJob) -> 
 
 @pytest.mark.parametrize("worker", [("/nowhere/sudo",), ("/bin/true",)])
 def test_a_worker_that_does_not_start_is_no_start(job: KeptJob, worker: tuple[str, ...]) -> None:
-    job.start("true", late=0.3, worker=worker)
+    job.start("true", late=2, worker=worker)
     assert (job.ended()["state"], job.seen["started_at"]) == ("failed", None)
     assert worker[0] in job.seen["detail"]
 

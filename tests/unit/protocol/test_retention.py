@@ -9,8 +9,8 @@ import pytest
 
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.protocol.conversations import ARCHIVE_PAUSE, RETENTION_MIN, Retention, least_retention
 from ramp.protocol.resource.recent import Recent
-from ramp.protocol.retention import ARCHIVE_PAUSE, RETENTION_MIN, Retention, least_retention
 from ramp.protocol.timing import Timing
 from ramp.rfql.codec import SEAL_AGE_MAX
 

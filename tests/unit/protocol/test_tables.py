@@ -72,6 +72,23 @@ def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() 
     assert len(caught.value.story) <= STORY_LENGTH
 
 
+class _Again(StateMachine[AuctionState]):
+    def again(self, state: AuctionState) -> None:
+        self._resume(state)
+
+
+def test_a_machine_resumes_only_once_and_only_in_a_state_of_its_table() -> None:
+    again = _Again("r1", AUCTION, AuctionState.NEW)
+    with pytest.raises(ProtocolError, match="_Again cannot resume as new from new"):
+        again.again(AuctionState.NEW)
+    again.again(AuctionState.BIDDING)
+    assert again.state is AuctionState.BIDDING
+    with pytest.raises(ProtocolError, match="_Again cannot resume as closed from bidding") as caught:
+        again.again(AuctionState.CLOSED)
+    assert caught.value.story == ("resumed as bidding",)
+    assert again.state is AuctionState.BIDDING
+
+
 def test_a_long_story_is_told_from_near_its_end() -> None:
     class Rounds(StateMachine[AuctionState]):
         def move(self, state: AuctionState, stimulus: str) -> None:
@@ -79,7 +96,7 @@ def test_a_long_story_is_told_from_near_its_end() -> None:
 
     rounds = Rounds("r1", AUCTION, AuctionState.BIDDING)
     for _ in range(STORY_LENGTH + 5):
-        rounds.move(AuctionState.BIDDING, "Proposal")
+        rounds.move(AuctionState.BIDDING, "RoundClosed")
     with pytest.raises(ProtocolError) as caught:
         rounds.move(AuctionState.NEW, "start")
-    assert caught.value.story == ("bidding -Proposal-> bidding",) * STORY_LENGTH
+    assert caught.value.story == ("bidding -RoundClosed-> bidding",) * STORY_LENGTH

@@ -8,7 +8,7 @@ from functools import partial
 
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
-from ramp.protocol.conversations import Conversations, Registry
+from ramp.protocol.conversations import Conversations, Registry, Retention
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp, SlotsTended
 from ramp.protocol.resource.jobs.job_desk import JobDesk
@@ -17,7 +17,6 @@ from ramp.protocol.resource.quotas import Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
-from ramp.protocol.retention import Retention
 from ramp.protocol.transition_tables import ParticipantState
 
 RELEASED_MAX = 20_000
