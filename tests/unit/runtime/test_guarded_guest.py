@@ -199,9 +199,9 @@ def test_what_is_no_plug_in_is_not_opened() -> None:
 def test_sold_slots_are_lost_moved_or_seen() -> None:
     plugin, _ = guarded(FIRM)
     move = SlotMove("n2", HOUR)
-    plugin.guest.tend = lambda *_: {"a": "gone\nfor good", "b": move}
+    plugin.guest.tend = lambda *_: {"a": "gone", "b": move}
     tended = plugin.ask(fx.TendSlots((("a", ""), ("b", ""), ("c", ""))), 0)
-    assert (tended.lost, tended.moved, tended.seen) == ((("a", "gone for good"),), (("b", move),), ("b", "c"))
+    assert (tended.lost, tended.moved, tended.seen) == ((("a", "gone"),), (("b", move),), ("b", "c"))
 
 
 def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None:
