@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from dataclasses import is_dataclass
@@ -149,11 +149,11 @@ def traced_quote() -> dict[str, int]:
     wanted = ramp.request(cores=64, wall_time="1h", start="+10min", price=70)
     with ramp.launch("table2", transport="simulated") as market:
         market.quote(wanted)
-        sys.setprofile(trace)
+        threading.setprofile(trace)  # a call runs in a thread of its own
         try:
             market.quote(wanted)
         finally:
-            sys.setprofile(None)
+            threading.setprofile(None)
     return {"files": len(files), "calls": calls}
 
 

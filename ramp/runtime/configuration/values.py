@@ -191,7 +191,6 @@ class SwarmConfig:
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
         signed_offers: whether calls and proposals are sealed as well.
-        site_agent: whether the resources of one process answer calls for proposals together, as one site.
         quotas: what an agent takes from one sender.
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
@@ -214,7 +213,6 @@ class SwarmConfig:
     directory: str = "directory"
     keeper: str = "keeper"
     signed_offers: bool = False
-    site_agent: bool = False
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
