@@ -41,6 +41,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -233,8 +234,8 @@ def checked_plugin(made: object) -> ResourcePlugin:
     """Return what an entry point has made if it is a plug-in.
 
     Raises:
-        TypeError: it is no plug-in.
+        ConfigurationError: it is no plug-in.
     """
     if not isinstance(made, ResourcePlugin):
-        raise TypeError(f"wrong type of plug-in: got {type(made).__name__}, expected a subclass of ResourcePlugin")
+        raise ConfigurationError(f"wrong type of plug-in: got {type(made).__name__}, expected a ResourcePlugin")
     return made

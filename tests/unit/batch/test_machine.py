@@ -514,8 +514,9 @@ def test_many_moves_that_the_system_refuses_are_given_up_without_waiting_for_eac
     assert clock[0] - 60.0 <= 6.0
 
 
-def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_up() -> None:
-    machine, system, clock = _tended(nodes=5)
+@pytest.mark.parametrize(("nodes", "told"), [(5, str), (8, SlotMove)], ids=["given up", "moved"])
+def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_up(nodes: int, told: type) -> None:
+    machine, system, clock = _tended(nodes)
     _fail(system, "n1")
     owners = {"offer-2": "buyer2", "offer-1": "buyer1"}
     for at in (0.0, 60.0):
@@ -525,7 +526,9 @@ def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_
             with pytest.raises(PluginError):  # nothing is lost yet, so the failure is told
                 machine.tend(owners, NOW)
         else:
-            assert list(machine.tend(owners, NOW)) == ["offer-1"]
+            found = machine.tend(owners, NOW)
+            assert list(found) == ["offer-1"]
+            assert isinstance(found["offer-1"], told)
 
 
 def test_a_sold_slot_that_the_book_has_lost_is_lost() -> None:

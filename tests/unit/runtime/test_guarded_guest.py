@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
-from ramp.plugins.interface import GONE, NOT_RESIZABLE, ResourcePlugin
+from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.plugins.interface import GONE, NOT_RESIZABLE, ResourcePlugin, checked_plugin
 from ramp.protocol import effects as fx
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
@@ -186,6 +187,21 @@ def test_a_snapshot_that_is_none_says_so() -> None:
 def test_a_sold_slot_that_a_plug_in_forgets_is_lost(answer: Any, lost: Any) -> None:
     plugin, _ = guarded(answer)
     assert plugin.ask(fx.TendSlots((("k", ""),)), 0).lost == lost
+
+
+def test_what_is_no_plug_in_is_not_opened() -> None:
+    plugin = Guest(None)
+    assert checked_plugin(plugin) is plugin
+    with pytest.raises(ConfigurationError, match="got object, expected a ResourcePlugin"):
+        checked_plugin(object())
+
+
+def test_sold_slots_are_lost_moved_or_seen() -> None:
+    plugin, _ = guarded(FIRM)
+    move = SlotMove("n2", HOUR)
+    plugin.guest.tend = lambda *_: {"a": "gone", "b": move}
+    tended = plugin.ask(fx.TendSlots((("a", ""), ("b", ""), ("c", ""))), 0)
+    assert (tended.lost, tended.moved, tended.seen) == ((("a", "gone"),), (("b", move),), ("b", "c"))
 
 
 def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None:

@@ -99,6 +99,7 @@ def test_every_question_of_a_party_has_one_row_and_every_row_a_method_of_the_plu
     price = rows.pop(fx.PriceSlots)
     assert not price.changes
     assert all(callable(getattr(ResourcePlugin, row.call)) for row in rows.values())
+    assert {row.call for row in ROWS if row.may_follow} == {"hold", "confirm"}
     assert {called for row in ROWS for called in row.shows} <= {row.call for row in ROWS}
 
 
