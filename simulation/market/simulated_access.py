@@ -15,7 +15,7 @@ from typing import Final, Self
 from ramp.client.line import Line
 from ramp.control import answering
 from ramp.control.codec import verb_of
-from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching
+from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching, refusal
 from ramp.control.requests import (
     Approve,
     Cancel,
@@ -149,7 +149,7 @@ class _SimulatedLine:
             try:
                 return next(found, None)
             except RampError as error:
-                return answering.refusal(error)
+                return refusal(error)
 
     def _answer(self, request: Request) -> Iterator[Event]:
         party = self._party

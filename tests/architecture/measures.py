@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import cache
+from inspect import isabstract
 from pathlib import Path
 from typing import Final
 
@@ -87,7 +88,9 @@ def counts() -> dict[str, int]:
             for each in vars(errors).values()
         ),
         "plug-in protocols": sum(
-            isinstance(each, type) and getattr(each, "_is_protocol", False) and each.__module__ == interface.__name__
+            isinstance(each, type)
+            and each.__module__ == interface.__name__
+            and (getattr(each, "_is_protocol", False) or isabstract(each))
             for each in vars(interface).values()
         ),
     }

@@ -30,7 +30,7 @@ from ramp.protocol.progress import RoundClosed
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
-from simulation.experiments.discovery import Progress
+from simulation.experiments.measuring import Progress
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
 from simulation.market.observing import unless_rule_failed
 
