@@ -128,7 +128,7 @@ class CommandRunner:
                 **self.process,
             )
         except (OSError, ValueError) as error:
-            raise command_error(argv, f"cannot be run: {error}") from error
+            raise command_error(argv, f"cannot be run: {error}", transient=False) from error
         try:
             stdout, stderr = _talk(process, stdin.encode(), time.monotonic() + limit, self.output_limit)
             code = process.wait(timeout=limit)

@@ -216,8 +216,6 @@ class _SimulatedLine:
 
         end = self._world.now + ANSWER_LIMIT
         while (found := come()) is None:
-            if self._world.now >= end:
-                raise TransportError("the simulated market stopped without an answer")
             self._world.run(until=lambda: self._position < len(heard), limit=end - self._world.now)
             if self._position == len(heard):
                 raise TransportError("the simulated market stopped without an answer")

@@ -114,7 +114,7 @@ class EmulatedCluster:
             PluginError: the nodes are not idle within two minutes.
         """
         for program in missing_programs():
-            raise command_error((program,), f"cannot be run: it is not installed ({PACKAGES})")
+            raise command_error((program,), f"cannot be run: it is not installed ({PACKAGES})", transient=False)
         for each in (self.folder, self.folder / "state", self.folder / "spool"):
             each.mkdir(parents=True, exist_ok=True)
             each.chmod(0o755)  # munge trusts no folder that others may write to

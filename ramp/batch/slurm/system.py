@@ -348,7 +348,7 @@ def _settings(text: str) -> dict[str, str]:
         if equals:
             found[name.strip()] = value.strip()
     if not found:
-        raise command_error(("scontrol", "unreadable output: show", "config"), "no settings")
+        raise command_error(("scontrol", "show", "config"), "unreadable output: no settings")
     return found
 
 

@@ -48,11 +48,11 @@ class AccountRunner:
         done = CommandRunner({}, limit + MARGIN_S, process=options)(command, text)
         if done.code:
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise command_error(argv, f"cannot be run: as {self.account}: {last[:300]}")
+            raise command_error(argv, f"cannot be run: as {self.account}: {last[:300]}", transient=False)
         try:
             answer = json.loads(done.stdout)
             if "error" in answer:
-                raise command_error(argv, f"cannot be run: as {self.account}: {answer['error']}")
+                raise command_error(argv, f"cannot be run: as {self.account}: {answer['error']}", transient=False)
             if "timed_out" in answer:
                 raise command_error(argv, f"it took more than {limit:g} s")
             return Completed(argv, int(answer["code"]), str(answer["stdout"]), str(answer["stderr"]))
@@ -75,7 +75,9 @@ def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, st
         if not account:
             return own
         if how is None:
-            raise command_error(("sudo",), f"cannot be run: no way to act as account {account} is configured")
+            raise command_error(
+                ("sudo",), f"cannot be run: no way to act as account {account} is configured", transient=False
+            )
         return AccountRunner(how, account, variables, time_limit_s)
 
     return runner

@@ -76,7 +76,6 @@ class _Checked:
 
 
 def _checked(name: str) -> _Checked:
-    """Read a configuration and open the options of each machine."""
     from ramp.runtime.configuration.file import load_config
 
     try:

@@ -206,7 +206,6 @@ def jobs(
 
 
 def _check_one_way(name: str | None, file_name: str | None, fetch: Path | None, *, follow: bool, as_json: bool) -> None:
-    """Refuse options that exclude each other."""
     if as_json and (name is not None or file_name is not None or fetch is not None or follow):
         raise click.UsageError("--json excludes --output, --errors, --file, --fetch and --follow")
     if name is not None and file_name is not None:

@@ -146,7 +146,6 @@ def _window_text(unit: RequestUnit) -> str:
 
 
 def _template(terms: Mapping[str, Any]) -> RequestTemplate:
-    """Convert the terms of the command line to a request."""
     start, end, wall_time, slack = terms["start"], terms["end"], terms["walltime"], terms["slack"]
     try:
         return request(
