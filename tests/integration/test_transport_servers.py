@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from xml import sax
 
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from ramp.errors import TransportError
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.servers import process as server_process
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import free_port, probe_problem
@@ -39,11 +41,11 @@ class Party(MarketAgent):
         self.inbox = asyncio.Queue()
         self.story = []
 
-    async def on_text(self, sender_bare, metadata, thread, body):
-        if metadata["performative"] == "cfp":
-            await self.transmit(sender_bare, body, {"performative": "propose"}, thread)
+    async def on_message(self, message):
+        if message.metadata["performative"] == "cfp":
+            await self.send(replace(message, metadata={"performative": "propose"}))
         else:
-            self.inbox.put_nowait(body)
+            self.inbox.put_nowait(message.body)
 
     def on_connected(self, resumed):
         self.story.append("up")
@@ -93,7 +95,7 @@ async def test_agent_comes_back_after_its_line_was_cut(shared):
     async with parties(shared, "cut", "other") as (cut, other):
         cut.client.transport.abort()
         await until(lambda: cut.story == ["up", "down", "up"])
-        await other.transmit(str(cut.jid), "x", CFP, "")
+        await other.send(EncodedMessage(str(cut.jid), "x", CFP, ""))
         assert await other.next() == "x"
         assert other.story == ["up"]
 
@@ -111,7 +113,9 @@ async def test_full_line_holds_the_sender_until_it_drains_or_is_lost(shared):
     async with parties(shared, "pressed") as (agent,):
         for release in (agent.client.resume_writing, agent.client.transport.abort):
             agent.client.pause_writing()
-            sending = asyncio.create_task(agent.transmit(str(agent.jid), "x", {"performative": "inform"}, ""))
+            sending = asyncio.create_task(
+                agent.send(EncodedMessage(str(agent.jid), "x", {"performative": "inform"}, ""))
+            )
             await asyncio.sleep(0.05)
             assert not sending.done()
             release()
@@ -141,7 +145,7 @@ async def test_full_outbox_gives_up_the_oldest(server, caplog):
         server.kill()
         await until(lambda: not writer.is_connected)
         for number in range(5):
-            await writer.transmit(str(reader.jid), f"{number}", {"performative": "inform"}, "")
+            await writer.send(EncodedMessage(str(reader.jid), f"{number}", {"performative": "inform"}, ""))
         assert writer.counters.dropped == 2
         assert "outbox full" in caplog.text
         server.start()
@@ -219,6 +223,7 @@ def test_server_that_cannot_start_says_what_its_log_says(tmp_path, monkeypatch):
 
 LAUNCHER = """
 import sys, time
+from dataclasses import replace
 from pathlib import Path
 from ramp.servers.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))

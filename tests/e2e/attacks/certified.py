@@ -42,7 +42,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role
 from ramp.protocol.agreement_terms import order_lines
 from ramp.rfql import codec, documents
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
@@ -81,7 +81,7 @@ def unsealed(message: Message) -> EncodedMessage:
         "in-reply-to": message.in_reply_to,
     }
     metadata |= {key: value for key, value in optional.items() if value}
-    return EncodedMessage(metadata, message.conversation_id, documents.write_content(message.content))
+    return EncodedMessage(message.receiver, documents.write_content(message.content), metadata, message.conversation_id)
 
 
 def with_seal(encoded: EncodedMessage, sealed: seals.SealedText) -> EncodedMessage:
@@ -154,19 +154,10 @@ class Party:
     async def _read(self) -> None:
         while True:
             incoming = await self.rogue.inbox.get()
-            if not hasattr(incoming, "sender_bare"):
+            if not isinstance(incoming, EncodedMessage):
                 continue
             try:
-                message = codec.decode(
-                    incoming.sender_bare,
-                    self.name,
-                    incoming.metadata,
-                    incoming.thread,
-                    incoming.body,
-                    self._trust,
-                    self.now,
-                    sealed=frozenset(),
-                )
+                message = codec.decode(incoming, self.name, self._trust, self.now, sealed=frozenset())
             except RampError:  # its own nonsense, come back to it
                 continue
             async with self._news:
