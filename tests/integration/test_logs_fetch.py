@@ -99,11 +99,6 @@ def test_a_copy_that_is_there_is_not_fetched_again(archive: Archive, tmp_path: P
     assert len(archive.asked) == 1
 
 
-def test_a_damaged_copy_is_replaced(archive: Archive, tmp_path: Path) -> None:
-    (tmp_path / LOG.file_name).write_bytes(b"damaged")
-    assert fetch_log(LOG, tmp_path, source=archive.address).read_bytes() == PACKED
-
-
 def test_a_cut_transfer_goes_on_where_it_ended(archive: Archive, tmp_path: Path) -> None:
     archive.cut_after = len(PACKED) // 3
     assert fetch_log(LOG, tmp_path, source=archive.address).read_bytes() == PACKED
@@ -126,18 +121,21 @@ def test_a_transfer_that_keeps_breaking_is_taken_up_by_the_next_call(archive: Ar
     assert archive.asked[-1] == f"bytes={have}-"
 
 
-def test_a_server_without_ranges_starts_anew(archive: Archive, tmp_path: Path) -> None:
-    archive.ranges = False
-    (tmp_path / f"{LOG.file_name}.part").write_bytes(PACKED[:1000])
-    assert fetch_log(LOG, tmp_path, source=archive.address).read_bytes() == PACKED
-
-
-def test_an_unfinished_file_that_is_complete_or_too_long(archive: Archive, tmp_path: Path) -> None:
-    part = tmp_path / f"{LOG.file_name}.part"
-    part.write_bytes(PACKED)
-    assert fetch_log(LOG, tmp_path, source=archive.address).read_bytes() == PACKED
-    (tmp_path / LOG.file_name).unlink()
-    part.write_bytes(PACKED + b"more")
+@pytest.mark.parametrize(
+    ("suffix", "there", "ranges"),
+    [
+        ("", b"damaged", True),
+        (".part", PACKED[:1000], False),
+        (".part", PACKED, True),
+        (".part", PACKED + b"more", True),
+    ],
+    ids=["damaged copy", "server without ranges", "complete part", "part too long"],
+)
+def test_whatever_is_there_the_log_arrives_whole(
+    archive: Archive, tmp_path: Path, suffix: str, there: bytes, ranges: bool
+) -> None:
+    archive.ranges = ranges
+    (tmp_path / f"{LOG.file_name}{suffix}").write_bytes(there)
     assert fetch_log(LOG, tmp_path, source=archive.address).read_bytes() == PACKED
 
 

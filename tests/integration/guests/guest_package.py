@@ -28,9 +28,9 @@ def note(text):
     with MOODS.with_suffix(".notes").open("a") as notes:
         notes.write(text + "\\n")
 
-def mood(resource, call):
+def mood(call):
     moods = json.loads(MOODS.read_text())
-    return moods.get(f"{resource}.{call}", moods.get(call, ""))
+    return moods.get(call, "")
 
 def act(how, resource=""):
     """What happens instead of an answer, or what is answered instead of the right one."""
@@ -113,14 +113,14 @@ def act(how, resource=""):
 class Moody(SteadyMachine):
     def __init__(self, settings):
         note(f"opened {os.getpid()}")
-        act(mood(settings.resource, "open"))
+        act(mood("open"))
         if set(settings.options) - {"load"}:
             raise ConfigurationError("is unknown; there is load", key=sorted(settings.options)[0])
         super().__init__(settings.resource, settings.cores, 0.0, settings.state_dir)
         self.source, self._named = "live", settings.resource
 
     def _do(self, call, right, spoil):
-        how = mood(self._named, call)
+        how = mood(call)
         if how.startswith("after "):
             right()
             act(how.removeprefix("after "))
@@ -164,7 +164,7 @@ def renamed(held, text):
     return replace(held, reservation_id=text)
 
 def price(question):
-    how = mood("", "price")
+    how = mood("price")
     act(how)
     if how == "word":
         return "cheap"
@@ -201,15 +201,8 @@ class MoodyPackage:
 
     def be(self, **moods: str) -> None:
         """From now on, do this at those calls, and what is right at all others."""
-        self._write({call: how for call, how in moods.items() if how})
-
-    def be_at(self, moods: dict[str, str]) -> None:
-        """The same, with calls of single resources as `resource.call`."""
-        self._write(moods)
-
-    def _write(self, moods: dict[str, str]) -> None:
         whole = self._moods.with_suffix(".new")
-        whole.write_text(json.dumps(moods), "utf-8")
+        whole.write_text(json.dumps({call: how for call, how in moods.items() if how}), "utf-8")
         whole.replace(self._moods)
 
     def notes(self) -> list[list[str]]:

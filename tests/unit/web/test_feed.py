@@ -1,7 +1,6 @@
 """The feed of a user's requests, over a line of its own that says what it is told."""
 
 import asyncio
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -49,10 +48,6 @@ class FakeAgent:
         return self._line()
 
     reopen = open  # noqa: A003 - the name of the protocol
-
-    @asynccontextmanager
-    async def _open(self):
-        yield self
 
     def _line(self):
         return Line(self)
